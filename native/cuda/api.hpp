@@ -38,6 +38,9 @@ enum Attribute : int {
   kAsyncEngineCount = 40,
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
+  kGpuDirectRdmaFlushOptions = 117,
+  kGpuDirectRdmaWritesOrdering = 118,
+  kDmaBufSupported = 124,
   kHostNumaId = 134,  // CUDA 12.2 and later
 };
 
@@ -47,6 +50,12 @@ constexpr unsigned kEventBlockingSync = 1;  // who waits for it sleeps
 constexpr unsigned kEventDisableTiming = 2;
 constexpr unsigned kRegisterPortable = 1;
 constexpr unsigned kRegisterDeviceMap = 2;
+// Memory as a dma-buf, which the driver of another device takes (cuMemGetHandleForAddressRange), and writes of such
+// devices: ordered before what this GPU does later, or only once a host call has flushed them.
+constexpr int kDmaBufHandle = 1;
+constexpr int kWritesOrderedForOwner = 100;
+constexpr int kFlushByHost = 1;  // a bit of the options
+constexpr int kFlushCurrentContext = 0, kFlushToOwner = 100;
 constexpr int kNumberOfRegisters = 4;  // a function's attribute
 enum JitOption : int { kJitErrorLog = 5, kJitErrorLogBytes = 6 };
 
@@ -87,6 +96,9 @@ struct CUmemcpyAttributes {
   X(cuMemHostRegister, "cuMemHostRegister_v2", (void* at, std::size_t bytes, unsigned flags))                          \
   X(cuMemHostUnregister, "cuMemHostUnregister", (void* at))                                                            \
   X(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", (CUdeviceptr * device, void* host, unsigned flags))     \
+  X(cuMemGetHandleForAddressRange, "cuMemGetHandleForAddressRange",                                                    \
+    (void* handle, CUdeviceptr at, std::size_t bytes, int type, unsigned long long flags))                             \
+  X(cuFlushGPUDirectRDMAWrites, "cuFlushGPUDirectRDMAWrites", (int target, int scope))                                 \
   X(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr at, unsigned char value, std::size_t bytes, CUstream stream))     \
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream)) \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void* to, CUdeviceptr from, std::size_t bytes, CUstream stream))       \

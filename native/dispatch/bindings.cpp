@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dispatch/checksum_system.hpp"
+#include "dispatch/gpu_memory.hpp"
 #include "dispatch/network_system.hpp"
 #include "dispatch/node.hpp"
 #include "dispatch/shm_channel.hpp"
@@ -72,7 +73,7 @@ AnswerMemory answer_memory(const ConnectionShape& shape) {
 }
 
 // A connection's slots in the memory of a node.
-Slots slots_of_node(const ConnectionShape& shape, const SharedMemory& samples, std::size_t first_slot) {
+Slots slots_of_node(const ConnectionShape& shape, const SlotMemory& samples, std::size_t first_slot) {
   const std::size_t stride = loadtest::SampleLibrary::stride_of(shape.sample_bytes);
   if ((first_slot + shape.slots) * stride > samples.size()) {
     throw host::Failure("a connection has more slots than memory", "please report this");
@@ -145,14 +146,19 @@ void bind_verbs_endpoint(nb::module_& m) {
           "shape"_a, "device"_a, "port"_a = 1, "gid_index"_a = 0, "node"_a = -1)
       .def_static(
           "of_node",
-          [](const nb::object& shape, const SharedMemoryPointer& samples, std::size_t first_slot, std::string device,
-             int port, int gid_index, int node) {
+          [](const nb::object& shape, const std::shared_ptr<SlotMemory>& samples, std::size_t first_slot,
+             std::string device, int port, int gid_index, int node) {
             const ConnectionShape agreed = shape_of(shape);
-            return new VerbsEndpoint(agreed, {.port = {std::move(device), port, gid_index},
-                                              .node = node,
-                                              .mine = slots_of_node(agreed, *samples, first_slot),
-                                              .peers = answer_slots(agreed, nullptr),
-                                              .keeper = samples});
+            VerbsChannelSetup setup{.port = {std::move(device), port, gid_index},
+                                    .node = node,
+                                    .mine = slots_of_node(agreed, *samples, first_slot),
+                                    .peers = answer_slots(agreed, nullptr),
+                                    .keeper = samples};
+            if (const auto gpu = std::dynamic_pointer_cast<GpuMemory>(samples)) {
+              setup.dma_buf = gpu->dma_buf();
+              setup.dma_buf_offset = static_cast<std::uint64_t>(setup.mine.data - gpu->data());
+            }
+            return new VerbsEndpoint(agreed, std::move(setup));
           },
           "shape"_a, "samples"_a, "first_slot"_a, "device"_a, "port"_a = 1, "gid_index"_a = 0, "node"_a = -1)
       .def("address", &VerbsEndpoint::address)
@@ -299,11 +305,16 @@ namespace lanewise::bindings {
 
 void bind_dispatch(nb::module_& m) {
   using namespace dispatch;
-  nb::class_<SharedMemory>(m, "SharedMemory", "Memory that another process may map by its descriptor.")
+  nb::class_<SlotMemory>(m, "SlotMemory", "Slots that a node's Frontend fills: host memory, or a GPU's.")
+      .def_prop_ro("size", &SlotMemory::size);
+  nb::class_<GpuMemory, SlotMemory>(m, "GpuMemory", "Memory of a GPU that RDMA devices write to, by dma-buf.")
+      .def(nb::init<const std::string&, int, std::size_t>(), "driver"_a, "ordinal"_a, "bytes"_a, Free());
+  m.def("check_gpu_memory", &check_gpu_memory, "driver"_a, "ordinal"_a, Free(),
+        "ProbeFailure says what the CUDA driver, that GPU or libibverbs lacks for GpuMemory.");
+  nb::class_<SharedMemory, SlotMemory>(m, "SharedMemory", "Memory that another process may map by its descriptor.")
       .def(nb::init<std::size_t, int>(), "bytes"_a, "node"_a = -1, Free())
       .def_static("map", &SharedMemory::map, "fd"_a, "bytes"_a)
-      .def_prop_ro("fd", &SharedMemory::fd)
-      .def_prop_ro("size", &SharedMemory::size);
+      .def_prop_ro("fd", &SharedMemory::fd);
   m.def(
       "shm_bytes",
       [](const nb::object& shape) {

@@ -58,6 +58,7 @@ class RcChannel : public VerbsChannel {
   const Slots& slots() const override { return setup_.mine; }
 
  private:
+  VerbsOwned<ibv_mr> register_slots() const;
   void make_pair();
   void add_write(const void* from, std::size_t bytes, const ibv_mr* region, std::uint64_t to, std::uint32_t key);
   void add_messages(std::uint32_t first, std::uint32_t count);
@@ -110,7 +111,7 @@ RcChannel::RcChannel(VerbsChannelSetup setup)
       rings_(2 * capacity_ * sizeof(Message), setup_.node),
       in_(reinterpret_cast<Message*>(rings_.data())),
       out_(in_ + capacity_),
-      slots_region_(device_.context().region(setup_.mine.data, setup_.mine.extent(), kWrittenByPeer)),
+      slots_region_(register_slots()),
       in_region_(device_.context().region(in_, capacity_ * sizeof(Message), kWrittenByPeer)),
       out_region_(device_.context().region(out_, capacity_ * sizeof(Message), IBV_ACCESS_LOCAL_WRITE)),
       sent_events_(device_.completion_channel()),
@@ -129,6 +130,13 @@ RcChannel::RcChannel(VerbsChannelSetup setup)
 RcChannel::~RcChannel() {
   if (unacknowledged_ > 0) ibv_.ack_cq_events(arrivals_.get(), unacknowledged_);  // else its queue waits for them
   ::close(waker_);
+}
+
+VerbsOwned<ibv_mr> RcChannel::register_slots() const {
+  const Slots& mine = setup_.mine;
+  if (!setup_.dma_buf) return device_.context().region(mine.data, mine.extent(), kWrittenByPeer);
+  return device_.context().dma_buf_region(*setup_.dma_buf, setup_.dma_buf_offset,
+                                          reinterpret_cast<std::uintptr_t>(mine.data), mine.extent(), kWrittenByPeer);
 }
 
 void RcChannel::make_pair() {

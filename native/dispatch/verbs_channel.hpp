@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "dispatch/channel.hpp"
 #include "host/memory.hpp"
@@ -24,6 +25,9 @@ struct VerbsChannelSetup {
   Slots mine;                          // what the peer fills
   Slots peers;                         // the same of the peer; its data lies elsewhere
   std::shared_ptr<const void> keeper;  // keeps the memory of `mine`
+  // Where `mine` is memory of a GPU, the dma-buf that it is in, and how far behind its begin.
+  std::optional<int> dma_buf = {};
+  std::uint64_t dma_buf_offset = 0;
 };
 
 class VerbsChannel : public Channel {

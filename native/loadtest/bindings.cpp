@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "dispatch/shared_memory.hpp"
+#include "dispatch/gpu_memory.hpp"
 #include "loadtest/batching_system.hpp"
 #include "loadtest/cpu_copier_and_engine.hpp"
 #include "loadtest/crc32.hpp"
@@ -54,7 +54,11 @@ Value field(const nb::object& options, const char* name) {
 // Times are nanoseconds from here on; 146 years at most, so that one can be added to the time that it is now.
 std::int64_t to_ns(double seconds) { return static_cast<std::int64_t>(std::min(seconds * 1e9, 0x1p62)); }
 
-MakeQueueParts parts_of(const nb::object& options, const Device& device, const std::shared_ptr<cuda::Engine>& driver) {
+using Slots = std::shared_ptr<dispatch::SlotMemory>;
+
+// `slots`: those in memory of the device, a GPU; null where samples are in host memory.
+MakeQueueParts parts_of(const nb::object& options, const Device& device, const std::shared_ptr<cuda::Engine>& driver,
+                        const dispatch::GpuMemoryPointer& slots) {
   const auto [per_batch, per_query] = field<std::pair<double, double>>(options, "service");
   const ServiceTime service{to_ns(per_batch), per_query * 1e9};
   const auto copy = field<std::string>(options, "copy");
@@ -63,7 +67,9 @@ MakeQueueParts parts_of(const nb::object& options, const Device& device, const s
   return [=, ordinal = ordinal, node = node](SampleLibrary& library) {
     QueueParts parts;
     const bool on_gpu = ordinal != kCpu;
-    if (on_gpu) {
+    if (slots != nullptr) {
+      parts.copier = std::make_unique<GpuCopier>(driver, ordinal, library, slots->needs_flush());
+    } else if (on_gpu) {
       parts.copier = std::make_unique<GpuCopier>(driver, ordinal, library, node, copy);
     } else {
       parts.copier = std::make_unique<CpuCopier>(library, node);
@@ -82,8 +88,7 @@ MakeQueueParts parts_of(const nb::object& options, const Device& device, const s
 
 // Samples that the system reads itself, or the slots that a node's Frontend fills.
 SampleLibrary make_library(std::size_t samples, std::size_t resident, std::size_t bytes, const Fill& fill,
-                           const dispatch::SharedMemoryPointer& slots, const std::shared_ptr<cuda::Engine>& driver,
-                           int gpu) {
+                           const Slots& slots, const std::shared_ptr<cuda::Engine>& driver, int gpu) {
   if (slots == nullptr) {
     return {samples, resident, bytes, gpu == kCpu ? host_memory() : pinned_by(driver, gpu), fill};
   }
@@ -92,12 +97,14 @@ SampleLibrary make_library(std::size_t samples, std::size_t resident, std::size_
   }
   const Block block{slots->data(), slots};
   const Allocate there = [block](std::size_t, int) { return block; };
-  return SampleLibrary::of_slots(samples, bytes, gpu == kCpu ? there : pinned_by(driver, gpu, block));
+  const bool in_host_memory = std::dynamic_pointer_cast<dispatch::GpuMemory>(slots) == nullptr;
+  const bool pin = gpu != kCpu && in_host_memory;
+  return SampleLibrary::of_slots(samples, bytes, pin ? pinned_by(driver, gpu, block) : there);
 }
 
 void make_system(BoundBatchingSystem* at, const nb::object& options, const std::vector<Device>& devices,
                  std::size_t samples, const nb::object& read_sample, bool checksum, std::size_t traced,
-                 const std::string& driver_library, const dispatch::SharedMemoryPointer& slots) {
+                 const std::string& driver_library, const Slots& slots) {
   const QueueOptions queue_options{.batch = field<std::size_t>(options, "batch"),
                                    .timeout = to_ns(field<double>(options, "timeout")),
                                    .streams = field<std::size_t>(options, "streams"),
@@ -109,12 +116,16 @@ void make_system(BoundBatchingSystem* at, const nb::object& options, const std::
   const Fill fill = read_sample.is_none() ? Fill(fill_synthetic) : python_fill(read_sample);
   const auto gpu = std::ranges::find_if(devices, [](const Device& device) { return std::get<0>(device) != kCpu; });
   const int first = gpu != devices.end() ? std::get<0>(*gpu) : kCpu;
+  const auto gpu_slots = std::dynamic_pointer_cast<dispatch::GpuMemory>(slots);
+  if (gpu_slots != nullptr && (devices.size() != 1 || first == kCpu)) {
+    throw host::Failure("slots in the memory of a GPU are for that GPU alone", "name one device, a GPU");
+  }
   const nb::gil_scoped_release others_may_run;
   const auto driver = first != kCpu ? std::make_shared<cuda::Engine>(driver_library, "LAZY") : nullptr;
   std::vector<MakeQueueParts> queues;
   {
     const nb::gil_scoped_acquire python;
-    for (const Device& device : devices) queues.push_back(parts_of(options, device, driver));
+    for (const Device& device : devices) queues.push_back(parts_of(options, device, driver, gpu_slots));
   }
   SampleLibrary library = make_library(samples, resident, sample_bytes, fill, slots, driver, first);
   new (at) BoundBatchingSystem(queue_options, round_robin ? Balance::kRoundRobin : Balance::kLeastOutstanding,

@@ -57,6 +57,17 @@ GpuCopier::GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLi
              "cuMemHostGetDevicePointer");
 }
 
+GpuCopier::GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLibrary& library, bool flush)
+    : driver_(std::move(driver)),
+      gpu_(gpu_of(*driver_, ordinal)),
+      resident_(library.resident()),
+      asked_(GpuMethod::kKernel),
+      flush_(flush) {
+  source_ = {.device = reinterpret_cast<CUdeviceptr>(library.on(host::kAnyNode)),
+             .bytes = library.bytes(),
+             .stride = library.stride()};
+}
+
 GpuCopier::Streams GpuCopier::make_streams(GpuMethod method, std::size_t batch, std::size_t streams) const {
   Streams ready;
   for (std::size_t i = 0; i < streams; ++i) {
@@ -138,6 +149,10 @@ std::vector<std::uint32_t> GpuCopier::scattered(std::size_t number, std::size_t 
 
 void GpuCopier::copy(std::size_t stream, std::span<const std::uint32_t> slots) {
   const cuda::Current current(*gpu_.context());
+  if (flush_) {
+    gpu_.check(gpu_.calls().cuFlushGPUDirectRDMAWrites(cuda::kFlushCurrentContext, cuda::kFlushToOwner),
+               "cuFlushGPUDirectRDMAWrites");
+  }
   streams_[stream]->copy_samples(method_, slots);
 }
 

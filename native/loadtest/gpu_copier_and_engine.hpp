@@ -19,6 +19,9 @@ class GpuCopier : public SampleCopier {
   // `method`: one of kGpuMethods, or "auto" for the fastest of them, tried in prepare().
   GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLibrary& library, int node,
             const std::string& method);
+  // Of a library in this GPU's own memory, which an RDMA device writes to: a kernel gathers its samples. `flush`: the
+  // GPU sees what was written only after a flush.
+  GpuCopier(std::shared_ptr<cuda::Engine> driver, int ordinal, SampleLibrary& library, bool flush);
   void prepare(std::size_t batch, std::size_t streams) override;
   void copy(std::size_t stream, std::span<const std::uint32_t> slots) override;
   std::uint64_t address(std::size_t stream) const override { return streams_[stream]->address(); }
@@ -41,6 +44,7 @@ class GpuCopier : public SampleCopier {
   std::size_t resident_;
   std::optional<GpuMethod> asked_;
   GpuMethod method_ = GpuMethod::kCalls;
+  bool flush_ = false;
   std::vector<std::pair<std::string, double>> seconds_by_method_;
   Streams streams_;
 };

@@ -25,6 +25,11 @@ void check_verbs(int error, const char* cause, const char* hint) {
   if (error != 0) throw host::system_failure(cause, error, hint);
 }
 
+void check_dma_buf_support() {
+  if (verbs_library().reg_dmabuf_mr != nullptr) return;
+  throw host::Failure("libibverbs.so.1 has no ibv_reg_dmabuf_mr", "install rdma-core 34 or later");
+}
+
 std::shared_ptr<VerbsContext> VerbsContext::of(const std::string& device) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<VerbsContext>> open;
@@ -39,6 +44,7 @@ std::shared_ptr<VerbsContext> VerbsContext::of(const std::string& device) {
 
 VerbsContext::VerbsContext(const std::string& device)
     : ibv_(verbs_library()),
+      name_(device),
       context_(open_device(ibv_, device), [&ibv = ibv_](ibv_context* object) { ibv.close_device(object); }),
       domain_(required(ibv_.alloc_pd(context_.get()), "no protection domain"),
               [&ibv = ibv_](ibv_pd* object) { ibv.dealloc_pd(object); }) {}
@@ -46,6 +52,17 @@ VerbsContext::VerbsContext(const std::string& device)
 VerbsOwned<ibv_mr> VerbsContext::region(const void* data, std::size_t bytes, int access) const {
   return {required(ibv_.reg_mr(domain_.get(), const_cast<void*>(data), bytes, access), "memory cannot be registered"),
           [&ibv = ibv_](ibv_mr* object) { ibv.dereg_mr(object); }};
+}
+
+VerbsOwned<ibv_mr> VerbsContext::dma_buf_region(int fd, std::uint64_t offset, std::uint64_t address, std::size_t bytes,
+                                                int access) const {
+  check_dma_buf_support();
+  ibv_mr* const made = ibv_.reg_dmabuf_mr(domain_.get(), offset, bytes, address, fd, access);
+  if (made == nullptr) {
+    throw host::system_failure(name_ + " does not register GPU memory (ibv_reg_dmabuf_mr)", errno,
+                               "its driver must import dma-bufs, as mlx5's does since Linux 5.12");
+  }
+  return {made, [&ibv = ibv_](ibv_mr* object) { ibv.dereg_mr(object); }};
 }
 
 std::shared_ptr<ibv_mr> VerbsContext::shared_region(const void* data, std::size_t bytes, int access) {

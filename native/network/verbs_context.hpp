@@ -36,7 +36,11 @@ class VerbsContext {
 
   // host::Failure where the memory cannot be registered; it must outlive the region, and the context too.
   VerbsOwned<ibv_mr> region(const void* data, std::size_t bytes, int access) const;
-  // The same of memory that others register with the same access: one region, until the last lets it go.
+  // Of a dma-buf from `offset` on: memory of another device, which is at `address` to who writes to it. The two are
+  // equally far behind a page's begin.
+  VerbsOwned<ibv_mr> dma_buf_region(int fd, std::uint64_t offset, std::uint64_t address, std::size_t bytes,
+                                    int access) const;
+  // As region(), of memory that others register with the same access: one region, until the last lets it go.
   std::shared_ptr<ibv_mr> shared_region(const void* data, std::size_t bytes, int access);
 
  private:
@@ -45,11 +49,15 @@ class VerbsContext {
   using Registration = std::tuple<const void*, std::size_t, int>;  // memory and access
 
   const VerbsLibrary& ibv_;
+  std::string name_;
   VerbsOwned<ibv_context> context_;
   VerbsOwned<ibv_pd> domain_;
   std::mutex mutex_;
   std::map<Registration, std::weak_ptr<ibv_mr>> shared_;
 };
+
+// host::Failure where libibverbs is not installed, or registers no dma-buf.
+void check_dma_buf_support();
 
 // The object; host::Failure with `what` and errno where it is null.
 template <typename T>

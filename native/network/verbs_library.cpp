@@ -38,6 +38,7 @@ VerbsLibrary open_library() {
   find("alloc_pd", out.alloc_pd);
   find("dealloc_pd", out.dealloc_pd);
   find("reg_mr", out.reg_mr);
+  out.reg_dmabuf_mr = reinterpret_cast<decltype(out.reg_dmabuf_mr)>(dlsym(library, "ibv_reg_dmabuf_mr"));
   find("dereg_mr", out.dereg_mr);
   find("create_comp_channel", out.create_comp_channel);
   find("destroy_comp_channel", out.destroy_comp_channel);

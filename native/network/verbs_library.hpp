@@ -26,6 +26,8 @@ struct VerbsLibrary {
   ibv_pd* (*alloc_pd)(ibv_context*);
   int (*dealloc_pd)(ibv_pd*);
   ibv_mr* (*reg_mr)(ibv_pd*, void*, std::size_t, int);
+  // rdma-core 34 and later, else null.
+  ibv_mr* (*reg_dmabuf_mr)(ibv_pd*, std::uint64_t offset, std::size_t bytes, std::uint64_t address, int fd, int access);
   int (*dereg_mr)(ibv_mr*);
   ibv_comp_channel* (*create_comp_channel)(ibv_context*);
   int (*destroy_comp_channel)(ibv_comp_channel*);

@@ -233,6 +233,32 @@ TEST_F(Verbs, TheLibraryIsRegisteredOnceForAllConnectionsOfANic) {
   EXPECT_EQ(fake_verbs::counts().contexts, 0U);
 }
 
+// Memory that only a NIC reaches at its address, as a GPU's: the Frontend's samples lie in its dma-buf, here a file.
+TEST_F(Verbs, SamplesAreWrittenToADmaBuf) {
+  constexpr std::size_t kPage = 4096;
+  const SharedMemoryPointer file = std::make_shared<SharedMemory>(kPage + kSlots * stride(), host::kAnyNode);
+  const network::VerbsPort port{.device = fake_verbs::kDevice};
+  const auto answers = std::make_shared<std::vector<std::byte>>(kSlots * kAnswerBytes + kTextBytes);
+  const Slots far{.data = reinterpret_cast<std::byte*>(0x70'0000'0000 + kPage),
+                  .count = kSlots,
+                  .bytes = kSampleBytes,
+                  .stride = stride()};
+  VerbsChannelSetup setup{.port = port, .mine = far, .peers = answers_in(nullptr), .keeper = {}};
+  setup.dma_buf = file->fd();
+  setup.dma_buf_offset = kPage;
+  pair_ = {make_verbs_channel({.port = port, .mine = answers_in(answers.get()), .peers = far, .keeper = answers}),
+           make_verbs_channel(setup)};
+  pair_.frontend->register_source(sample_);
+  pair_.frontend->connect(pair_.node->address());
+  pair_.node->connect(pair_.frontend->address());
+  query(3, 0);
+  pair_.frontend->ring();
+  expect_tags(0, 1);
+  const std::byte* const at = file->data() + kPage + 3 * stride();
+  EXPECT_TRUE(std::equal(sample_.begin(), sample_.end(), at));
+  EXPECT_EQ(at[-1], std::byte{0});
+}
+
 TEST_F(Verbs, AnAddressThatIsNotValidIsRefused) {
   VerbsChannelAddress peer = pair_.node->address();
   peer.queue_pair.pairs = {1, 2};

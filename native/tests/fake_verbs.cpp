@@ -73,8 +73,7 @@ ibv_wc_status write_remote(Pair& pair, const ibv_send_wr& request) {
     enter_error(*peer);
     return IBV_WC_REM_ACCESS_ERR;
   }
-  std::memcpy(reinterpret_cast<void*>(request.wr.rdma.remote_addr), reinterpret_cast<const void*>(piece.addr),
-              piece.length);
+  std::memcpy(to->memory(request.wr.rdma.remote_addr), reinterpret_cast<const void*>(piece.addr), piece.length);
   world().total.inlined += is_inline ? 1 : 0;
   if (request.opcode != IBV_WR_RDMA_WRITE_WITH_IMM) return IBV_WC_SUCCESS;
   must((request.send_flags & IBV_SEND_SOLICITED) != 0, "an immediate that wakes nobody");

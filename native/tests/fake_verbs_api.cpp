@@ -1,5 +1,7 @@
 // The functions of libibverbs.
 #include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -79,13 +81,35 @@ int ibv_dealloc_pd(ibv_pd* which) {
 ibv_mr* ibv_reg_mr(ibv_pd* domain, void* data, std::size_t bytes, int access) {
   const std::scoped_lock lock(world().mutex);
   const std::uint32_t key = world().next_number++;
-  auto* const region = new Region{{domain->context, domain, data, bytes, 0, key, key}, access};
+  auto* const region = new Region{{domain->context, domain, data, bytes, 0, key, key}, access, nullptr};
   world().regions[key] = region;
   ++static_cast<Domain*>(domain)->children;
   return region;
 }
+// A file in the place of a dma-buf. FAKE_VERBS_DMA_BUF_ERROR is what a NIC without it says.
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes, std::uint64_t address, int fd,
+                          int access) {
+  const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)), behind = offset % page;
+  const char* const refused = std::getenv("FAKE_VERBS_DMA_BUF_ERROR");
+  struct stat file{};
+  errno = EINVAL;
+  if (refused != nullptr) errno = std::atoi(refused);
+  if (refused != nullptr || address % page != behind || fstat(fd, &file) != 0) return nullptr;
+  if (offset + bytes > static_cast<std::uint64_t>(file.st_size)) return nullptr;
+  void* const mapped =
+      mmap(nullptr, behind + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset - behind));
+  if (mapped == MAP_FAILED) return nullptr;
+  ibv_mr* const region = ibv_reg_mr(domain, reinterpret_cast<void*>(address), bytes, access);
+  static_cast<Region*>(region)->mapping = static_cast<std::byte*>(mapped) + behind;
+  return region;
+}
 int ibv_dereg_mr(ibv_mr* which) {
   const std::scoped_lock lock(world().mutex);
+  if (std::byte* const mapping = static_cast<Region*>(which)->mapping; mapping != nullptr) {
+    const std::uintptr_t behind =
+        reinterpret_cast<std::uintptr_t>(mapping) % static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    munmap(mapping - behind, behind + which->length);
+  }
   world().regions.erase(which->lkey);
   --static_cast<Domain*>(which->pd)->children;
   delete static_cast<Region*>(which);

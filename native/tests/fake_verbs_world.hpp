@@ -31,9 +31,13 @@ struct Domain : ibv_pd {
 };
 struct Region : ibv_mr {
   int access = 0;
+  std::byte* mapping = nullptr;  // of a dma-buf: where this process has what is at `addr`
   bool holds(std::uint64_t at, std::size_t bytes) const {
     const auto first = reinterpret_cast<std::uintptr_t>(addr);
     return at >= first && at + bytes <= first + length;
+  }
+  void* memory(std::uint64_t at) const {
+    return mapping == nullptr ? reinterpret_cast<void*>(at) : mapping + (at - reinterpret_cast<std::uintptr_t>(addr));
   }
 };
 struct Events : ibv_comp_channel {

@@ -539,7 +539,21 @@ class ConnectionShape(Protocol):
     @property
     def answer_bytes(self) -> int: ...
 
-class SharedMemory:
+class SlotMemory:
+    """Slots that a node's Frontend fills: host memory, or a GPU's."""
+
+    @property
+    def size(self) -> int: ...
+
+def check_gpu_memory(driver: str, ordinal: int) -> None:
+    """ProbeFailure says what the CUDA driver, that GPU or libibverbs lacks for GpuMemory."""
+
+class GpuMemory(SlotMemory):
+    """Memory (bytes) of a GPU that RDMA devices write to, by dma-buf; ProbeFailure where something is missing."""
+
+    def __init__(self, driver: str, ordinal: int, bytes: int) -> None: ...
+
+class SharedMemory(SlotMemory):
     """Memory (bytes) on a NUMA node (-1: any) that another process may map by its descriptor `fd`."""
 
     def __init__(self, bytes: int, node: int = -1) -> None: ...
@@ -548,8 +562,6 @@ class SharedMemory:
         """What another process has made; ProbeFailure where it is smaller than `bytes`, or may shrink."""
     @property
     def fd(self) -> int: ...
-    @property
-    def size(self) -> int: ...
 
 def shm_bytes(shape: ConnectionShape) -> int:
     """Bytes of the memory of a connection within one host."""
@@ -566,7 +578,7 @@ class VerbsEndpoint:
     @staticmethod
     def of_node(
         shape: ConnectionShape,
-        samples: SharedMemory,
+        samples: SlotMemory,
         first_slot: int,
         device: str,
         port: int = 1,
@@ -693,7 +705,7 @@ class BatchingSystem(SystemUnderTest):
         checksum: bool,
         trace: int,
         driver: str,
-        slots: SharedMemory | None = None,
+        slots: SlotMemory | None = None,
     ) -> None: ...
     def limit_batch(self, batch: int) -> None:
         """Between runs: the most queries of a batch, up to the options'."""

@@ -130,6 +130,16 @@ def _verbs() -> str:
     return ", ".join(f"{device} ({'active' if _has_active_port(device) else 'no active port'})" for device in devices)
 
 
+def _dma_buf() -> str:
+    from lanewise import _native as core
+
+    try:
+        core.check_gpu_memory(cuda_driver(), 0)
+    except core.ProbeFailure as failure:
+        raise LookupError(str(failure.args[0]).partition(" (")[0]) from None
+    return "GPU 0 and libibverbs; never run on hardware"
+
+
 def _has_active_port(device: str) -> bool:
     ports = Path("/sys/class/infiniband", device, "ports")
     return any("ACTIVE" in state.read_text(encoding="ascii") for state in ports.glob("*/state"))
@@ -173,6 +183,7 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("nvidia-fs", _nvidia_fs, "cuFile reads by way of host memory, in its compat mode: modprobe nvidia-fs"),
     ("io_uring", _io_uring, "measure storage reads with threads that call pread, one I/O each"),
     ("libibverbs", _verbs, "measure network and loadtest --nodes run without RDMA: install rdma-core"),
+    ("dma-buf", _dma_buf, "serve has no --gpu-memory: samples reach a GPU by way of the node's host memory"),
     (
         "LoadGen",
         _loadgen,

@@ -41,7 +41,7 @@ OPEN = OpenRequest(answer="checksums", transport="tcp", connections=1, slots=4, 
 class Sums:
     """A node without engines: the CRC-32 of each slot, at once."""
 
-    name = "a"
+    name, gpu_memory = "a", "off"
 
     def facts(self) -> NodeFacts:
         sample = SampleForm(shape=[BYTES], dtype="uint8", bytes=BYTES)
@@ -52,7 +52,11 @@ class Sums:
     def answer_form(self, answer: str) -> tuple[int, Any]:
         return 8, "crc32"
 
-    def open(self, answer: str, slots: native.SharedMemory, count: int) -> SlotSystem:
+    def gpu_slots(self, size: int) -> native.GpuMemory:
+        raise AssertionError
+
+    def open(self, answer: str, slots: native.SlotMemory, count: int) -> SlotSystem:
+        assert isinstance(slots, native.SharedMemory)
         return SlotSystem(native.ChecksumSystem(slots, BYTES), lambda: NO_STATISTICS)
 
 

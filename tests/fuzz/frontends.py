@@ -37,6 +37,8 @@ FRONTEND = Handshake(SECRET, SERVICE.name, "c" * 64, NONCE)
 class Systems:
     """A node's systems, which count what they were opened with."""
 
+    gpu_memory = "off"
+
     def __init__(self) -> None:
         self.taken = 0
 
@@ -50,8 +52,13 @@ class Systems:
         """Eight bytes, of whatever kind."""
         return 8, "crc32"
 
-    def open(self, answer: str, slots: native.SharedMemory, count: int) -> node.SlotSystem:
+    def gpu_slots(self, size: int) -> native.GpuMemory:
+        """None here."""
+        raise AssertionError
+
+    def open(self, answer: str, slots: native.SlotMemory, count: int) -> node.SlotSystem:
         """A system without an engine."""
+        assert isinstance(slots, native.SharedMemory)
         self.taken += slots.size
         statistics = NodeStatistics(stages={}, sizes=[], bytes=0, answered=0, failed=0, stalled=0.0, copies=[])
         return node.SlotSystem(native.ChecksumSystem(slots, SAMPLE), lambda: statistics)

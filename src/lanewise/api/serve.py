@@ -47,7 +47,9 @@ def serve_node(
     with open_listener(options.listen, SERVICE) as listener:
         host, port = listener.getsockname()[:2]
         name = options.name or f"{re.sub('[^A-Za-z0-9._-]', '-', socket.gethostname())[:50]}:{port}"
-        with closing(Accelerator(options, name, say, options.device, options.gid_index)) as accelerator:
+        accelerator = Accelerator(options, name, say, options.device, options.gid_index, options.gpu_memory)
+        with closing(accelerator):
+            _look_for_gpu_memory(options, say)
             end = "" if options.once else "; Ctrl-C ends it"
             about = "; ".join(f"{key} {value}" for key, value in accelerator.setup.items() if value not in ("", None))
             say(f"{name}: {about}")
@@ -62,6 +64,23 @@ def serve_node(
                 say(f"{_now()} {name}: {text}")
 
             serve_queries(listener, secret, accelerator, once=options.once, say=of_session)
+
+
+def _look_for_gpu_memory(options: ServeOptions, say: Callable[[str], None]) -> None:
+    """Say what is known of GPU memory before a Frontend comes; CannotMeasure where it is missing and must be there."""
+    from lanewise.errors import CannotMeasure
+    from lanewise.loadtest.gpu_memory import check_gpu_memory
+    from lanewise.options.serve import OFF, ON
+
+    if options.gpu_memory == OFF:
+        return
+    try:
+        check_gpu_memory(options)
+        say("note: GPU memory registered by dma-buf has never run on hardware; loadtest run --audit payload checks it")
+    except CannotMeasure as error:
+        if options.gpu_memory == ON:
+            raise
+        say(f"note: samples arrive in host memory: {error}\nhint: {error.hint}")
 
 
 def _now() -> str:

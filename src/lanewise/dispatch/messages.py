@@ -123,13 +123,15 @@ class NodeRequest(Message):
 class OpenReply(Message):
     """What an opened session is: room for an answer, how checksums are made, the nonce of its connections' tokens.
 
-    `addresses`: over verbs those of the node's queue pairs.
+    `addresses`: over verbs those of the node's queue pairs. `gpu_memory`: of a node that samples shall reach in its
+    GPU's memory, whether they do.
     """
 
     answer_bytes: Annotated[int, Field(ge=1, le=MOST_ANSWER_BYTES)]
     checksum: ChecksumKind
     nonce: Digest
     addresses: Few[RdmaAddress] = Field(default_factory=list)
+    gpu_memory: Words | None = None
 
 
 class BeginReply(Message):

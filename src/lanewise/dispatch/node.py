@@ -24,9 +24,10 @@ from lanewise.dispatch.transport import NodeTransport, native_failures
 from lanewise.dispatch.verbs import VerbsAtNode, common_node
 from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.loadtest import SHM, VERBS
+from lanewise.options.serve import OFF, ON
 
 if TYPE_CHECKING:
-    from lanewise._native import NodeSession, SharedMemory, SystemUnderTest
+    from lanewise._native import GpuMemory, NodeSession, SlotMemory, SystemUnderTest
 
 Say = Callable[[str], None]
 
@@ -40,7 +41,10 @@ class SlotSystem:
 
 
 class AcceleratorSystems(Protocol):
-    """Makes the systems of a node's sessions, on engines that stay loaded."""
+    """Makes the systems of a node's sessions, on engines that stay loaded. `gpu_memory` as of `lanewise serve`."""
+
+    @property
+    def gpu_memory(self) -> str: ...
 
     def facts(self) -> NodeFacts:
         """What the node is, without its socket."""
@@ -48,7 +52,10 @@ class AcceleratorSystems(Protocol):
     def answer_form(self, answer: messages.AnswerKind) -> tuple[int, messages.ChecksumKind]:
         """Bytes of such an answer at most, and how checksums are made; InputError where there is no such answer."""
 
-    def open(self, answer: str, slots: SharedMemory, count: int) -> SlotSystem:
+    def gpu_slots(self, size: int) -> GpuMemory:
+        """So many bytes of the GPU's memory that RDMA devices write to; CannotMeasure where something is missing."""
+
+    def open(self, answer: str, slots: SlotMemory, count: int) -> SlotSystem:
         """A system on `count` slots; CannotMeasure where it cannot be made."""
 
 
@@ -75,7 +82,7 @@ class DispatchSession(ClientSession):
         self._facts: NodeFacts | None = None
         self._descriptors = DescriptorSocket()
         self._shape: ConnectionShape | None = None
-        self._slots: SharedMemory | None = None
+        self._gpu_memory: str | None = None
         self._transport: NodeTransport | None = None
         self._system: SlotSystem | None = None
         self._session: NodeSession | None = None
@@ -108,8 +115,11 @@ class DispatchSession(ClientSession):
             self._queries = self._session.received
         if self._transport is not None:
             self._transport.close()
-        self._session = self._system = self._transport = self._slots = None
+        self._forget()
         self._descriptors.close()
+
+    def _forget(self) -> None:
+        self._session = self._system = self._transport = None
 
     def _wait(self) -> bool:
         """Wait for a request; False where the Frontend is silent for too long."""
@@ -145,33 +155,55 @@ class DispatchSession(ClientSession):
         if any(index >= len(facts.host.rdma) for index in asked.ports):
             raise InputError("this node has no such RDMA port", hint=SAME_VERSION)
         self._allocate(asked, shape, count, [facts.host.rdma[index] for index in asked.ports])
-        self._about = f" over {asked.connections} connections ({asked.transport})"
+        gpu_memory = f"; GPU memory {self._gpu_memory}" if self._gpu_memory else ""
+        self._about = f" over {asked.connections} connections ({asked.transport}{gpu_memory})"
         assert self._transport is not None
         return messages.OpenReply(answer_bytes=answer_bytes, checksum=checksum, nonce=self._transport.nonce,
-                                  addresses=self._transport.addresses())  # fmt: skip
+                                  addresses=self._transport.addresses(), gpu_memory=self._gpu_memory)  # fmt: skip
 
     def _allocate(self, asked: OpenRequest, shape: ConnectionShape, count: int, ports: list[RdmaPort]) -> None:
+        """Make slots, system and connections: in the GPU's memory if that is wanted and works, else in the host's."""
         from lanewise import _native as native
 
-        self._shape = shape
-        self._slots = native.SharedMemory(count * shape.stride, common_node(ports))
-        self._system = self._systems.open(asked.answer, self._slots, count)
+        choice, size, self._shape = self._systems.gpu_memory, count * shape.stride, shape
+        if asked.transport == VERBS and len(ports) != asked.connections:
+            raise InputError("verbs need an RDMA port for each connection", hint=SAME_VERSION)
+        if choice == ON and asked.transport != VERBS:
+            raise InputError(f"{asked.transport} does not reach GPU memory, where this node's samples arrive",
+                             hint="--transport verbs; or lanewise serve --gpu-memory auto")  # fmt: skip
+        if choice != OFF and asked.transport == VERBS:
+            try:
+                self._make(asked, count, ports, self._systems.gpu_slots(size))
+                self._gpu_memory = "used (never run on hardware)"
+                return
+            except CannotMeasure as error:
+                if choice == ON:
+                    raise
+                self._gpu_memory = f"not used: {error}"
+            self._forget()
+        self._make(asked, count, ports, native.SharedMemory(size, common_node(ports)))
+
+    def _make(self, asked: OpenRequest, count: int, ports: list[RdmaPort], slots: SlotMemory) -> None:
+        from lanewise import _native as native
+
+        assert self._shape is not None
+        self._system = self._systems.open(asked.answer, slots, count)
         self._session = native.NodeSession(self._system.system, self._systems.facts().name)
+        if asked.transport == VERBS:
+            self._transport = VerbsAtNode(ports, self._shape, slots)
+            return
+        assert isinstance(slots, native.SharedMemory)
         if asked.transport == SHM:
-            self._transport = ShmAtNode(self._descriptors, self._handshake, asked.connections)
-        elif asked.transport == VERBS:
-            if len(ports) != asked.connections:
-                raise InputError("verbs need an RDMA port for each connection", hint=SAME_VERSION)
-            self._transport = VerbsAtNode(ports, shape, self._slots)
+            self._transport = ShmAtNode(self._descriptors, self._handshake, asked.connections, slots)
         else:
-            self._transport = TcpAtNode(self, asked.connections)
+            self._transport = TcpAtNode(self, asked.connections, slots)
 
     def _begin(self, request: NodeRequest) -> messages.BeginReply:
-        if self._session is None or self._transport is None or self._shape is None or self._slots is None:
+        if self._session is None or self._transport is None or self._shape is None:
             raise InputError("nothing is open", hint=SAME_VERSION)
         transport, self._transport = self._transport, None  # it joins once
         try:
-            transport.join(self._session, self._shape, self._slots, request.addresses)
+            transport.join(self._session, self._shape, request.addresses)
         finally:
             transport.close()
         return messages.BeginReply()

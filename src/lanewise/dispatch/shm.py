@@ -81,22 +81,22 @@ def reach(name: str) -> socket.socket | None:
 class ShmAtNode(NodeTransport):
     """Makes the memory of each connection and passes it, with the slots, to the Frontend."""
 
-    def __init__(self, descriptors: DescriptorSocket, handshake: Handshake, connections: int) -> None:
-        self._descriptors, self._connections = descriptors, connections
+    def __init__(
+        self, descriptors: DescriptorSocket, handshake: Handshake, connections: int, slots: SharedMemory
+    ) -> None:
+        self._descriptors, self._connections, self._slots = descriptors, connections, slots
         self.nonce = new_nonce()
         self._token = handshake.data_token(self.nonce, 0)
 
-    def join(
-        self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory, peers: Sequence[RdmaAddress]
-    ) -> None:
+    def join(self, session: NodeSession, shape: ConnectionShape, peers: Sequence[RdmaAddress]) -> None:
         """See NodeTransport."""
         from lanewise import _native as native
 
         with self._descriptors.accept(self._token) as connection, native_failures():
             memories = [native.SharedMemory(native.shm_bytes(shape)) for _ in range(self._connections)]
             for index, memory in enumerate(memories):
-                session.add_shm(shape, memory, slots, index * shape.slots)
-            socket.send_fds(connection, [b"m"], [slots.fd, *(memory.fd for memory in memories)])
+                session.add_shm(shape, memory, self._slots, index * shape.slots)
+            socket.send_fds(connection, [b"m"], [self._slots.fd, *(memory.fd for memory in memories)])
 
 
 class ShmAtFrontend(FrontendTransport):

@@ -20,17 +20,15 @@ if TYPE_CHECKING:
 class TcpAtNode(NodeTransport):
     """Waits for the session's data connections."""
 
-    def __init__(self, session: ClientSession, connections: int) -> None:
-        self._session = session
+    def __init__(self, session: ClientSession, connections: int, slots: SharedMemory) -> None:
+        self._session, self._slots = session, slots
         self.nonce = session.expect_data(connections)
 
-    def join(
-        self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory, peers: Sequence[RdmaAddress]
-    ) -> None:
+    def join(self, session: NodeSession, shape: ConnectionShape, peers: Sequence[RdmaAddress]) -> None:
         """See NodeTransport."""
         for index, connection in enumerate(self._session.data()):
             with native_failures():
-                session.add_tcp(shape, connection.detach(), slots, index * shape.slots)
+                session.add_tcp(shape, connection.detach(), self._slots, index * shape.slots)
 
 
 class TcpAtFrontend(FrontendTransport):

@@ -12,7 +12,7 @@ from lanewise.dispatch.messages import ConnectionShape, OpenReply, TransportKind
 from lanewise.errors import CannotMeasure
 
 if TYPE_CHECKING:
-    from lanewise._native import NetworkSystem, NodeSession, SharedMemory
+    from lanewise._native import NetworkSystem, NodeSession
 
 JOIN_S = 5.0  # for the connections of a session to come together
 
@@ -27,10 +27,8 @@ class NodeTransport(ABC):
         return []
 
     @abstractmethod
-    def join(
-        self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory, peers: Sequence[RdmaAddress]
-    ) -> None:
-        """Give the session its connections, whose samples go to `slots` one after the other; CannotMeasure.
+    def join(self, session: NodeSession, shape: ConnectionShape, peers: Sequence[RdmaAddress]) -> None:
+        """Give the session its connections, whose samples go to its slots one after the other; CannotMeasure.
 
         `peers`: addresses of the Frontend's queue pairs.
         """

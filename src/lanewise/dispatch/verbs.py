@@ -17,13 +17,13 @@ from lanewise.dispatch.transport import FrontendTransport, NodeTransport, native
 from lanewise.errors import CannotMeasure, InputError
 
 if TYPE_CHECKING:
-    from lanewise._native import NetworkSystem, NodeSession, SharedMemory, VerbsEndpoint
+    from lanewise._native import NetworkSystem, NodeSession, SlotMemory, VerbsEndpoint
 
 
 class VerbsAtNode(NodeTransport):
     """Makes a queue pair for each connection, on the port that the Frontend chose for it."""
 
-    def __init__(self, ports: Sequence[RdmaPort], shape: ConnectionShape, slots: SharedMemory) -> None:
+    def __init__(self, ports: Sequence[RdmaPort], shape: ConnectionShape, slots: SlotMemory) -> None:
         from lanewise import _native as native
 
         self.nonce = new_nonce()
@@ -39,9 +39,7 @@ class VerbsAtNode(NodeTransport):
         """See NodeTransport."""
         return [endpoint.address() for endpoint in self._endpoints]
 
-    def join(
-        self, session: NodeSession, shape: ConnectionShape, slots: SharedMemory, peers: Sequence[RdmaAddress]
-    ) -> None:
+    def join(self, session: NodeSession, shape: ConnectionShape, peers: Sequence[RdmaAddress]) -> None:
         """See NodeTransport."""
         if len(peers) != len(self._endpoints):
             raise InputError("verbs need the address of each queue pair", hint=SAME_VERSION)

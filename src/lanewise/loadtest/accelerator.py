@@ -12,6 +12,7 @@ from lanewise.dispatch.node import SlotSystem
 from lanewise.errors import InputError
 from lanewise.loadtest.engines.base import random_batch
 from lanewise.loadtest.engines.callback import BRIEF, CHECKSUMS, CLASSES, OUTPUTS, as_bytes, batch_call
+from lanewise.loadtest.gpu_memory import gpu_slots
 from lanewise.loadtest.session import (
     about_batches,
     about_engine,
@@ -23,6 +24,7 @@ from lanewise.loadtest.session import (
 )
 from lanewise.loadtest.system import SystemStatistics, statistics
 from lanewise.options.loadtest import SYNTHETIC, ModelOptions
+from lanewise.options.serve import OFF
 
 _LEAST_ANSWER = 8  # bytes, which a checksum has
 
@@ -32,10 +34,10 @@ class Accelerator:
 
     def __init__(
         self, options: ModelOptions, name: str, warn: Callable[[str], object] = lambda _: None,
-        device: str | None = None, gid_index: int | None = None,
+        device: str | None = None, gid_index: int | None = None, gpu_memory: str = OFF,
     ) -> None:  # fmt: skip
         """Loads them; errors as of `open_engines`. `device` and `gid_index`: of RDMA, None for all."""
-        self._device, self._gid_index = device, gid_index
+        self._device, self._gid_index, self.gpu_memory = device, gid_index, gpu_memory
         self.options = replace(options, engine=options.engine or first_engine(options.devices, warn))
         self.name = name
         self.engines = open_engines(self.options, warn) if self.options.engine != SYNTHETIC else ()
@@ -75,7 +77,11 @@ class Accelerator:
         checksum: ChecksumKind = "crc32" if sums_natively(self.options, self.engines) else "sum64"
         return -(-max(size, 1) // _LEAST_ANSWER) * _LEAST_ANSWER, checksum
 
-    def open(self, answer: str, slots: _native.SharedMemory, count: int) -> SlotSystem:
+    def gpu_slots(self, size: int) -> _native.GpuMemory:
+        """See AcceleratorSystems."""
+        return gpu_slots(self.options, size)
+
+    def open(self, answer: str, slots: _native.SlotMemory, count: int) -> SlotSystem:
         """See AcceleratorSystems."""
         checksum = answer == CHECKSUMS and sums_natively(self.options, self.engines)
         calls = [batch_call(engine, answer) for engine in self.engines]

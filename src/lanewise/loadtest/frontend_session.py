@@ -192,6 +192,9 @@ def about(options: LoadOptions, nodes: Sequence[FrontendNode], dataset: Dataset 
     }  # fmt: skip
     for kind in dict.fromkeys(kind for node in nodes for kind in node.refused):
         setup[f"why not {kind}"] = _each(nodes, [node.refused.get(kind, "") for node in nodes])
+    gpu_memory = [(node.reply.gpu_memory if node.reply else None) or "off" for node in nodes]
+    if set(gpu_memory) != {"off"}:
+        setup["GPU memory"] = _each(nodes, gpu_memory)
     cards = [_cards(node) for node in nodes]
     if any(cards):
         setup["NICs"] = _each(nodes, cards)

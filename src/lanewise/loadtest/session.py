@@ -234,7 +234,7 @@ def _dataset(options: LoadTestOptions, samples: int, engines: tuple[Engine, ...]
 def open_system(
     options: BatchingOptions, engines: Sequence[BatchCall] = (), *, samples: int = 0,
     fill: Callable[[int], Any] | None = None, checksum: bool = False, trace: int = 0,
-    slots: _native.SharedMemory | None = None,
+    slots: _native.SlotMemory | None = None,
 ) -> _native.BatchingSystem:  # fmt: skip
     """The native system, ready to load samples; CannotMeasure where memory, a GPU or the native part is missing.
 

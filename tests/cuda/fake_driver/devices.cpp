@@ -1,5 +1,7 @@
 // Devices, contexts, memory.
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -75,8 +77,15 @@ CUresult cuDeviceGetPCIBusId(char* name, int length, CUdevice device) {
 
 CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice) {
   FAKE(cuDeviceGetAttribute);
-  static const std::map<int, int> values{{kMultiprocessorCount, 4}, {kAsyncEngineCount, 3}, {kCapabilityMajor, 9},
-                                         {kCapabilityMinor, 0},     {kHostNumaId, 0}};
+  const Config& config = world().config;
+  const std::map<int, int> values{{kMultiprocessorCount, 4},
+                                  {kAsyncEngineCount, 3},
+                                  {kCapabilityMajor, 9},
+                                  {kCapabilityMinor, 0},
+                                  {kGpuDirectRdmaFlushOptions, config.rdma_flushes},
+                                  {kGpuDirectRdmaWritesOrdering, config.rdma_ordering},
+                                  {kDmaBufSupported, config.dma_buf ? 1 : 0},
+                                  {kHostNumaId, 0}};
   *value = values.at(attribute);
   return kSuccess;
 }
@@ -158,9 +167,11 @@ CUresult cuMemAlloc_v2(CUdeviceptr* at, std::size_t bytes) {
   const std::scoped_lock hold(w.lock);
   if (bytes == 0) return kInvalidValue;
   if (w.used[current()] + bytes > w.config.memory) return kOutOfMemory;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const int file = memfd_create("fake-gpu", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   *at = reinterpret_cast<CUdeviceptr>(memory);
-  w.ranges[*at] = {bytes, current()};
+  w.ranges[*at] = {bytes, current(), file};
   w.used[current()] += bytes;
   return kSuccess;
 }
@@ -180,9 +191,29 @@ CUresult cuMemFree_v2(CUdeviceptr at) {
   const auto found = w.ranges.find(at);
   if (found == w.ranges.end() || found->second.device != current()) return kInvalidValue;
   munmap(reinterpret_cast<void*>(at), found->second.bytes);
+  close(found->second.file);
   w.used[current()] -= found->second.bytes;
   w.ranges.erase(found);
   return kSuccess;
+}
+
+// A file that who maps it shares the memory with: a range that begins with it, of whole pages.
+CUresult cuMemGetHandleForAddressRange(void* handle, CUdeviceptr at, std::size_t bytes, int type, unsigned long long) {
+  FAKE(cuMemGetHandleForAddressRange);
+  World& w = world();
+  const std::scoped_lock hold(w.lock);
+  const auto found = w.ranges.find(at);
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (type != kDmaBufHandle || found == w.ranges.end() || found->second.device != current()) return kInvalidValue;
+  if (at % page != 0 || bytes % page != 0 || bytes > found->second.bytes || !w.config.dma_buf) return kInvalidValue;
+  *static_cast<int*>(handle) = fcntl(found->second.file, F_DUPFD_CLOEXEC, 0);
+  return kSuccess;
+}
+
+CUresult cuFlushGPUDirectRDMAWrites(int target, int scope) {
+  FAKE(cuFlushGPUDirectRDMAWrites);
+  if (current() == -2) return kInvalidContext;
+  return target == kFlushCurrentContext && scope == kFlushToOwner ? CUresult{kSuccess} : kInvalidValue;
 }
 
 CUresult cuMemHostRegister_v2(void* at, std::size_t bytes, unsigned flags) {

@@ -38,6 +38,9 @@ void configure() {
   config.spin_timeout = setting("FAKE_CUDA_SPIN_TIMEOUT") != nullptr;
   config.jit_error = setting("FAKE_CUDA_JIT_ERROR") != nullptr;
   config.hold = number("FAKE_CUDA_HOLD_MS", 0) / 1000;
+  config.dma_buf = number("FAKE_CUDA_DMA_BUF", 1) != 0;
+  config.rdma_ordering = static_cast<int>(number("FAKE_CUDA_RDMA_ORDERING", 100));
+  config.rdma_flushes = static_cast<int>(number("FAKE_CUDA_RDMA_FLUSHES", 1));
   config.noise = number("FAKE_CUDA_NOISE", 0);
   if (const char* pairs = setting("FAKE_CUDA_NO_PEER")) {
     std::istringstream text(pairs);

@@ -5,7 +5,8 @@
 // out at once), FAKE_CUDA_HOLD_MS (longest hold instead of the one asked for), FAKE_CUDA_QUEUE (entries of a stream),
 // FAKE_CUDA_NOISE=0.02 (relative spread of times), FAKE_CUDA_VERSION=13000, FAKE_CUDA_JIT_ERROR=1,
 // FAKE_CUDA_STAGED_WAITS=1 (a copy between GPUs without peer access is queued when its turn has come),
-// FAKE_CUDA_FAIL=name:n (the n-th call of that function fails).
+// FAKE_CUDA_DMA_BUF=0 (no memory is exported), FAKE_CUDA_RDMA_ORDERING=0 (what a NIC wrote has to be flushed),
+// FAKE_CUDA_RDMA_FLUSHES=0 (and cannot be), FAKE_CUDA_FAIL=name:n (the n-th call of that function fails).
 #pragma once
 
 #include <condition_variable>
@@ -58,6 +59,7 @@ struct Event {
 struct Range {
   std::size_t bytes;
   int device;  // -1: registered host memory
+  int file = -1;  // of a device's memory: what a dma-buf of it is
 };
 
 struct Config {
@@ -67,6 +69,8 @@ struct Config {
   std::string corrupt = "nowhere";  // of data to a GPU, from one, or between two: in, out, peers
   bool staged_waits = false, spin_timeout = false, jit_error = false;
   double hold = 0, noise = 0;
+  bool dma_buf = true;
+  int rdma_ordering = 100, rdma_flushes = 1;
   std::string fail;
   int fail_at = 0;
 };
