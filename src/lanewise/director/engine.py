@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
 
-from lanewise.director.drivers.base import Driver
+from lanewise.director import engine_claims as claims
+from lanewise.director.drivers.base import Driver, DriverError, FabricEventKind, Retryable
+from lanewise.director.engine_claims import Begun, BlockPlacement, End, Order
+from lanewise.director.engine_placement import Placer, offers, preview
+from lanewise.director.engine_reconcile import FabricObservation, compare, observe, place_all, register
+from lanewise.director.engine_steps import ATTEMPTS, StepOutcome, StepRunner
+from lanewise.director.engine_tasks import EventBoard, TaskBoard
+from lanewise.director.engine_view import PoolMirror
+from lanewise.director.errors import BlockInUse, DeviceInUse, StaleVersion, StoreError
 from lanewise.director.records import Event, PoolView, ReconcileReport, Task
+from lanewise.director.store.changes import Change
 from lanewise.director.store.database import Store
-from lanewise.pool.model import CompositionRequest, Offer, PathRequirement, Reservation
+from lanewise.director.store.rows import IntentRow
+from lanewise.errors import InputError, LanewiseError
+from lanewise.pool.model import (
+    BlockState,
+    CompositionRequest,
+    Offer,
+    PathRequirement,
+    Pool,
+    Reservation,
+    ReservationState,
+)
+from lanewise.pool.operations import pool_of
+
+_Result = TypeVar("_Result")
+RACES = 8  # placements tried when another client took a block of the offer meanwhile
+WORKERS = 16
+
+
+def _pause(attempt: int) -> None:
+    time.sleep(0.05 * 2**attempt)
 
 
 class Director:
@@ -23,134 +56,343 @@ class Director:
     UnknownName, Contradiction, Unreachable or pool.NoOffer, and nothing was changed.
     """
 
-    def __init__(self, store: Store, driver: Driver, clock: Callable[[], float] = time.time) -> None:
-        self._store, self._driver, self._clock = store, driver, clock
+    def __init__(
+        self, store: Store, driver: Driver, clock: Callable[[], float] = time.time,
+        pause: Callable[[int], None] = _pause,
+    ) -> None:  # fmt: skip
+        """`clock` gives s since 1970; `pause` waits before the n-th retry of a driver's call."""
+        self._store, self._driver, self._clock, self._pause = store, driver, clock, pause
+        self._placer, self._mirror = Placer(driver), PoolMirror()
+        self._runner = StepRunner(driver, pause, self._mirror.place)
+        self._present: frozenset[str] = frozenset()
+        self._tasks, self._events = TaskBoard(), EventBoard()
+        self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="director")
 
     def start(self) -> ReconcileReport:
         """Read the fabric, take the store for this director, and finish or undo what was open."""
-        raise NotImplementedError
+        self._store.hold()
+        rows = self._store.pool_rows()
+        self._mirror.load(rows)
+        self._events.last = rows.version
+        adopted = self._discover(adopt=not rows.blocks)
+        return replace(self._resume(), adopted=adopted)
 
     def close(self) -> None:
         """Wait for running steps, and give the store back."""
-        raise NotImplementedError
+        self._workers.shutdown(wait=True)
+        self._store.release_hold()
 
     def view(self) -> PoolView:
         """The pool as of the last commit, from memory."""
-        raise NotImplementedError
+        return self._mirror.view()
 
     def offers(self, request: CompositionRequest, most: int = 5) -> tuple[Offer, ...]:
         """Placements for a request with predicted rates, best first; NoOffer if none meets it."""
-        raise NotImplementedError
+        return offers(self.view().pool, request, most)
 
     def preview(self, server: str, blocks: Sequence[str], requirements: Sequence[PathRequirement] = ()) -> Offer:
         """What a placement would give and what others would lose; nothing is claimed."""
-        raise NotImplementedError
+        return preview(self.view().pool, server, blocks, requirements)
 
     def compose(
-        self,
-        request: CompositionRequest,
-        *,
-        key: str = "",
-        version: int | None = None,
-        client: str = "",
+        self, request: CompositionRequest, *, key: str = "", version: int | None = None, client: str = "",
         wait: bool = True,
-    ) -> Task:
+    ) -> Task:  # fmt: skip
         """Give a server the best offer, or exactly the blocks named; with `extends`, add them to that composition.
 
         With requirements, NoOffer if the predicted rates are lower. `version` is that of the composition it extends.
         """
-        raise NotImplementedError
+        order = self._order(client, key, version, "compose", request)
+
+        def begin(placement: BlockPlacement) -> Task:
+            return self._operate(lambda change: claims.begin_addition(change, order, placement), wait)
+
+        return self._once(order, lambda: self._placed(request, begin), lambda name: self._reached(name, wait))
 
     def attach(
-        self,
-        composition: str,
-        block: str,
-        *,
-        key: str = "",
-        version: int | None = None,
-        client: str = "",
+        self, composition: str, block: str, *, key: str = "", version: int | None = None, client: str = "",
         wait: bool = True,
-    ) -> Task:
+    ) -> Task:  # fmt: skip
         """Add a block to a composition whose server runs."""
-        raise NotImplementedError
+        request = CompositionRequest(blocks=(block,), extends=composition)
+        return self.compose(request, key=key, version=version, client=client, wait=wait)
 
     def detach(
-        self,
-        composition: str,
-        block: str,
-        *,
-        key: str = "",
-        version: int | None = None,
-        client: str = "",
+        self, composition: str, block: str, *, key: str = "", version: int | None = None, client: str = "",
         wait: bool = True,
-    ) -> Task:
+    ) -> Task:  # fmt: skip
         """Take a block from a composition whose server runs; DeviceInUse, with its holders, while it is in use."""
-        raise NotImplementedError
+        return self._remove(composition, block, self._order(client, key, version, "detach", composition, block), wait)
 
     def release(
         self, composition: str, *, key: str = "", version: int | None = None, client: str = "", wait: bool = True
     ) -> Task:
         """Take every block from a composition and end it; DeviceInUse while one is in use, and then all stay."""
-        raise NotImplementedError
+        return self._remove(composition, None, self._order(client, key, version, "release", composition), wait)
 
     def reserve(self, request: CompositionRequest, seconds: float, *, key: str = "", client: str = "") -> Reservation:
         """Keep the server and blocks of the best offer, or exactly those named, for so many seconds."""
-        raise NotImplementedError
+        if request.extends is not None:
+            raise InputError("a reservation is for a new composition", hint="attach the blocks instead")
+        if not 0 < seconds < float("inf"):
+            raise InputError(f"a reservation cannot last {seconds:g} s", hint="choose more than 0 s")
+        order = self._order(client, key, None, "reserve", request, seconds)
+
+        def begin(placement: BlockPlacement) -> Reservation:
+            return self._change(lambda change: claims.begin_reservation(change, order, placement, seconds))
+
+        return self._once(order, lambda: self._placed(request, begin), self._store.reservation)
 
     def apply(self, reservation: str, *, name: str = "", key: str = "", client: str = "", wait: bool = True) -> Task:
         """Make a composition of a reservation; Expired if its time is over."""
-        raise NotImplementedError
+        claims.check_name(name)
+        order = self._order(client, key, None, "apply", reservation, name)
+
+        def begin() -> Task:
+            return self._operate(lambda change: claims.begin_application(change, order, reservation, name), wait)
+
+        return self._once(order, begin, lambda task: self._reached(task, wait))
 
     def cancel(self, reservation: str) -> None:
         """End a reservation; its blocks are free for anybody."""
-        raise NotImplementedError
+
+        def work(change: Change) -> None:
+            row = change.reservation(reservation)
+            if row.state is ReservationState.ACTIVE:
+                change.end_reservation(row, ReservationState.CANCELLED)
+
+        self._change(work)
 
     def expire(self, now: float | None = None) -> tuple[str, ...]:
         """End the reservations whose time was over at `now` (s since 1970, default the clock's), and return them.
 
         Every claim does this too, in its own transaction.
         """
-        raise NotImplementedError
+        return tuple(self._change(lambda change: change.expire(), now))
 
     def repair(self, block: str) -> PoolView:
         """Observe a Failed or Unavailable block again: Unused or Composed if the fabric now says so, else as before."""
-        raise NotImplementedError
+        self.view().pool.block(block)
+        self._compare([block], repair=True)
+        return self.view()
 
-    def set_p2p(self, composition: str, allowed: bool, *, version: int | None = None, client: str = "") -> PoolView:
+    def set_p2p(
+        self, composition: str, allowed: bool, *, version: int | None = None
+    ) -> PoolView:  # fmt: skip
         """Allow or forbid that the devices of a composition reach each other without the CPU."""
-        raise NotImplementedError
+        before = self._change(lambda change: claims.change_p2p(change, composition, allowed, version))
+        try:
+            self._retried(lambda: self._driver.set_p2p(secrets.token_hex(8), before.server, allowed))
+        except DriverError:
+            self._change(lambda change: claims.change_p2p(change, composition, before.p2p, None))
+            raise
+        return self.view()
 
     def poll(self) -> int:
         """Take what the driver's fabric reported by itself into the pool and the outbox; the number of reports."""
-        raise NotImplementedError
+        reports = list(self._driver.events())
+        devices = {report.device for report in reports} & self.view().pool.blocks.keys()
+        found = any(report.kind is FabricEventKind.DEVICE_FOUND for report in reports)
+        if found or any(report.kind is FabricEventKind.DEVICE_LOST for report in reports):
+            self._discover()
+        if devices:
+            self._compare(devices)
+            self._read_links(devices)
+        return len(reports)
 
     def reconcile(self) -> ReconcileReport:
-        """Compare the pool with the fabric now; what contradicts becomes Failed and is never handed out."""
-        raise NotImplementedError
+        """Compare the pool with the fabric now: finish or undo what nobody is at work on, fail what contradicts."""
+        self._discover()
+        return self._resume()
 
     def task(self, name: str) -> Task:
         """The task of that name; UnknownName otherwise."""
-        raise NotImplementedError
+        return self._tasks.current(self._store.task(name))
 
     def tasks(self) -> tuple[Task, ...]:
         """Every task that the store holds, oldest first."""
-        raise NotImplementedError
+        return tuple(map(self._tasks.current, self._store.tasks()))
 
     def wait(self, task: str, timeout: float | None = None) -> Task:
         """The task once it has ended, or as it is after `timeout` seconds."""
-        raise NotImplementedError
+        self._tasks.wait(task, timeout)
+        return self.task(task)
 
     def events(self, after: int = 0, most: int = 1000) -> tuple[Event, ...]:
         """Events with an id above `after`, oldest first, from the outbox."""
-        raise NotImplementedError
+        return self._store.events(after, most)
 
     def wait_events(self, after: int, timeout: float | None = None) -> tuple[Event, ...]:
         """The same, once there is one; empty after `timeout` seconds."""
-        raise NotImplementedError
+        self._events.wait(after, timeout)
+        return self._store.events(after)
 
     def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Call `listener` with every event once committed, in order; returns what ends that.
 
         It must return at once (an asyncio service: `loop.call_soon_threadsafe`).
         """
-        raise NotImplementedError
+        return self._events.listen(listener)
+
+    def _order(self, client: str, key: str, version: int | None, action: str, *details: object) -> Order:
+        return Order(secrets.token_hex(8), client, key, claims.fingerprint(action, *details), version)
+
+    def _once(self, order: Order, begin: Callable[[], _Result], earlier: Callable[[str], _Result]) -> _Result:
+        """What `begin` returns, or what the same request with its key led to before, or meanwhile in another thread."""
+        repeated = self._repeated(order)
+        if repeated is None:
+            try:
+                return begin()
+            except LanewiseError:
+                repeated = self._repeated(order)
+                if repeated is None:
+                    raise
+        return earlier(repeated)
+
+    def _repeated(self, order: Order) -> str | None:
+        return self._store.repeated(order.client, order.key, order.fingerprint)
+
+    def _reached(self, task: str, wait: bool) -> Task:
+        return self.wait(task) if wait else self.task(task)
+
+    def _placed(self, request: CompositionRequest, begin: Callable[[BlockPlacement], _Result]) -> _Result:
+        """What `begin` returns for the placement of a request; for another one if a client was faster."""
+        for _ in range(RACES):
+            placement = self._placer.place(self._fresh(), request)
+            try:
+                return begin(placement)
+            except BlockInUse:
+                if request.blocks:
+                    raise
+        return begin(self._placer.place(self._fresh(), request))
+
+    def _fresh(self) -> Pool:
+        """The pool without reservations that have expired by now, which a claim would end."""
+        now = self._clock()
+        pool = self.view().pool
+        if any(each.expires <= now for each in pool.reservations.values()):
+            self.expire(now)
+            pool = self.view().pool
+        return pool
+
+    def _remove(self, composition: str, block: str | None, order: Order, wait: bool) -> Task:
+        def begin() -> Task:
+            view = self.view()
+            owner = view.pool.composition(composition)
+            current = view.compositions[composition].version
+            if order.version not in (None, current):
+                raise StaleVersion(f"composition {composition}", order.version or 0, current)
+            for name in owner.blocks if block is None else {block} & set(owner.blocks):
+                self._check_idle(name, owner.server)
+            return self._operate(lambda change: claims.begin_removal(change, order, composition, block), wait)
+
+        return self._once(order, begin, lambda task: self._reached(task, wait))
+
+    def _check_idle(self, device: str, server: str) -> None:
+        """DeviceInUse if something on its server uses a device; what the driver cannot say, the removal itself will."""
+        with contextlib.suppress(DriverError):
+            holders = self._driver.holders(device)
+            if holders:
+                raise DeviceInUse(device, server, holders)
+
+    def _operate(self, begin: Callable[[Change], Begun], wait: bool) -> Task:
+        """Commit the begin of an operation, then carry it out here or in a thread."""
+
+        def announced(change: Change) -> Begun:
+            begun = begin(change)
+            if begun.task is not None:  # before it is committed, so that nobody takes it for one left over
+                self._tasks.commit(begun.task)
+            return begun
+
+        begun = self._change(announced)
+        if begun.task is None or begun.intent is None:
+            return self._reached(begun.repeated, wait)
+        if wait:
+            return self._carry_out(begun.task, begun.intent)
+        self._workers.submit(self._carry_out, begun.task, begun.intent)
+        return begun.task
+
+    def _resume(self) -> ReconcileReport:
+        """Finish or undo the operations that nobody is at work on, then compare every block with the fabric."""
+        ended = []
+        for intent in self._store.pool_rows().intents:
+            if not self._tasks.runs(intent.task):
+                task = self._store.task(intent.task)
+                self._tasks.commit(task)
+                ended.append(self._carry_out(task, intent))
+        finished = tuple(task.name for task in ended if task.problem is None)
+        undone = tuple(task.name for task in ended if task.problem is not None)
+        failed = self._compare(self.view().pool.blocks)
+        return ReconcileReport(finished, undone, failed, driver=self._driver.health())
+
+    def _carry_out(self, task: Task, intent: IntentRow) -> Task:
+        """The steps of an operation and the commit of its end state."""
+        total = max(1, len(intent.steps))
+        result = self._runner.run(intent.steps, lambda done: self._tasks.progress(task.name, 99 * done // total))
+        bound = [name for name, state in result.states.items() if state is StepOutcome.BOUND]
+        links = {name: note for name in bound if (note := self._link_note(name))}
+        end = End(result, links)
+        try:
+            return self._ended(task, intent, end)
+        finally:
+            self._tasks.drop(task.name)
+
+    def _ended(self, task: Task, intent: IntentRow, end: End) -> Task:
+        """Commit the end of an operation; a database that is away for a moment is waited for."""
+        for attempt in range(1, ATTEMPTS):
+            try:
+                return self._change(lambda change: claims.finish(change, task, intent, end))
+            except StoreError:
+                self._pause(attempt)
+        return self._change(lambda change: claims.finish(change, task, intent, end))
+
+    def _link_note(self, device: str) -> str:
+        """What is wrong with the link of a device that was attached; '' if it is as it should be, or not known."""
+        try:
+            link = self._driver.link(device)
+        except DriverError as error:
+            return f"its link cannot be read: {error.cause}"
+        if link is None or not link.trained_down:
+            return ""
+        return f"its link trained at {link}, of {link.most}"
+
+    def _read_links(self, devices: Iterable[str]) -> None:
+        """Read the links of devices that are composed, and report those that trained down, or do so no more."""
+        composed = [name for name in devices if self.view().blocks[name].block.state is BlockState.COMPOSED]
+        notes = {name: self._link_note(name) for name in composed}
+        self._change(lambda change: claims.note_links(change, notes))
+
+    def _change(self, work: Callable[[Change], _Result], now: float | None = None) -> _Result:
+        return self._store.change(self._clock() if now is None else now, work, self._committed)
+
+    def _committed(self, change: Change) -> None:
+        """Show what was committed to readers, waiters and listeners; called in the order of commits."""
+        self._mirror.apply(change.written, change.version)
+        for row in change.written:
+            if isinstance(row, Task):
+                self._tasks.commit(row)
+        self._events.publish([row for row in change.written if isinstance(row, Event)])
+
+    def _compare(self, names: Iterable[str], repair: bool = False) -> tuple[str, ...]:
+        """Observe the fabric and write what contradicts the store about these blocks; those that are Failed by it."""
+        view = self.view()
+        observation: FabricObservation = observe(self._driver, view.pool, self._present, ATTEMPTS, self._pause)
+        versions = {name: record.version for name, record in view.blocks.items()}
+        place_all(self._mirror, observation, view)
+        return tuple(self._change(lambda change: compare(change, names, observation, versions, repair)))
+
+    def _discover(self, adopt: bool = False) -> tuple[str, ...]:
+        """Read the fabric and add the blocks that are new to the pool; the compositions adopted with them."""
+        pool = pool_of(self._retried(self._driver.discover))
+        self._present = frozenset(pool.system.devices)
+        self._mirror.discovered(pool.system, pool.servers)
+        rows = self._store.pool_rows().blocks
+        return tuple(self._change(lambda change: register(change, pool, rows, adopt)))
+
+    def _retried(self, call: Callable[[], _Result]) -> _Result:
+        for attempt in range(1, ATTEMPTS):
+            try:
+                return call()
+            except Retryable:
+                self._pause(attempt)
+        return call()

@@ -81,7 +81,16 @@ class LinkStatus:
         return any(now is not None and most is not None and now < most for now, most in pairs)
 
     def __str__(self) -> str:
-        return f"{f'Gen{self.gen}' if self.gen else 'unknown generation'} x{self.lanes or '?'}"
+        return _speed(self.gen, self.lanes)
+
+    @property
+    def most(self) -> str:
+        """The most both ends could train, as text: 'Gen4 x16'."""
+        return _speed(self.most_gen, self.most_lanes)
+
+
+def _speed(gen: int | None, lanes: int | None) -> str:
+    return f"Gen{gen or '?'} x{lanes or '?'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,89 +1,138 @@
-"""A database of the director: SQLite in a file by default, PostgreSQL by URL."""
+"""A director's store: the pool, its tasks and events, its users, in one database."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
-from lanewise.director.store.accounts import AccountRecord, RoleRecord, SessionRecord
-from lanewise.director.store.subscriptions import AuditRecord, SubscriptionRecord
+import sqlalchemy as sa
+
+from lanewise.director.records import Event, Task
+from lanewise.director.store import tables
+from lanewise.director.store.accounts import AccountStore
+from lanewise.director.store.changes import (
+    BLOCKS,
+    CLAIMS,
+    COMPOSITIONS,
+    EVENTS,
+    INTENTS,
+    RESERVATIONS,
+    TASKS,
+    Change,
+    repeated,
+)
+from lanewise.director.store.rows import BlockRow, ClaimRow, CompositionRow, IntentRow
+from lanewise.director.store.subscriptions import SubscriptionStore
+from lanewise.errors import UnknownName
+from lanewise.pool.model import Reservation
+
+_Result = TypeVar("_Result")
 
 
-class Store:
+class _NothingWritten(Exception):
+    """Rolls back a change that only read, so that versions have no gaps."""
+
+
+@dataclass(frozen=True)
+class PoolRows:
+    """What is live in the pool's tables at one version."""
+
+    version: int
+    blocks: tuple[BlockRow, ...]
+    claims: tuple[ClaimRow, ...]
+    compositions: tuple[CompositionRow, ...]
+    reservations: tuple[Reservation, ...]
+    intents: tuple[IntentRow, ...]
+
+
+class Store(AccountStore, SubscriptionStore):
     """An open database with its schema at the newest migration; every method is one transaction."""
 
-    def __init__(self, url: str | Path) -> None:
-        """A path or `sqlite:///path`, or `postgresql://user@host/name`; StoreError if it cannot be opened."""
-        self.url = str(url)
-        raise NotImplementedError
+    def change(
+        self, now: float, work: Callable[[Change], _Result], after: Callable[[Change], None] = lambda _: None
+    ) -> _Result:
+        """What `work` returns, once all it did to its Change is committed; what it raises, and then nothing is kept.
 
-    def close(self) -> None:
-        """Close every connection."""
-        raise NotImplementedError
+        `after` gets the Change once committed, one change after the other, in the order of their versions. A change
+        that wrote nothing takes no version, and `after` is not called.
+        """
 
-    def accounts(self) -> tuple[AccountRecord, ...]:
-        """Every account, by name."""
-        raise NotImplementedError
+        def both(connection: sa.Connection) -> tuple[_Result, Change]:
+            change = Change(connection, now)
+            result = work(change)
+            if not change.written:
+                raise _NothingWritten(result)
+            return result, change
 
-    def put_account(self, account: AccountRecord, version: int | None = None) -> AccountRecord:
-        """Add or replace an account; StaleVersion if it is not at `version` (0: must be new). Returns it as kept."""
-        raise NotImplementedError
+        try:
+            return self.write(both, lambda pair: after(pair[1]))[0]
+        except _NothingWritten as nothing:
+            result: _Result = nothing.args[0]
+            return result
 
-    def drop_account(self, name: str, version: int | None = None) -> None:
-        """Remove an account with its sessions; UnknownName if there is none, StaleVersion if it is not at `version`."""
-        raise NotImplementedError
+    def pool_rows(self) -> PoolRows:
+        """Blocks, live claims and compositions, active reservations and open intents, at one version."""
+        version = sa.select(tables.counters.c.value).where(tables.counters.c.name == "version")
+        with self.snapshot() as connection:
+            return PoolRows(
+                connection.execute(version).scalar_one(),
+                tuple(BLOCKS.select(connection)),
+                tuple(CLAIMS.select(connection, tables.LIVE_CLAIM)),
+                tuple(COMPOSITIONS.select(connection, tables.LIVE_COMPOSITION)),
+                tuple(RESERVATIONS.select(connection, tables.ACTIVE_RESERVATION)),
+                tuple(INTENTS.select(connection, tables.OPEN_INTENT)),
+            )
 
-    def count_login(self, name: str, failed: bool, locked_until: float = 0.0) -> AccountRecord:
-        """Count a failed login, perhaps locking the account until then, or clear the count after a success."""
-        raise NotImplementedError
+    def repeated(self, client: str, key: str, fingerprint: str) -> str | None:
+        """The task or reservation that a request with this key led to, None if it is new; KeyReused if it differed."""
+        if not key:
+            return None
+        with self.reading() as connection:
+            return repeated(connection, client, key, fingerprint)
 
-    def roles(self) -> tuple[RoleRecord, ...]:
-        """Every role, by name."""
-        raise NotImplementedError
+    def task(self, name: str) -> Task:
+        """The task of that name; UnknownName if there is none."""
+        with self.reading() as connection:
+            row = TASKS.one(connection, tables.tasks.c.name == name)
+        if row is None:
+            raise UnknownName(f"unknown task '{name}'")
+        return row
 
-    def put_role(self, role: RoleRecord) -> None:
-        """Add or replace a role; Contradiction if the one there is predefined."""
-        raise NotImplementedError
+    def tasks(self, most: int = 1000) -> tuple[Task, ...]:
+        """The newest tasks, oldest of them first."""
+        columns = tables.tasks.c
+        with self.reading() as connection:
+            newest = TASKS.select(connection, order=(columns.created.desc(), columns.name.desc()), most=most)
+        return tuple(reversed(newest))
 
-    def drop_role(self, name: str) -> None:
-        """Remove a role; Contradiction if it is predefined or an account has it."""
-        raise NotImplementedError
+    def reservation(self, name: str) -> Reservation:
+        """A reservation in any state; UnknownName if there is none."""
+        with self.reading() as connection:
+            row = RESERVATIONS.one(connection, tables.reservations.c.name == name)
+        if row is None:
+            raise UnknownName(f"unknown reservation '{name}'")
+        return row
 
-    def sessions(self) -> tuple[SessionRecord, ...]:
-        """Every session, oldest first."""
-        raise NotImplementedError
+    def events(self, after: int = 0, most: int = 1000) -> tuple[Event, ...]:
+        """Events with an id above `after`, oldest first."""
+        with self.reading() as connection:
+            return tuple(EVENTS.select(connection, tables.events.c.id > after, most=most))
 
-    def add_session(self, session: SessionRecord) -> None:
-        """Keep a new session."""
-        raise NotImplementedError
-
-    def use_session(self, name: str, now: float) -> None:
-        """Note that a session was used at `now` (s since 1970)."""
-        raise NotImplementedError
-
-    def drop_sessions(self, *names: str, unused_since: float | None = None) -> int:
-        """Remove these sessions, or all unused since then; how many there were."""
-        raise NotImplementedError
-
-    def subscriptions(self) -> tuple[SubscriptionRecord, ...]:
-        """Every subscription, by name."""
-        raise NotImplementedError
-
-    def put_subscription(self, subscription: SubscriptionRecord, version: int | None = None) -> SubscriptionRecord:
-        """Add or replace a subscription; StaleVersion if it is not at `version` (0: must be new)."""
-        raise NotImplementedError
-
-    def drop_subscription(self, name: str) -> None:
-        """Remove a subscription; UnknownName if there is none."""
-        raise NotImplementedError
-
-    def delivered(self, name: str, event: int, failures: int = 0) -> None:
-        """Note the last event delivered to a subscription, and failures in a row since."""
-        raise NotImplementedError
-
-    def audit(self, record: AuditRecord) -> None:
-        """Append to the audit log."""
-        raise NotImplementedError
-
-    def audited(self, after: int = 0, most: int = 1000) -> tuple[AuditRecord, ...]:
-        """Records of the audit log with an id above `after`, oldest first."""
-        raise NotImplementedError
+    def prune(self, before: float) -> int:
+        """Remove what ended before then (s since 1970): events, tasks, keys, released claims; how many rows."""
+        ended = (
+            sa.delete(tables.events).where(tables.events.c.time < before),
+            sa.delete(tables.tasks).where(tables.tasks.c.state != "Running", tables.tasks.c.changed < before),
+            sa.delete(tables.idempotency_keys).where(tables.idempotency_keys.c.created < before),
+            sa.delete(tables.compositions).where(
+                tables.compositions.c.state == "Released", tables.compositions.c.changed < before
+            ),
+            sa.delete(tables.reservations).where(
+                tables.reservations.c.state != "Active", tables.reservations.c.expires < before
+            ),
+            sa.delete(tables.intents).where(tables.intents.c.state == "Ended"),
+            sa.delete(tables.claims).where(tables.claims.c.state == "Released"),
+            sa.delete(tables.audit).where(tables.audit.c.time < before),
+        )
+        return self.write(lambda connection: sum(connection.execute(statement).rowcount for statement in ended))
