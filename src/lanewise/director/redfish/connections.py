@@ -1,0 +1,74 @@
+"""HTTP connections that cost a hostile client more than the service: late headers, large headers, too many."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from lanewise.director.redfish.etags import json_text
+from lanewise.director.redfish.messages import refusal
+
+HANDSHAKE_SECONDS = 10.0
+
+
+def bounded_protocol(most: int, header_seconds: float) -> type[H11Protocol]:
+    """A protocol class that refuses connections beyond `most` and closes those whose headers come too late."""
+
+    class BoundedProtocol(H11Protocol):
+        """uvicorn's HTTP/1.1 with a deadline from the first byte, or the connection, to the end of the headers."""
+
+        _deadline: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > most:
+                transport.abort()
+                return
+            self._deadline = self.loop.call_later(header_seconds, self._late)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            before = self.scope
+            super().data_received(data)
+            if self.scope is not before:
+                self._stop()  # headers of a request are complete
+            elif self._deadline is None and self.cycle is not None and self.cycle.response_complete:
+                self._deadline = self.loop.call_later(header_seconds, self._late)
+
+        def send_400_response(self, msg: str) -> None:
+            body = json_text(refusal(400, "Base.HeaderInvalid", "the request", text="This is no HTTP.").as_json())
+            if self.transport.is_closing():
+                return
+            head = (
+                "HTTP/1.1 400 Bad Request\r\nOData-Version: 4.0\r\nContent-Type: application/json;charset=utf-8\r\n"
+                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
+            self.transport.close()
+
+        def _late(self) -> None:
+            if self.transport is not None and not self.transport.is_closing():
+                self.transport.abort()
+
+        def _stop(self) -> None:
+            if self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
+
+    return BoundedProtocol
+
+
+class ServiceLoop(asyncio.SelectorEventLoop):
+    """An event loop whose TLS servers give a client seconds, not a minute, for its handshake."""
+
+    async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:
+        """As the event loop's own."""
+        if options.get("ssl") is not None:
+            options.setdefault("ssl_handshake_timeout", HANDSHAKE_SECONDS)
+            options.setdefault("ssl_shutdown_timeout", 2.0)
+        return await super().create_server(*arguments, **options)

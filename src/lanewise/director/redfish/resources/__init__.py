@@ -1,0 +1,1 @@
+"""The resource types of the service, one module a part of Redfish."""

@@ -1,0 +1,70 @@
+"""What resource types have in common: collections, status, times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from lanewise.director.records import Health
+from lanewise.director.redfish.messages import RedfishMessage
+from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, WriteMethod
+from lanewise.director.redfish.uris import links, not_there
+
+
+def collection(
+    path: str,
+    schema: str,
+    name: str,
+    members: Callable[[Call], Iterable[str]],
+    *,
+    writes: Mapping[str, WriteMethod] | None = None,
+    privilege: Privilege = Privilege.LOGIN,
+    live: bool = False,
+    extra: Callable[[Call], Json] | None = None,
+) -> ResourceType:
+    """A collection; `members` are addresses, as far as the caller's names exist."""
+
+    def read(call: Call) -> Json:
+        found = links(list(members(call)))
+        return {
+            "Name": name,
+            "Members@odata.count": len(found),
+            "Members": found,
+            **(extra(call) if extra else {}),
+        }
+
+    return ResourceType(path, schema, read, privilege=privilege, writes=writes or {}, live=live)
+
+
+def named(call: Call, table: Mapping[str, Any], key: str) -> Any:
+    """The entry that the address names; RedfishError 404 if there is none."""
+    try:
+        return table[call.names[key]]
+    except KeyError:
+        raise not_there(call.path) from None
+
+
+def status(health: Health = Health.OK, state: str = "Enabled") -> Json:
+    """A Status object."""
+    return {"State": state, "Health": str(health)}
+
+
+def moment(seconds: float) -> str:
+    """A time (s since 1970) as Redfish writes it: UTC, whole seconds."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def done(*keys: str) -> Reply:
+    """200 with messages instead of a resource."""
+    messages = [RedfishMessage(key).as_json() for key in keys or ("Base.Success",)]
+    first = messages[0]
+    return Reply(
+        200, {"error": {"code": first["MessageId"], "message": first["Message"], "@Message.ExtendedInfo": messages}}
+    )
+
+
+def changed(call: Call, kind: ResourceType) -> Reply:
+    """200 with the resource as it is now."""
+    found = call.service.represent(kind, call)
+    return Reply(200, found.data, {"ETag": found.etag})

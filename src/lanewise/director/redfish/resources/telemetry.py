@@ -1,0 +1,117 @@
+"""Telemetry: for each composed system the predicted rate of every path, and the measured one where there is one."""
+
+from __future__ import annotations
+
+from lanewise.director.redfish import uris
+from lanewise.director.redfish.offers import gigabytes, rate_json
+from lanewise.director.redfish.resource import Call, Json, ResourceType
+from lanewise.director.redfish.resources.common import collection, moment, status
+from lanewise.director.redfish.uris import TELEMETRY, link, not_there
+
+_REPORTS, _DEFINITIONS = f"{TELEMETRY}/MetricReports", f"{TELEMETRY}/MetricDefinitions"
+RATE_TYPE = "#LanewiseOem.v1_0_0.RateNote"
+_METRICS = {
+    "PredictedGBps": "Predicted rate of a path with every composition active",
+    "AloneGBps": "Predicted rate of a path with only its composition active",
+    "MeasuredGBps": "Measured rate of a path",
+}
+
+
+def _service(call: Call) -> Json:
+    return {
+        "Id": "TelemetryService",
+        "Name": "Rates of data paths",
+        "Status": status(),
+        "ServiceEnabled": True,
+        "MaxReports": 2 * max(1, len(call.inventory.servers)),
+        "MetricDefinitions": link(_DEFINITIONS),
+        "MetricReports": link(_REPORTS),
+    }
+
+
+def _definition(call: Call) -> Json:
+    name = call.names["metric"]
+    if name not in _METRICS:
+        raise not_there(call.path)
+    return {
+        "Id": name,
+        "Name": _METRICS[name],
+        "MetricType": "Gauge" if name == "MeasuredGBps" else "Numeric",
+        "MetricDataType": "Decimal",
+        "Units": "GBy/s",
+        "Implementation": "PhysicalSensor" if name == "MeasuredGBps" else "Synthesized",
+        "Calculable": "NonSummable",
+        "IsLinear": True,
+    }
+
+
+def _reports(call: Call) -> list[str]:
+    service = call.service
+    measured = [name for name in call.inventory.composed if service.measured.get(name)]
+    names = [f"Predicted-{name}" for name in call.inventory.composed] + [f"Measured-{name}" for name in measured]
+    return [f"{_REPORTS}/{name}" for name in names]
+
+
+def _report(call: Call) -> Json:
+    kind, _, name = call.names["report"].partition("-")
+    composition = call.inventory.composed.get(name)
+    if composition is None or kind not in ("Predicted", "Measured"):
+        raise not_there(call.path)
+    return _predicted(call, name) if kind == "Predicted" else _measured(call, name)
+
+
+def _predicted(call: Call, name: str) -> Json:
+    record = call.view.compositions.get(name)
+    when = moment(record.changed if record else call.service.started)
+    values = []
+    for rate in call.service.rates(call.view, name):
+        target = f"{uris.block(rate.device)}#/Oem/Lanewise"
+        oem = {"Lanewise": {"@odata.type": RATE_TYPE, **rate_json(rate)}}
+        values.append(_value("PredictedGBps", rate.rate, when, target) | {"Oem": oem})
+        values.append(_value("AloneGBps", rate.alone, when, target))
+    return _body(call, f"Predicted rates of {name}", when, values)
+
+
+def _measured(call: Call, name: str) -> Json:
+    measured = call.service.measured.get(name)
+    if not measured:
+        raise not_there(call.path)
+    newest = moment(max(one.time for one in measured))
+    values = [
+        _value("MeasuredGBps", one.rate, moment(one.time), f"{uris.block(one.device)}#/Oem/Lanewise")
+        for one in measured
+    ]
+    return _body(call, f"Measured rates of {name}", newest, values)
+
+
+def _value(metric: str, rate: float, when: str, target: str) -> Json:
+    return {
+        "MetricId": metric,
+        "MetricValue": str(gigabytes(rate)),
+        "Timestamp": when,
+        "MetricProperty": target,
+    }
+
+
+def _body(call: Call, title: str, when: str, values: list[Json]) -> Json:
+    return {
+        "Id": call.names["report"],
+        "Name": title,
+        "Timestamp": when,
+        "MetricValues": values,
+        "MetricValues@odata.count": len(values),
+    }
+
+
+TYPES = (
+    ResourceType(TELEMETRY, "TelemetryService.v1_4_1", _service),
+    collection(
+        _DEFINITIONS,
+        "MetricDefinitionCollection",
+        "Metrics",
+        lambda call: [f"{_DEFINITIONS}/{name}" for name in _METRICS],
+    ),
+    ResourceType(f"{_DEFINITIONS}/{{metric}}", "MetricDefinition.v1_3_5", _definition),
+    collection(_REPORTS, "MetricReportCollection", "Metric reports", _reports, live=True),
+    ResourceType(f"{_REPORTS}/{{report}}", "MetricReport.v1_5_2", _report, slow=True),
+)

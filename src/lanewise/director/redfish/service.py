@@ -1,0 +1,141 @@
+"""What the resources of the service share: the director, its users, its events, and what was read last."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from lanewise.director.engine import Director
+from lanewise.director.records import PoolView
+from lanewise.director.redfish.etags import Representation, matches, represent
+from lanewise.director.redfish.inventory import Inventory
+from lanewise.director.redfish.login import Login
+from lanewise.director.redfish.messages import refusal
+from lanewise.director.redfish.resource import Call, ResourceType
+from lanewise.director.redfish.roles import Principal
+from lanewise.director.redfish.settings import ServiceSettings
+from lanewise.director.store.database import Store
+from lanewise.director.store.subscriptions import AuditRecord
+from lanewise.errors import LanewiseError, printable
+from lanewise.pool.model import PathRate
+
+if TYPE_CHECKING:
+    from lanewise.director.redfish.event_hub import EventHub
+
+_MOST_KEPT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRate:
+    """A measured rate of a device's path in B/s, and when it was measured (s since 1970)."""
+
+    device: str
+    rate: float
+    time: float
+
+
+class RedfishService:
+    """The state behind the resources; its methods may be called from any thread."""
+
+    def __init__(
+        self, director: Director, store: Store, settings: ServiceSettings, clock: Callable[[], float] = time.time
+    ) -> None:
+        from lanewise.director.redfish.event_hub import EventHub
+
+        self.director, self.store, self.settings, self.clock = director, store, settings, clock
+        self.started = clock()
+        self.login = Login(store, settings, clock)
+        self.events: EventHub = EventHub(self)
+        self._changing = threading.RLock()
+        self._kept: dict[tuple[str, str], Representation] = {}
+        self._stamp: tuple[PoolView | None, int, int] = (None, -1, -1)
+        self._inventory: Inventory | None = None
+        self.measured: dict[str, tuple[MeasuredRate, ...]] = {}
+        self._predicting = threading.Lock()
+        self._rates: dict[str, tuple[PathRate, ...]] = {}
+        self._rates_view: PoolView | None = None
+
+    @property
+    def view(self) -> PoolView:
+        """The pool as of the last commit."""
+        return self.director.view()
+
+    def inventory(self, view: PoolView) -> Inventory:
+        """The index of a version of the pool, made once."""
+        kept = self._inventory
+        if kept is None or kept.view is not view:
+            kept = self._inventory = Inventory(view)
+        return kept
+
+    def represent(self, kind: ResourceType, call: Call) -> Representation:
+        """A resource as it is sent, kept in memory until something changes; RedfishError 404 if it is not there."""
+        assert kind.read is not None
+        stamp = (call.view, self.login.generation, self.events.generation)
+        key = (kind.path, call.path)
+        if not kind.live and _same(stamp, self._stamp) and (found := self._kept.get(key)) is not None:
+            return found
+        data = {"@odata.id": call.path, "@odata.type": kind.odata_type, **kind.read(call)}
+        if kind.path.rstrip("/") == "/redfish/v1":
+            data["@odata.id"] = "/redfish/v1/"
+        found = represent(data, volatile=kind.volatile)
+        if not kind.live:
+            self._keep(stamp, key, found)
+        return found
+
+    def _keep(self, stamp: tuple[PoolView, int, int], key: tuple[str, str], found: Representation) -> None:
+        if not _same(stamp, self._stamp):
+            if stamp[0] is not self.view:
+                return  # read before a change: worth nothing to others
+            self._kept, self._stamp = {}, stamp
+        if len(self._kept) < _MOST_KEPT:
+            self._kept[key] = found
+
+    @contextmanager
+    def precondition(self, kind: ResourceType, call: Call, alone: bool) -> Iterator[None]:
+        """Hold until the change is made that the resource is what If-Match says; RedfishError 412 if it is not.
+
+        Changes of the pool are not `alone`: the director compares the version that the call has read.
+        """
+        with self._changing if alone else _nothing():
+            header = call.headers.get("if-match")
+            compared = header is not None and kind.read is not None and call.method != "POST"
+            if compared and not matches(header or "", self.represent(kind, call).etag):
+                raise refusal(412, "Base.PreconditionFailed")
+            yield
+
+    def rates(self, view: PoolView, composition: str) -> tuple[PathRate, ...]:
+        """The predicted rates of a composition's paths, kept until the pool changes; none where it cannot be said."""
+        with self._predicting:
+            if self._rates_view is not view:
+                self._rates, self._rates_view = {}, view
+            if composition not in self._rates:
+                self._rates[composition] = self._predict(view, composition)
+            return self._rates[composition]
+
+    def _predict(self, view: PoolView, composition: str) -> tuple[PathRate, ...]:
+        try:
+            preview = import_module("lanewise.pool.offers").preview
+            server = view.pool.compositions[composition].server
+            rates: tuple[PathRate, ...] = preview(view.pool, server, (), extends=composition).rates
+        except (ImportError, LanewiseError):
+            return ()
+        return rates
+
+    def audit(self, who: Principal | None, address: str, method: str, path: str, status: int, text: str) -> None:
+        """Note in the audit log a request that changed, or tried to change, something."""
+        account = who.account if who else ""
+        self.store.audit(AuditRecord(self.clock(), account, address, method, printable(path), status, text))
+
+
+def _same(a: tuple[PoolView | None, int, int], b: tuple[PoolView | None, int, int]) -> bool:
+    return a[0] is b[0] and a[1:] == b[1:]
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
