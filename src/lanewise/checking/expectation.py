@@ -197,11 +197,22 @@ def too_short(row: Observation) -> bool:
     return row.metric in _SHORT and row.path != HOST_MEMORY and row.settings.get("bytes", least) < least
 
 
-def _of_rate(rate: FlowRate, row: Observation) -> Expectation:
+def fine_interval(rate: FlowRate) -> tuple[float, float]:
+    """The rates in B/s that a measurement of a predicted flow may show and be judged fine."""
+    relative = TOLERANCES[_basis(rate)].relative
+    low, high = _interval(rate)
+    return low * (1 - relative), high * (1 + relative)
+
+
+def _interval(rate: FlowRate) -> tuple[float, float]:
     low = rate.low * (ENGINE_SHARE if rate.doubt == ENGINE_DOUBT else 1.0)
-    interval = (min(low, rate.rate), rate.high)
+    return min(low, rate.rate), rate.high
+
+
+def _of_rate(rate: FlowRate, row: Observation) -> Expectation:
+    basis = "SM copy" if row.how.get("engine") == "SM" and _basis(rate) != "staged" else _basis(rate)
     return expectation(
-        row, basis=_basis(rate, row), value=rate.rate, interval=interval, limit=rate.limit, rests_on=rate.rests_on,
+        row, basis=basis, value=rate.rate, interval=_interval(rate), limit=rate.limit, rests_on=rate.rests_on,
         note=rate.doubt,
     )  # fmt: skip
 
@@ -220,12 +231,10 @@ def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expectation:
     )  # fmt: skip
 
 
-def _basis(rate: FlowRate, row: Observation) -> str:
+def _basis(rate: FlowRate) -> str:
     """The row of the table of tolerances that a prediction belongs to."""
     if any(route.via is Via.STAGED for route in rate.routes):
         return "staged"
-    if row.how.get("engine") == "SM":
-        return "SM copy"
     carried = any("carried over" in text or "scaled by" in text for text in rate.rests_on)
     return "carried over" if carried and rate.basis == "calibrated" else rate.basis
 

@@ -72,7 +72,7 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
             cases.append(share(capacities, staged).rates)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
-        _flow_rate(system, demand, flow_cases, limit)
+        flow_rate(system, demand, flow_cases, limit)
         for demand, flow_cases, limit in zip(demands, zip(*cases, strict=True), limits, strict=True)
     )
     loads: dict[LinkDirection, float] = defaultdict(float)
@@ -95,7 +95,7 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     )
 
 
-def _flow_rate(system: System, demand: FlowDemand, flow_cases: Sequence[float], limit: Resource | None) -> FlowRate:
+def flow_rate(system: System, demand: FlowDemand, flow_cases: Sequence[float], limit: Resource | None) -> FlowRate:
     """One flow's rate, that of the first case; `limit` is the full resource that holds it, None its own cap."""
     if limit is None:
         name, basis, *sources = demand.cap_limit

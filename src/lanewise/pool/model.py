@@ -16,6 +16,15 @@ from lanewise.topology.model import Kind, System
 _Entry = TypeVar("_Entry")
 
 
+SHORT = 1e-6
+"""A rate is as much as another if less than this part of it is missing."""
+
+
+def is_enough(rate: float, required: float | None) -> bool:
+    """Whether a rate is what was asked for."""
+    return required is None or rate >= required * (1 - SHORT)
+
+
 class BlockState(StrEnum):
     """What a block is doing, in Redfish's words; Composing also while a block is being taken out."""
 
@@ -181,30 +190,41 @@ class PathRate:
     @property
     def met(self) -> bool:
         """Whether the rate is at least what was asked for, within a millionth."""
-        return self.required is None or self.rate >= self.required * (1 - 1e-6)
+        return is_enough(self.rate, self.required)
 
 
 @dataclass(frozen=True, slots=True)
 class TenantLoss:
-    """What a device of another composition gets before and after an offer, all compositions active, in B/s."""
+    """What a device of another composition gets before and after an offer, all compositions active, in B/s.
+
+    `required` is the rate that its composition asked for.
+    """
 
     composition: str
     device: str
     before: float
     after: float
+    required: float | None = None
 
     @property
     def lost(self) -> float:
         """The loss in B/s."""
         return self.before - self.after
 
+    @property
+    def breaks(self) -> bool:
+        """Whether the device had what its composition asked for, and would have it no longer."""
+        return is_enough(self.before, self.required) and not is_enough(self.after, self.required)
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A server and blocks for a request, with predicted rates of every path of the composition in B/s.
+    """A server and blocks for `requirements`, with predicted rates of every path of the composition in B/s.
 
-    `rates` are those of the blocks offered and, where they extend a composition, of its other devices too.
-    `losses` lists devices of other compositions that get less; `total` is the sum of `rates`.
+    `rates` are those of the blocks offered and, where they extend a composition, of its other devices too; `total` is
+    their sum. A network card that came along with other devices (`paired`, with the device it serves) has the rate to
+    that device and is not in the sum. `losses` lists devices of other compositions that get less. `notes` says which
+    devices do not reach each other directly. `alike` are other servers that would do as well.
     """
 
     server: str
@@ -212,11 +232,15 @@ class Offer:
     rates: tuple[PathRate, ...]
     losses: tuple[TenantLoss, ...]
     total: float
+    requirements: tuple[PathRequirement, ...] = ()
+    paired: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
 
     @property
     def met(self) -> bool:
-        """Whether every path has what was asked for."""
-        return all(rate.met for rate in self.rates)
+        """Whether every path has what was asked for, and everybody else keeps it."""
+        return all(rate.met for rate in self.rates) and not any(loss.breaks for loss in self.losses)
 
     @property
     def lost(self) -> float:
@@ -232,7 +256,8 @@ class Offer:
 class NoOffer(LanewiseError):
     """Nothing in the pool can do what was asked; `limit` names the link or device that is too narrow, '' if none is.
 
-    `rate` is what it would give in B/s, None where no path exists; `nearest` is the nearest offer that can be had.
+    `rate` is what it would give in B/s, None where no path exists; `nearest` is the nearest offer that can be had,
+    the first of the `alternatives`: on another server, with fewer devices, with a lower rate.
     """
 
     def __init__(
@@ -242,13 +267,15 @@ class NoOffer(LanewiseError):
         limit: str = "",
         rate: float | None = None,
         nearest: Offer | None = None,
+        alternatives: tuple[Offer, ...] = (),
         location: Location | None = None,
         hint: str = "",
     ) -> None:
         super().__init__(cause, location=location, hint=hint)
         self.limit = limit
         self.rate = rate
-        self.nearest = nearest
+        self.nearest = nearest or next(iter(alternatives), None)
+        self.alternatives = alternatives
 
 
 def _named(table: Mapping[str, _Entry], name: str, kind: str) -> _Entry:

@@ -133,7 +133,7 @@ def reserve(pool: Pool, reservation: Reservation) -> Pool:
     for name in dict.fromkeys(reservation.blocks):
         block = pool.block(name)
         if not block.free:
-            raise Contradiction(f"block {name} cannot be reserved: {why_not_free(block)}")
+            raise Contradiction(f"block {name} cannot be reserved: it is {why_not_free(block)}")
         kept.append(replace(block, reservation=reservation.name))
     active = replace(reservation, state=ReservationState.ACTIVE)
     return replace(_with(pool, blocks=kept), reservations={**pool.reservations, active.name: active})
@@ -177,12 +177,12 @@ def check_server(pool: Pool, server: str) -> None:
 
 
 def why_not_free(block: ResourceBlock) -> str:
-    """Why nobody may claim a block; empty if it is free."""
+    """What keeps a block from being claimed, to be read after 'it is'; empty if it is free."""
     if block.holder is not None:
-        return f"it is held by {block.holder}"
+        return f"held by {block.holder}"
     if block.reservation is not None:
-        return f"it is reserved by {block.reservation}"
-    return "" if block.state is BlockState.UNUSED else f"it is {block.state}"
+        return f"reserved by {block.reservation}"
+    return "" if block.state is BlockState.UNUSED else str(block.state)
 
 
 def _check_new(pool: Pool, composition: Composition) -> None:
