@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,11 +31,11 @@ import lanewise
 from lanewise.dispatch.messages import SampleForm
 from lanewise.errors import CannotMeasure, Contradiction, InputError
 from lanewise.loadtest import detail_log
-from lanewise.loadtest.frontend_session import agreed
-from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
+from lanewise.loadtest.frontend_session import FrontendSession, agreed
+from lanewise.loadtest.load_run import LoadSpec
 from lanewise.loadtest.loadgen import Tick
 from lanewise.loadtest.result import run_data
-from lanewise.loadtest.session import LoadTestSession, open_session
+from lanewise.loadtest.session import open_session
 from lanewise.options.loadtest import PeakOptions
 from lanewise.report.text.loadtest import render_run
 
@@ -180,16 +182,20 @@ def test_a_killed_node_makes_the_run_invalid_and_comes_back_before_the_next(tmp_
 
 def test_a_node_that_does_not_come_back_ends_the_load_test(tmp_path: Path) -> None:
     with nodes(tmp_path, "a", "b") as (a, b), open_session(over([a, b], tmp_path), tmp_path / "logs") as session:
+        assert isinstance(session, FrontendSession)
+        link = session.frontend.nodes[1].link
         b.kill()
+        until(lambda: link.reason)
         with pytest.raises(CannotMeasure, match=f"node {b.address} was lost .* cannot be connected again: nothing"):
-            runs_until_lost(session)
+            session.runner.run(SERVER)
 
 
-def runs_until_lost(session: LoadTestSession) -> LoadGenResult:
-    """Runs: the first may still begin before the loss is seen."""
-    for _ in range(3):
-        result = session.runner.run(SERVER)
-    return result
+def until(reached: Callable[[], object]) -> None:
+    """Waits for what another thread does."""
+    end = time.monotonic() + HANGS
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_a_run_whose_nodes_are_all_lost_ends_with_the_reason(tmp_path: Path) -> None:
