@@ -100,6 +100,7 @@ def score(inventory: Inventory, server: str, blocks: Sequence[str]) -> Placement
         max(0.0 if is_enough(new[name][0], rate) else 1 - new[name][0] / (rate or 1.0) for name, rate in own.items()),
         sum(max(0.0, old[name][0] - new[name][0]) for name in tenants),
         sum(new[name][0] for name in blocks),
+        min(new[name][0] for name in blocks),
         sum(new[name][1] for name in blocks),
     )
 

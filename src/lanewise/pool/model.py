@@ -224,7 +224,7 @@ class Offer:
     `rates` are those of the blocks offered and, where they extend a composition, of its other devices too; `total` is
     their sum. A network card that came along with other devices (`paired`, with the device it serves) has the rate to
     that device and is not in the sum. `losses` lists devices of other compositions that get less. `notes` says which
-    devices do not reach each other directly. `alike` are other servers that would do as well.
+    devices do not meet in the fabric. `alike` are other servers that would do as well.
     """
 
     server: str

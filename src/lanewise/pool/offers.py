@@ -22,9 +22,9 @@ def offers(
 ) -> tuple[Offer, ...]:
     """At most so many offers that give everybody the rates asked for, the best first.
 
-    Ranked by what other compositions lose, then by the total rate, then by links passed. `spaces` is what running
-    servers have left, by server. NoOffer names the limit and the nearest offer; FormatError, Contradiction or
-    UnknownName for a request that cannot be meant.
+    Ranked by what other compositions lose, then by the total rate, the slowest path, and links passed. `spaces` is
+    what running servers have left, by server. NoOffer names the limit and the nearest offer; FormatError, Contradiction
+    or UnknownName for a request that cannot be meant.
     """
     _check(request)
     if request.blocks:
@@ -86,7 +86,7 @@ def _of_blocks(pool: Pool, request: CompositionRequest, most: int, spaces: Space
             made.append(_preview(pool, rates, server, request, spaces))
         except LanewiseError as error:
             refusals.append(error)
-    made.sort(key=lambda offer: (round(offer.lost, -6), -round(offer.total, -6), offer.hops))
+    made.sort(key=_rank)
     good = [offer for offer in made if offer.met]
     if good:
         return tuple(good[:most])
@@ -94,6 +94,11 @@ def _of_blocks(pool: Pool, request: CompositionRequest, most: int, spaces: Space
         first = refusals[0]
         raise NoOffer(first.cause, location=first.location, hint=first.hint)
     raise of_rates(candidates(pool, request, spaces), request, [], made)
+
+
+def _rank(offer: Offer) -> tuple[float, ...]:
+    slowest = min((rate.rate for rate in offer.rates), default=0.0)
+    return round(offer.lost, -6), -round(offer.total, -6), -round(slowest, -6), offer.hops
 
 
 def _check(request: CompositionRequest) -> None:

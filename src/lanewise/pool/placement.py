@@ -94,14 +94,14 @@ class Placements:
         )
 
     def ranked(self) -> list[tuple[PlacementScore, ServerChoice, Counts]]:
-        """All placements scored so far, the best first; the first server, then the first blocks, where all is equal."""
+        """All placements scored so far, the best first; of equal ones those of few classes, then the first server."""
         order = {server: number for number, server in enumerate(self.pool.servers)}
         entries = [
             (score, self._choices[server], counts)
             for (server, counts), score in self.scores.items()
             if self.complete(counts)
         ]
-        return sorted(entries, key=lambda entry: (*entry[0].key, order[entry[1].server], entry[2]))
+        return sorted(entries, key=lambda entry: (*entry[0].key, _classes(entry[2]), order[entry[1].server], entry[2]))
 
     def blocks(self, choice: ServerChoice, counts: Counts) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
         """The first blocks of the classes, in the order of the requirements; and each card with the block it serves."""
@@ -115,8 +115,10 @@ class Placements:
         return (*(name for _, name in taken), *(card for card, _ in pairs)), tuple(pairs)
 
     def cards(self, choice: ServerChoice, counts: Counts) -> list[tuple[int, tuple[int, int], int]] | None:
-        """The class of each network card that comes along, the device it serves (requirement, index), and the links
-        between their switches; None if there are not enough.
+        """The class of each network card that comes along, the first device it serves, and the links to all it serves.
+
+        A device is the number of its requirement and its own there; links count from switch to switch. None if there
+        are not enough cards.
         """
         left = {n: len(members.blocks) for n, members in enumerate(choice.classes) if members.kind is Kind.NIC}
         for chosen in counts:
@@ -128,13 +130,17 @@ class Placements:
             devices = [number for number, count in chosen for _ in range(count)]
             for card in range(requirement.nics):
                 index = card * len(devices) // requirement.nics
-                near = choice.classes[devices[index]].above
-                free = [number for number, count in left.items() if count > 0]
-                if not free:
+                served = devices[index : (card + 1) * len(devices) // requirement.nics] or [devices[index]]
+                apart = {
+                    n: sum(self._distance(choice.classes[m].above, choice.classes[n].above) for m in served)
+                    for n, count in left.items()
+                    if count > 0
+                }
+                if not apart:
                     return None
-                nearest = min(free, key=lambda n: (self._distance(near, choice.classes[n].above), n))
+                nearest = min(apart, key=lambda n: (apart[n], n))
                 left[nearest] -= 1
-                cards.append((nearest, (r, index), self._distance(near, choice.classes[nearest].above)))
+                cards.append((nearest, (r, index), apart[nearest]))
         return cards
 
     def _available(self, choice: ServerChoice, counts: Counts) -> bool:
@@ -146,6 +152,10 @@ class Placements:
 
     def _distance(self, a: str, b: str) -> int:
         return distance(self.pool.system, a, b)
+
+
+def _classes(counts: Counts) -> int:
+    return sum(len(chosen) for chosen in counts)
 
 
 def distance(system: System, a: str, b: str) -> int:

@@ -62,7 +62,7 @@ def predicted_offer(
     return Offer(
         server, blocks, (*own, *cards), _losses(others, solved.others), math.fsum(rate.rate for rate in own),
         requirements=request.requirements, paired=tuple(pairs.items()), notes=why_no_peers(system, (*active, *pairs)),
-        alike=alike,
+        alike=tuple(name for name in alike if name != server),
     )  # fmt: skip
 
 

@@ -43,19 +43,22 @@ class PlacementScore:
     """How good a placement is; less is better, one after the other.
 
     `broken` counts devices of others that would no longer have what they were promised, `shortfall` is the largest
-    missing part of a rate asked for (0..1), `lost` is what others lose and `total` what this composition gets in B/s.
+    missing part of a rate asked for (0..1), `lost` is what others lose, `total` what this composition gets, and
+    `slowest` what its slowest path gets, in B/s.
     """
 
     broken: int
     shortfall: float
     lost: float
     total: float
+    slowest: float
     hops: int
 
     @property
     def key(self) -> tuple[float, ...]:
         """What placements are sorted by; rates that differ by less than 1 MB/s count as equal."""
-        return self.broken, round(self.shortfall, 6), round(self.lost, -6), -round(self.total, -6), self.hops
+        lost, total, slowest = (round(rate, -6) for rate in (self.lost, self.total, self.slowest))
+        return self.broken, round(self.shortfall, 6), lost, -total, -slowest, self.hops
 
     @property
     def good(self) -> bool:
@@ -105,9 +108,10 @@ class PoolRates:
             if tenant.composition == owner:
                 rate = after.get(number, tenant.before)
                 total += rate * len(tenant.devices)
+                rates.append(rate)
                 short.append(_missing(rate, tenant.required) if tenant.kept else 0.0)
         hops = sum(paths.load.hops * paths.count for paths in own) + more_hops
-        return PlacementScore(broken, max(short, default=0.0), lost, total, hops)
+        return PlacementScore(broken, max(short, default=0.0), lost, total, min(rates, default=0.0), hops)
 
     def _alone(self, flows: Sequence[SolverFlow]) -> tuple[list[float], dict[int, float]]:
         """What flows get without any tenant, and how much of each resource they then take."""

@@ -81,9 +81,10 @@ def why_not_fitting(block: ResourceBlock, requirement: PathRequirement) -> str:
 
 
 def why_no_peers(system: System, devices: Iterable[str]) -> tuple[str, ...]:
-    """Why attached GPUs and network cards do not reach each other directly, one sentence for each pair of places.
+    """Why attached GPUs and network cards do not meet in the fabric, one sentence for each pair of places.
 
-    Their virtual domains, the policies and the peer scope of their CPUs decide; the data then goes through host memory.
+    Their virtual domains, the policies and the peer scope of their CPUs decide; the data then goes up to the root
+    ports, or through host memory.
     """
     members: dict[object, list[str]] = {}
     for name in devices:
@@ -107,7 +108,9 @@ def _why_no_peer(system: System, a: str, b: str) -> str:
         default = route(system, a, b)
     except LanewiseError as error:
         return error.cause
-    return f"{a} and {b} exchange data through host memory: {default.note}" if default.stages else ""
+    if default.stages:
+        return f"{a} and {b} exchange data through host memory: {default.note}"
+    return f"{a} and {b}: {default.note}" if default.note else ""
 
 
 def spaces_left(spaces: Mapping[str, ServerSpace] | None, server: str) -> ServerSpace | None:
