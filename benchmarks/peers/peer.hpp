@@ -1,4 +1,4 @@
-// What the programs of benchmarks/dispatch.py share: a Frontend and a node, two processes of one program. The Frontend
+// What the programs of benchmarks/dispatch_peers.py share: a Frontend and a node, two processes of one program. The Frontend
 // keeps `window` queries outstanding, sample after sample of a library; the node has a slot for each of `slots` queries
 // and answers each with the CRC-32 of what lies in its slot, which the Frontend compares with that of the sample.
 #pragma once

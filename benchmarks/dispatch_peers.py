@@ -1,6 +1,6 @@
 """Query dispatch against UCX, gRPC and a bare socket, by turns: queries/s and round trips between two processes.
 
-    python benchmarks/dispatch.py --ucx SITE-PACKAGES/libucx [-o benchmarks/runs/DATE-dispatch.json]
+    python benchmarks/dispatch_peers.py --ucx SITE-PACKAGES/libucx [-o benchmarks/runs/DATE-dispatch.json]
 
 Every program of benchmarks/peers is a Frontend and a node, two processes: the Frontend keeps a window of queries
 outstanding, sample after sample of a library of 256 MiB; the node receives each into the next of its slots (256 of
