@@ -150,7 +150,7 @@ int main(int count, char** words) {
       sums.push_back(loadtest::crc32(system.memory().data() + i * stride, options.bytes));
     }
     peer::Meter meter(options.seconds);
-    system.add(0, fabric.channel(ShmChannel::Side::kFrontend), 0, {});
+    system.add(0, fabric.channel(ShmChannel::Side::kFrontend), host::kAnyNode, {});
     Frontend(options, thread, sums, system, meter).run();
     right = meter.finish(child);
   }

@@ -16,6 +16,7 @@
 #include "dispatch/tcp_channel.hpp"
 #include "dispatch/verbs_channel.hpp"
 #include "host/failure.hpp"
+#include "host/memory.hpp"
 #include "loadtest/cpu_copier_and_engine.hpp"
 #include "loadtest/latency_dict.hpp"
 #include "loadtest/python_engine.hpp"
@@ -180,7 +181,9 @@ nb::list counters_of(const NetworkSystem& system) {
   nb::list all;
   for (const ConnectionCounters& one : system.counters()) {
     nb::dict values;
+    values["number"] = one.number;
     values["node"] = one.node;
+    values["answered"] = one.answered;
     values["posted"] = one.posted;
     values["completed"] = one.completed;
     values["bytes_out"] = one.bytes_out;
@@ -228,25 +231,24 @@ void bind_frontend(nb::module_& m) {
       .def(
           "add_shm",
           [](NetworkSystem& system, std::size_t node, const nb::object& shape, SharedMemoryPointer memory,
-             SharedMemoryPointer samples, std::size_t first_slot, int distance, Cpus cpus) {
+             SharedMemoryPointer samples, std::size_t first_slot, Cpus cpus) {
             auto channel = shm_channel(ShmChannel::Side::kFrontend, shape_of(shape), std::move(memory),
                                        std::move(samples), first_slot);
-            system.add(node, std::move(channel), distance, std::move(cpus));
+            system.add(node, std::move(channel), host::kAnyNode, std::move(cpus));
           },
-          "node"_a, "shape"_a, "memory"_a, "samples"_a, "first_slot"_a, "distance"_a = 0, "cpus"_a = Cpus())
+          "node"_a, "shape"_a, "memory"_a, "samples"_a, "first_slot"_a, "cpus"_a = Cpus())
       .def(
           "add_tcp",
-          [](NetworkSystem& system, std::size_t node, const nb::object& shape, int fd, bool zero_copy, int distance,
-             Cpus cpus) {
-            system.add(node, tcp_at_frontend(fd, shape_of(shape), zero_copy), distance, std::move(cpus));
+          [](NetworkSystem& system, std::size_t node, const nb::object& shape, int fd, bool zero_copy, Cpus cpus) {
+            system.add(node, tcp_at_frontend(fd, shape_of(shape), zero_copy), host::kAnyNode, std::move(cpus));
           },
-          "node"_a, "shape"_a, "fd"_a, "zero_copy"_a = false, "distance"_a = 0, "cpus"_a = Cpus())
+          "node"_a, "shape"_a, "fd"_a, "zero_copy"_a = false, "cpus"_a = Cpus())
       .def(
           "add_verbs",
-          [](NetworkSystem& system, std::size_t node, VerbsEndpoint& endpoint, int distance, Cpus cpus) {
-            system.add(node, endpoint.take(), distance, std::move(cpus));
+          [](NetworkSystem& system, std::size_t node, VerbsEndpoint& endpoint, int numa, Cpus cpus) {
+            system.add(node, endpoint.take(), numa, std::move(cpus));
           },
-          "node"_a, "endpoint"_a, "distance"_a = 0, "cpus"_a = Cpus())
+          "node"_a, "endpoint"_a, "numa"_a = host::kAnyNode, "cpus"_a = Cpus())
       .def("lose", &NetworkSystem::lose, "node"_a, "reason"_a, Free())
       .def("forget", &NetworkSystem::forget, "node"_a, Free())
       .def("counters", counters_of)

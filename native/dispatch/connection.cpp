@@ -57,11 +57,13 @@ bool Connection::enter() noexcept {
   return false;
 }
 
-bool Connection::post(const loadtest::Query& query, std::span<const std::byte> sample, std::int64_t issued) {
+bool Connection::post(const loadtest::Query& query, std::span<const std::byte> sample, std::int64_t issued,
+                      std::uint64_t ahead) {
   if (!enter()) return false;
   const auto taken = transactions_.take();
   // Before post(): a thread that sends what a full socket held back may send this at once, and its answer may come.
-  transactions_.open(taken, {.query = query.id, .issued = issued, .posted = now_ns()});
+  transactions_.open(taken, {.query = query.id, .issued = issued, .posted = now_ns()},
+                     static_cast<std::uint32_t>(ahead));
   host::guarded(
       [&] {
         channel_->post({.slot = taken.slot,
@@ -135,6 +137,7 @@ void Connection::deal_with(std::span<const Message> messages) {
   }
   if (failed) inbox_.failed(number_);
   if (!answers_.empty()) {
+    if (!failed) note_round_trip();  // before the answers: who waits for one issues the next query
     inbox_.answer(answers_);
     note_times();
     for (const Ended& ended : ended_) transactions_.give_back(ended.slot);
@@ -143,6 +146,17 @@ void Connection::deal_with(std::span<const Message> messages) {
   for (const Message& message : messages) {
     if (message.kind == MessageKind::kReply) take_reply(message);
   }
+}
+
+void Connection::note_round_trip() noexcept {
+  std::int64_t time = 0;
+  std::uint64_t ahead = 0;
+  for (const auto& [slot, times] : ended_) {
+    time += times.answered - times.posted;
+    ahead += transactions_.ahead(slot);
+  }
+  const auto count = static_cast<float>(ended_.size());
+  transactions_.note({static_cast<float>(ahead) / count, static_cast<float>(time) / count});
 }
 
 // After the answers are on their way: nobody waits for these.
@@ -195,6 +209,11 @@ std::string Connection::reason() const {
 FrontendLatencies Connection::latencies() const {
   const std::scoped_lock lock(mutex_);
   return latencies_;
+}
+
+std::uint64_t Connection::answered() const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<std::uint64_t>(latencies_[kAll].count());
 }
 
 void Connection::clear_statistics() {

@@ -47,8 +47,11 @@ class Connection {
 
   // The issuing thread alone:
   bool usable() const noexcept { return !lost_.load(std::memory_order_acquire) && transactions_.has_credit(); }
-  // Posts a sample for a query; false where the connection was just lost, and the query is not its any more.
-  bool post(const loadtest::Query& query, std::span<const std::byte> sample, std::int64_t issued);
+  // Posts a sample for a query, with so many outstanding at its node; false where the connection was just lost, and the
+  // query is not its any more.
+  bool post(const loadtest::Query& query, std::span<const std::byte> sample, std::int64_t issued, std::uint64_t ahead);
+  // The means of queries that came back together, the last that did; in ns.
+  RoundTrip newest() const noexcept { return transactions_.newest(); }
   // The peer sees what was posted.
   void ring();
   // Asks the node something, and returns its reply; host::Failure if none comes in time, or the connection is lost.
@@ -57,14 +60,17 @@ class Connection {
 
   // From any thread:
   bool lost() const noexcept { return lost_.load(); }
+  bool there() const noexcept { return !lost(); }
   std::string reason() const;  // why it is lost
   void lose(const std::string& reason);
   std::uint64_t outstanding() const noexcept { return transactions_.outstanding(); }
+  std::size_t number() const noexcept { return number_; }
   std::size_t node() const noexcept { return node_; }
   const ChannelCounters& counters() const { return channel_->counters(); }
   std::uint64_t lost_queries() const noexcept { return lost_queries_.load(); }
   std::uint64_t stale() const noexcept { return stale_.load(); }
   FrontendLatencies latencies() const;
+  std::uint64_t answered() const;
   void clear_statistics();
 
  private:
@@ -76,6 +82,7 @@ class Connection {
   void receive_answers();
   void deal_with(std::span<const Message> messages);
   void note_times();
+  void note_round_trip() noexcept;
   void take_reply(const Message& message);
   void answer_lost();
   bool enter() noexcept;

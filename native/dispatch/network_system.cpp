@@ -1,7 +1,6 @@
 #include "dispatch/network_system.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "host/failure.hpp"
 #include "host/guarded.hpp"
@@ -38,35 +37,44 @@ NetworkSystem::NetworkSystem(loadtest::SampleLibrary library, std::size_t traced
   };
 }
 
-NetworkSystem::~NetworkSystem() { routes_.clear(); }
+NetworkSystem::~NetworkSystem() { nodes_.clear(); }
 
-void NetworkSystem::add(std::size_t node, std::unique_ptr<Channel> channel, int distance, std::vector<int> cpus) {
+void NetworkSystem::add(std::size_t node, std::unique_ptr<Channel> channel, int numa, std::vector<int> cpus) {
   if (running_.load()) throw host::Failure("a connection cannot join a run", "connect before it");
   channel->register_source(memory_);
-  routes_.push_back(
-      {std::make_unique<Connection>(routes_.size(), node, std::move(channel), inbox_, std::move(cpus)), distance});
+  // All of it is touched by now; where it lies does not depend on what this process is bound to.
+  const int of_memory = host::node_of(memory_.data(), memory_.size());
+  const bool far = numa != host::kAnyNode && of_memory != host::kAnyNode && numa != of_memory;
+  auto at = std::ranges::lower_bound(nodes_, node, {}, &Node::number);
+  if (at == nodes_.end() || at->number != node) at = nodes_.insert(at, Node{.number = node, .routes = {}});
+  at->routes.push_back(
+      {std::make_unique<Connection>(connections_++, node, std::move(channel), inbox_, std::move(cpus)), far ? 1 : 0});
 }
 
 void NetworkSystem::lose(std::size_t node, const std::string& reason) {
-  for (const Route& route : routes_) {
-    if (route.connection->node() == node) route.connection->lose(reason);
-  }
+  each_connection([&](Connection& connection) {
+    if (connection.node() == node) connection.lose(reason);
+  });
 }
 
 void NetworkSystem::forget(std::size_t node) {
   if (running_.load()) throw host::Failure("a node cannot leave a run", "wait for its end");
-  std::erase_if(routes_, [node](const Route& route) { return route.connection->node() == node; });
+  std::erase_if(nodes_, [node](const Node& each) { return each.number == node; });
 }
 
 std::vector<Connection*> NetworkSystem::one_of_each_node() const {
   std::vector<Connection*> firsts;
-  std::set<std::size_t> nodes;
-  for (const Route& route : routes_) {
-    if (!route.connection->lost() && nodes.insert(route.connection->node()).second) {
-      firsts.push_back(route.connection.get());
-    }
+  for (const Node& node : nodes_) {
+    const auto first = std::ranges::find_if(node.routes, [](const Route& route) { return route.connection->there(); });
+    if (first != node.routes.end()) firsts.push_back(first->connection.get());
   }
   return firsts;
+}
+
+bool NetworkSystem::any_connection(bool (Connection::*is)() const noexcept) const noexcept {
+  return std::ranges::any_of(nodes_, [is](const Node& node) {
+    return std::ranges::any_of(node.routes, [is](const Route& route) { return (*route.connection.*is)(); });
+  });
 }
 
 std::string NetworkSystem::name() const {
@@ -79,11 +87,15 @@ std::string NetworkSystem::name() const {
 
 void NetworkSystem::start(loadtest::AnswerCallback answer) {
   if (running_.load()) throw host::Failure("the system runs already", "stop it first");
-  if (routes_.empty()) throw host::Failure("no node is connected", "name one or more: --nodes HOST:PORT");
-  for (const Route& route : routes_) {
-    if (route.connection->lost()) throw lost_node(*route.connection);
-    route.connection->clear_statistics();
-  }
+  if (nodes_.empty()) throw host::Failure("no node is connected", "name one or more: --nodes HOST:PORT");
+  each_connection([](Connection& connection) {
+    if (connection.lost()) throw lost_node(connection);
+    connection.clear_statistics();
+  });
+  // No run depends on what was measured in another.
+  balance_.reset(nodes_.size());
+  candidates_.reserve(nodes_.size());
+  choices_.reserve(nodes_.size());
   inbox_.answer = std::move(answer);
   cancelled_ = failed_ = false;
   stalled_ = 0;
@@ -101,20 +113,44 @@ void NetworkSystem::start(loadtest::AnswerCallback answer) {
   }
 }
 
-// The usable connection with the fewest queries under way, of equals the nearest, of equals in turn.
-NetworkSystem::Route* NetworkSystem::pick() noexcept {
-  Route* best = nullptr;
+// Of a node's usable connections the one with the fewest queries outstanding, of equals the nearest, of equals in turn.
+NetworkSystem::Choice NetworkSystem::pick_of(std::size_t node, std::size_t turn) noexcept {
+  std::vector<Route>& routes = nodes_[node].routes;
+  Choice choice;
   std::uint64_t least = 0;
-  const std::size_t count = routes_.size(), first = count > 1 ? next_++ % count : 0;
+  const std::size_t count = routes.size(), first = count > 1 ? turn % count : 0;
   for (std::size_t i = 0; i < count; ++i) {
-    Route& route = routes_[(first + i) % count];
+    Route& route = routes[first + i < count ? first + i : first + i - count];
+    const std::uint64_t outstanding = route.connection->outstanding();
+    choice.outstanding += outstanding;
     if (!route.connection->usable()) continue;
-    const std::uint64_t load = route.connection->outstanding();
-    if (best != nullptr && (load > least || (load == least && route.distance >= best->distance))) continue;
-    best = &route;
-    least = load;
+    const Route* const best = choice.route;
+    if (best != nullptr && std::pair(outstanding, route.distance) >= std::pair(least, best->distance)) continue;
+    choice.route = &route;
+    least = outstanding;
   }
-  return best;
+  return choice;
+}
+
+// Of the node that is expected to answer first. Nodes are compared as wholes, since their connections share what is
+// slow: a link, a network card, devices.
+NetworkSystem::Choice NetworkSystem::pick() noexcept {
+  const std::size_t count = nodes_.size(), turn = turn_++;
+  if (count == 1) return pick_of(0, turn);
+  candidates_.clear();
+  choices_.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t node = (turn + i) % count;
+    for (Route& route : nodes_[node].routes) {
+      const RoundTrip newest = route.connection->newest();
+      if (std::exchange(route.newest, newest) != newest) balance_.add(node, newest);
+    }
+    const Choice choice = pick_of(node, turn / count);
+    if (choice.route == nullptr) continue;
+    candidates_.push_back({node, choice.outstanding, choice.route->distance});
+    choices_.push_back(choice);
+  }
+  return candidates_.empty() ? Choice{} : choices_[balance_.choose(candidates_)];
 }
 
 // False: there is no credit, or no connection any more.
@@ -123,9 +159,9 @@ bool NetworkSystem::post(const Query& query, std::int64_t now) {
   const std::span<const std::byte> sample = slot == loadtest::SampleLibrary::kNotLoaded
                                                 ? std::span<const std::byte>()
                                                 : memory_.subspan(slot * library_.stride(), library_.bytes());
-  while (Route* const route = pick()) {
-    if (!route->connection->post(query, sample, now)) continue;  // it was lost just now
-    route->posted = true;
+  for (Choice choice = pick(); choice.route != nullptr; choice = pick()) {
+    if (!choice.route->connection->post(query, sample, now, choice.outstanding)) continue;  // it was lost just now
+    choice.route->posted = true;
     if (++unrung_ >= kGroup) ring_doorbells();
     return true;
   }
@@ -134,24 +170,20 @@ bool NetworkSystem::post(const Query& query, std::int64_t now) {
 
 void NetworkSystem::ring_doorbells() {
   unrung_ = 0;
-  for (Route& route : routes_) {
-    if (std::exchange(route.posted, false)) route.connection->ring();
+  for (Node& node : nodes_) {
+    for (Route& route : node.routes) {
+      if (std::exchange(route.posted, false)) route.connection->ring();
+    }
   }
 }
 
 // False: none will come.
 bool NetworkSystem::wait_for_credit() {
   const std::int64_t since = now_ns();
-  const auto usable = [this] {
-    return std::ranges::any_of(routes_, [](const Route& route) { return route.connection->usable(); });
-  };
-  const auto alive = [this] {
-    return std::ranges::any_of(routes_, [](const Route& route) { return !route.connection->lost(); });
-  };
   bool came = false;
-  while (!came && alive() && !cancelled_.load()) {
+  while (!came && any_connection(&Connection::there) && !cancelled_.load()) {
     const std::uint32_t seen = inbox_.credits.count.load(std::memory_order_seq_cst);
-    came = usable();
+    came = any_connection(&Connection::usable);
     if (!came) inbox_.credits.sleep(seen, kCreditPatience);
   }
   stalled_.fetch_add(now_ns() - since, std::memory_order_relaxed);
@@ -203,16 +235,18 @@ void NetworkSystem::stop() {
     }
   }
   if (!problem.empty()) throw host::Failure(problem, "look what the node says");
-  const auto alive = std::ranges::find_if(routes_, [](const Route& route) { return !route.connection->lost(); });
-  if (failed && !routes_.empty() && alive == routes_.end()) throw lost_node(*routes_.front().connection);
+  if (failed && !nodes_.empty() && !any_connection(&Connection::there)) {
+    throw lost_node(*nodes_.front().routes.front().connection);
+  }
 }
 
 std::vector<ConnectionCounters> NetworkSystem::counters() const {
   std::vector<ConnectionCounters> all;
-  for (const Route& route : routes_) {
-    const Connection& connection = *route.connection;
+  each_connection([&](const Connection& connection) {
     const ChannelCounters& counters = connection.counters();
-    all.push_back({.node = connection.node(),
+    all.push_back({.number = connection.number(),
+                   .node = connection.node(),
+                   .answered = connection.answered(),
                    .posted = counters.posted.load(),
                    .completed = counters.received.load(),
                    .bytes_out = counters.bytes_out.load(),
@@ -223,17 +257,17 @@ std::vector<ConnectionCounters> NetworkSystem::counters() const {
                    .lost = connection.lost_queries(),
                    .stale = connection.stale(),
                    .reason = connection.lost() ? connection.reason() : ""});
-  }
+  });
   return all;
 }
 
 FrontendLatencies NetworkSystem::latencies(std::optional<std::size_t> node) const {
   FrontendLatencies sum;
-  for (const Route& route : routes_) {
-    if (node.has_value() && route.connection->node() != *node) continue;
-    const FrontendLatencies of_one = route.connection->latencies();
+  each_connection([&](const Connection& connection) {
+    if (node.has_value() && connection.node() != *node) return;
+    const FrontendLatencies of_one = connection.latencies();
     for (std::size_t i = 0; i < kFrontendStages; ++i) sum[i].add(of_one[i]);
-  }
+  });
   return sum;
 }
 

@@ -14,7 +14,9 @@
 namespace lanewise::dispatch {
 
 struct ConnectionCounters {
+  std::size_t number = 0;  // of the connection, as in QueryTimes
   std::size_t node = 0;
+  std::uint64_t answered = 0;  // queries of this run
   std::uint64_t posted = 0, completed = 0, bytes_out = 0, bytes_in = 0, doorbells = 0, wakeups = 0;
   std::uint64_t outstanding = 0, lost = 0, stale = 0;
   std::string reason;  // why it is lost; empty while it is not
@@ -26,8 +28,8 @@ class NetworkSystem : public loadtest::SystemUnderTest {
   NetworkSystem(loadtest::SampleLibrary library, std::size_t traced);
   ~NetworkSystem() override;
 
-  // Before the first run, or between two. `distance`: how far the connection's NIC is from the library, 0 for near.
-  void add(std::size_t node, std::unique_ptr<Channel> channel, int distance, std::vector<int> cpus);
+  // Before the first run, or between two. `numa`: NUMA node of the connection's NIC, kAnyNode where that is not known.
+  void add(std::size_t node, std::unique_ptr<Channel> channel, int numa, std::vector<int> cpus);
   // From any thread: the node is gone. Its queries get empty answers, and the others go on.
   void lose(std::size_t node, const std::string& reason);
   // Between two runs: forgets the connections of a node, so that new ones can take their place.
@@ -54,23 +56,45 @@ class NetworkSystem : public loadtest::SystemUnderTest {
  private:
   struct Route {  // a connection as it is chosen by
     std::unique_ptr<Connection> connection;
-    int distance;
-    bool posted = false;  // since its doorbell was rung
+    int distance;           // of its NIC from the library's memory; 0: on the same NUMA node
+    RoundTrip newest = {};  // that was taken into account
+    bool posted = false;    // since its doorbell was rung
+  };
+  struct Node {
+    std::size_t number;
+    std::vector<Route> routes;
+  };
+  struct Choice {
+    Route* route = nullptr;         // null: none is usable
+    std::uint64_t outstanding = 0;  // at its node, over all its connections
   };
 
-  Route* pick() noexcept;
+  Choice pick() noexcept;
+  Choice pick_of(std::size_t node, std::size_t turn) noexcept;
   bool post(const loadtest::Query& query, std::int64_t now);
   void ring_doorbells();
   bool wait_for_credit();
   void answer_empty(std::span<const loadtest::Query> queries);
   void tell_nodes(MessageKind kind);
   std::vector<Connection*> one_of_each_node() const;
+  template <class Each>
+  void each_connection(Each&& each) const {
+    for (const Node& node : nodes_) {
+      for (const Route& route : node.routes) each(*route.connection);
+    }
+  }
+  bool any_connection(bool (Connection::*is)() const noexcept) const noexcept;
 
   loadtest::SampleLibrary library_;
   std::span<const std::byte> memory_;
   Inbox inbox_;
-  std::vector<Route> routes_;
-  std::size_t next_ = 0;
+  std::vector<Node> nodes_;      // by number
+  std::size_t connections_ = 0;  // that ever were
+  // Of the issuing thread, during a run:
+  NodeBalance balance_;
+  std::vector<Candidate> candidates_;
+  std::vector<Choice> choices_;  // of each candidate
+  std::size_t turn_ = 0;
   std::size_t unrung_ = 0;  // posted since the doorbells were rung
   std::atomic<bool> running_ = false, cancelled_ = false, failed_ = false;
   std::atomic<std::int64_t> stalled_ = 0;

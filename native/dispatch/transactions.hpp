@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "dispatch/balance.hpp"
 #include "loadtest/system.hpp"
 
 namespace lanewise::dispatch {
@@ -38,17 +39,21 @@ class Transactions {
   bool has_credit() const noexcept {
     return returned_.load(std::memory_order_acquire) != taken_.load(std::memory_order_relaxed);
   }
+  // What note() was given last; none is the same as before.
+  RoundTrip newest() const noexcept { return newest_.load(std::memory_order_relaxed); }
   // Takes one; open() must follow, and before the node can see the message.
   Taken take() noexcept {
     const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
     const std::uint32_t slot = free_[taken & mask_];
     taken_.store(taken + 1, std::memory_order_relaxed);
-    return {slot, static_cast<std::uint32_t>(entries_[slot].state.load(std::memory_order_relaxed) >> 1) + 1};
+    return {slot, generation(entries_[slot].state.load(std::memory_order_relaxed) + kNext)};
   }
-  void open(const Taken& taken, const Transaction& transaction) noexcept {
+  // `ahead`: queries that are outstanding at its node.
+  void open(const Taken& taken, const Transaction& transaction, std::uint32_t ahead = 0) noexcept {
     Entry& entry = entries_[taken.slot];
     entry.transaction = transaction;
-    entry.state.store(std::uint64_t{taken.tag} << 1 | kOpen, std::memory_order_release);
+    entry.ahead = ahead;
+    entry.state.store(open_state(taken.tag), std::memory_order_release);
   }
 
   // The ending thread. The transaction that has this slot in this generation; null where there is none: an answer came
@@ -56,40 +61,51 @@ class Transactions {
   const Transaction* end(std::uint32_t slot, std::uint32_t tag) noexcept {
     if (slot >= entries_.size()) return nullptr;
     Entry& entry = entries_[slot];
-    if (entry.state.load(std::memory_order_acquire) != (std::uint64_t{tag} << 1 | kOpen)) return nullptr;
-    entry.state.store(std::uint64_t{tag} << 1, std::memory_order_relaxed);
+    if (entry.state.load(std::memory_order_acquire) != open_state(tag)) return nullptr;
+    entry.state.store(open_state(tag) & ~kOpen, std::memory_order_relaxed);
     return &entry.transaction;
   }
+  // Of one that ended, until it is given back.
+  std::uint32_t ahead(std::uint32_t slot) const noexcept { return entries_[slot].ahead; }
   // Its answer was dealt with: the slot is free again.
   void give_back(std::uint32_t slot) noexcept {
     const std::uint64_t returned = returned_.load(std::memory_order_relaxed);
     free_[returned & mask_] = slot;
     returned_.store(returned + 1, std::memory_order_release);
   }
+  // How long queries took that came back together, for the opening thread.
+  void note(const RoundTrip& trip) noexcept { newest_.store(trip, std::memory_order_relaxed); }
   // Ends all that are open, once nobody opens any more.
   template <class Each>
   void end_all(Each&& each) {
     for (std::uint32_t slot = 0; slot < slots(); ++slot) {
-      const std::uint64_t state = entries_[slot].state.load(std::memory_order_acquire);
+      const std::uint32_t state = entries_[slot].state.load(std::memory_order_acquire);
       if ((state & kOpen) == 0) continue;
-      each(*end(slot, static_cast<std::uint32_t>(state >> 1)));
+      each(*end(slot, generation(state)));
       give_back(slot);
     }
   }
 
  private:
-  static constexpr std::uint64_t kOpen = 1;
+  // Of a state: the generation, modulo 2^31; in the lowest bit, whether it is open.
+  static constexpr std::uint32_t kOpen = 1, kNext = 2;
+  static constexpr std::uint32_t generation(std::uint32_t state) { return state >> 1; }
+  static constexpr std::uint32_t open_state(std::uint32_t tag) { return tag << 1 | kOpen; }
 
-  struct Entry {
+  struct Entry {  // half a cache line
     Transaction transaction;
-    std::atomic<std::uint64_t> state = 0;  // generation, and whether it is open
+    std::uint32_t ahead = 0;
+    std::atomic<std::uint32_t> state = 0;
   };
+  static_assert(sizeof(Entry) == 32);
 
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;  // a ring: slots given back, from taken_ on to returned_
   std::uint64_t mask_;
   alignas(64) std::atomic<std::uint64_t> taken_ = 0;
   alignas(64) std::atomic<std::uint64_t> returned_ = 0;
+  std::atomic<RoundTrip> newest_ = {};  // in a cache line that its reader reads anyway
+  static_assert(std::atomic<RoundTrip>::is_always_lock_free);
 };
 
 }  // namespace lanewise::dispatch

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -26,6 +27,21 @@ constexpr std::size_t kBitsOfWord = 8 * sizeof(unsigned long);
 std::size_t page_size() {
   static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return size;
+}
+
+// How many of at most `most` pages lie on which node; empty where the kernel does not answer.
+std::map<int, std::size_t> pages_by_node(const std::byte* data, std::size_t bytes, std::size_t most) {
+  const std::size_t pages = (bytes + page_size() - 1) / page_size();
+  const std::size_t sampled = std::min(pages, most);
+  std::vector<void*> addresses(sampled);
+  std::vector<int> status(sampled, kAnyNode);
+  for (std::size_t i = 0; i < sampled; ++i) {
+    addresses[i] = const_cast<std::byte*>(data) + i * pages / sampled * page_size();
+  }
+  std::map<int, std::size_t> nodes;
+  if (syscall(SYS_move_pages, 0, sampled, addresses.data(), nullptr, status.data(), 0) != 0) return nodes;
+  for (const int node : status) ++nodes[node < 0 ? kAnyNode : node];
+  return nodes;
 }
 
 }  // namespace
@@ -75,16 +91,18 @@ Memory& Memory::operator=(Memory&& other) noexcept {
   return *this;
 }
 
-std::map<int, std::size_t> Memory::nodes(std::size_t most) const {
-  const std::size_t pages = size_ / page_size();
-  const std::size_t sampled = pages < most ? pages : most;
-  std::vector<void*> addresses(sampled);
-  std::vector<int> status(sampled, kAnyNode);
-  for (std::size_t i = 0; i < sampled; ++i) addresses[i] = data_ + i * pages / sampled * page_size();
-  std::map<int, std::size_t> nodes;
-  if (syscall(SYS_move_pages, 0, sampled, addresses.data(), nullptr, status.data(), 0) != 0) return nodes;
-  for (const int node : status) ++nodes[node < 0 ? kAnyNode : node];
-  return nodes;
+std::map<int, std::size_t> Memory::nodes(std::size_t most) const { return pages_by_node(data_, size_, most); }
+
+int node_of(const std::byte* data, std::size_t bytes) {
+  std::size_t pages = 0, most = 0;
+  int node = kAnyNode;
+  for (const auto& [each, count] : pages_by_node(data, bytes, 64)) {
+    pages += count;
+    if (count <= most) continue;
+    most = count;
+    node = each;
+  }
+  return 2 * most > pages ? node : kAnyNode;
 }
 
 void pin_thread(const std::vector<int>& cpus) {

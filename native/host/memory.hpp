@@ -34,6 +34,10 @@ class Memory {
   std::size_t size_ = 0;
 };
 
+// The NUMA node that most of some memory lies on, as the kernel says of evenly distributed pages; kAnyNode where it
+// says nothing, or no node has more than half of them.
+int node_of(const std::byte* data, std::size_t bytes);
+
 // Binds pages that nobody has touched yet to a node, as far as this process may (kAnyNode: leaves them as they are).
 void bind_pages(std::byte* data, std::size_t bytes, int node);
 

@@ -19,6 +19,7 @@
 #include "dispatch/node.hpp"
 #include "dispatch_pairs.hpp"
 #include "host/failure.hpp"
+#include "host/memory.hpp"
 #include "loadtest/clock.hpp"
 #include "loadtest/cpu_copier_and_engine.hpp"
 #include "loadtest/replay.hpp"
@@ -68,7 +69,7 @@ class PromptChannel : public Channel {
 TEST(NetworkSystem, AnAnswerMayComeBeforePostReturns) {
   NetworkSystem frontend(loadtest::SampleLibrary(1, 1, kSampleBytes, loadtest::host_memory(), loadtest::fill_synthetic),
                          0);
-  frontend.add(0, std::make_unique<PromptChannel>(), 0, {});
+  frontend.add(0, std::make_unique<PromptChannel>(), host::kAnyNode, {});
   frontend.load(std::vector<std::uint64_t>{0});
   const auto result =
       loadtest::replay(frontend, std::vector<std::int64_t>(kSlots, 0), std::vector<std::uint64_t>(kSlots, 0),
@@ -203,7 +204,7 @@ struct Fabric {
       sessions.push_back(std::make_unique<NodeSession>(*systems.back(), "node" + std::to_string(i)));
       Pair both = pair(slots);
       sessions.back()->add(std::move(both.node), kAnswerBytes, {});
-      frontend.add(i, std::move(both.frontend), 0, {});
+      frontend.add(i, std::move(both.frontend), host::kAnyNode, {});
     }
     for (std::uint64_t i = 0; i < 64; ++i) samples.push_back(i);
     frontend.load(samples);
@@ -320,7 +321,7 @@ TEST_P(EveryTransport, ARunThatWasGivenUpLeavesNoFailureToTheNext) {
                          0);
   Pair both = GetParam()(slots);
   session.add(std::move(both.node), kAnswerBytes, {});
-  frontend.add(0, std::move(both.frontend), 0, {});
+  frontend.add(0, std::move(both.frontend), host::kAnyNode, {});
   const std::vector<std::uint64_t> samples{0};
   frontend.load(samples);
   std::atomic<std::size_t> answers = 0;

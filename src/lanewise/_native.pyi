@@ -609,7 +609,6 @@ class NetworkSystem(SystemUnderTest):
         memory: SharedMemory,
         samples: SharedMemory,
         first_slot: int,
-        distance: int = 0,
         cpus: Sequence[int] = (),
     ) -> None:
         """A connection within one host: its `memory`, and the node's slots, of which it has those from `first_slot`."""
@@ -619,24 +618,23 @@ class NetworkSystem(SystemUnderTest):
         shape: ConnectionShape,
         fd: int,
         zero_copy: bool = False,
-        distance: int = 0,
         cpus: Sequence[int] = (),
     ) -> None:
         """A connection over a connected socket, which is the system's from now on."""
-    def add_verbs(self, node: int, endpoint: VerbsEndpoint, distance: int = 0, cpus: Sequence[int] = ()) -> None:
-        """A connection over a connected queue pair, which is the system's from now on."""
+    def add_verbs(self, node: int, endpoint: VerbsEndpoint, numa: int = -1, cpus: Sequence[int] = ()) -> None:
+        """A connection over a connected queue pair, which is the system's from now on; `numa`: its NIC's NUMA node."""
     def lose(self, node: int, reason: str) -> None:
         """From any thread: the node is gone; its queries get empty answers, the others go on."""
     def forget(self, node: int) -> None:
         """Between two runs: lets the node's connections go, so that new ones can take their place."""
     def counters(self) -> list[dict[str, Any]]:
-        """Of each connection: node, posted, completed, bytes_out, bytes_in, doorbells, wakeups, outstanding, lost,
-        stale, reason ('' while it is not lost)."""
+        """Of each connection: number, node, queries answered in the last run, posted, completed, bytes_out, bytes_in,
+        doorbells, wakeups, outstanding, lost, stale, reason ('' while it is not lost)."""
     def latencies(self, node: int | None = None) -> dict[str, dict[str, float]]:
         """Since the last start, s: dispatch, fabric (there and back), node, total; each as in statistics(); of a node,
         or of all together."""
     def trace(self) -> list[tuple[int, int, int, int, int]]:
-        """Between runs, of the first queries: connection, issued, posted, answered (ns), time at the node (ns)."""
+        """Between runs, of the first queries: number of the connection; issued, posted, answered, at the node (ns)."""
     @property
     def stalled(self) -> float:
         """Seconds that issuing waited for credits in the last run."""

@@ -82,10 +82,9 @@ class VerbsAtFrontend(FrontendTransport):
 
     def join(self, system: NetworkSystem, node: int, shape: ConnectionShape) -> None:
         """See FrontendTransport."""
-        library = library_node()
         for endpoint, port in zip(self._endpoints, self._ports, strict=True):
             with native_failures():
-                system.add_verbs(node, endpoint, distance(port.node, library), cpus_near(port.node))
+                system.add_verbs(node, endpoint, node_number(port.node), cpus_near(port.node))
 
     def close(self) -> None:
         """See FrontendTransport."""
@@ -139,19 +138,6 @@ def node_number(node: int | None) -> int:
 def cpus_near(node: int | None) -> tuple[int, ...]:
     """The CPUs of a NUMA node that this process may use; empty where there are none, or the node is unknown."""
     return () if node is None else tuple(sorted(cpus_of(node, SYS) & os.sched_getaffinity(0)))
-
-
-def library_node() -> int | None:
-    """The NUMA node on which this process, and so its library of samples, is bound; None where it is on several."""
-    usable = os.sched_getaffinity(0)
-    folders = (SYS / "devices/system/node").glob("node[0-9]*")
-    nodes = [number for number in (int(folder.name[4:]) for folder in folders) if cpus_of(number, SYS) & usable]
-    return nodes[0] if len(nodes) == 1 else None
-
-
-def distance(node: int | None, library: int | None) -> int:
-    """Of a NIC's NUMA node from the library's: 1 where both are known and differ, else 0."""
-    return int(None not in (node, library) and node != library)
 
 
 def _kinds(ports: Sequence[RdmaPort]) -> str:
