@@ -102,7 +102,8 @@ def page(record: kept.Record) -> str:
     lines = ["| load test | verdict | queries/s | p99, ms | answered by a | by b | verified |", "|---" * 7 + "|"]
     for each in record["rows"]:
         answered = [node["answered"] for node in each["nodes"]]
-        shares = [f"{count:,} ({count / sum(answered):.0%})" for count in answered] + ["lost"] * (2 - len(answered))
+        shares = [f"{node['answered']:,} ({node['answered'] / sum(answered):.0%}){', lost' * bool(node['lost'])}"
+                  for node in each["nodes"]]  # fmt: skip
         audit = each["audit"]["figures"] if each.get("audit") else None
         verified = f"{audit['checked'] - audit['wrong']:g} of {AUDITED}" if audit else ""
         verdict = each.get("verdict") or ("VALID" if each["valid"] else "INVALID")

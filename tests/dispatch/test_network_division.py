@@ -163,6 +163,7 @@ def test_a_killed_node_makes_the_run_invalid_and_comes_back_before_the_next(tmp_
         options = over([a, b], tmp_path, transport=transport)
         with open_session(options, tmp_path / "logs", tick=killed_in_run(b)) as session:
             lost = session.runner.run(LoadSpec(qps=500.0, seconds=2.0, queries=1000, bound=60.0, percentile=0.9))
+            at_a, at_b = session.statistics().nodes
             again = NodeProcess(tmp_path, "b", port=b.port)
             try:
                 whole = session.runner.run(SERVER)
@@ -175,6 +176,10 @@ def test_a_killed_node_makes_the_run_invalid_and_comes_back_before_the_next(tmp_
     assert lost.folder is not None
     log = detail_log.parse((lost.folder / detail_log.NAME).read_text())
     assert lost.queries + unanswered == log.queries >= 1000  # the other went on
+    assert (at_a.lost, at_a.unanswered) == ("", 0)
+    assert (at_b.name, f"{at_b.lost}; {at_b.unanswered:,} queries unanswered") == ("b", lost.reasons[0])
+    assert at_a.answered + at_b.answered == lost.queries
+    assert set(at_b.stages) == {"dispatch", "fabric", "node", "total"}
     assert whole.valid, whole.reasons
     assert not whole.losses
     assert not any("memfd:lanewise" in name for name in descriptors(os.getpid()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from lanewise.loadtest.audits import Accuracy, Audit
 from lanewise.loadtest.load_run import OFFLINE, SERVER, LoadGenResult, LoadSpec
 from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun
-from lanewise.loadtest.system import NO_STATISTICS, SystemStatistics
+from lanewise.loadtest.system import NO_STATISTICS, NodeTimes, SystemStatistics
 from lanewise.options.loadtest import PeakOptions
 from lanewise.report.text import loadtest
 from lanewise.results.observation import Basis, Source
@@ -255,9 +255,23 @@ logs: logs/0001\
 def test_of_several_nodes_the_tables_say_their_rules_and_nodes_have_lines_of_their_own():
     times = {"mean": 1e-3, "p50": 1e-3, "p99": 2e-3, "max": 3e-3}
     stages = dict.fromkeys(("dispatch", "fabric", "node", "queue", "infer", "total"), times)
-    nodes = [{"name": name, "answered": 5, "stages": stages} for name in "ab"]
+    nodes = [asdict(NodeTimes(name, f"{name}:7000", 5, stages)) for name in "ab"]
     data = {**result.peak_data(peak(run(700.0))), "stages": stages, "nodes": nodes, "connections": [], "nics": {}}
     text = loadtest.render_peak({**data, "about": {"nodes": "a:7000 (a), b:7000 (b)", "engine": "torch"}})
     assert "nodes      a:7000 (a)\n           b:7000 (b)\nsystem     engine torch\n" in text
     assert "means are over all queries; p50, p99 and max of queue, copy, infer and answer are the slowest" in text
     assert "fabric mean  queue mean  infer mean  node p99  total p99" in text
+
+
+def test_a_lost_node_stays_in_the_table_with_its_reason_and_is_not_called_slow():
+    times = {"mean": 1e-3, "p50": 1e-3, "p99": 2e-3, "max": 3e-3}
+    stages = dict.fromkeys(("dispatch", "fabric", "node", "queue", "infer", "total"), times)
+    of_lost = {name: {**times, "mean": 1.0} for name in ("dispatch", "fabric", "node", "total")}
+    lost = NodeTimes("b", "b:7000", 25, of_lost, unanswered=3, lost="node b:7000 was lost: it was silent for 5 s")
+    nodes = [asdict(NodeTimes("a", "a:7000", 75, stages)), asdict(lost)]
+    text = loadtest.render_stages({"mean_batch": 1.0, "stages": stages, "nodes": nodes, "connections": []})
+    table = text.partition("\n\n")[2].splitlines()
+    assert table[0].split()[:4] == ["node", "answered", "share", "unanswered"]
+    assert table[1].split()[:4] == ["a", "75", "75%", "0"]
+    assert table[2].split()[:4] == ["b", "25", "25%", "3"]
+    assert table[3:] == ["node b:7000 was lost: it was silent for 5 s"]

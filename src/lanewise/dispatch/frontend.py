@@ -70,10 +70,11 @@ class FrontendNode:
 
 @dataclass(frozen=True, slots=True)
 class NodeLoss:
-    """A node that was lost: how, and how many queries it left unanswered."""
+    """A node that was lost: how, how many queries it answered in that run, and how many it left unanswered."""
 
-    number: int
+    node: FrontendNode
     reason: str
+    answered: int
     queries: int
 
     def __str__(self) -> str:
@@ -160,12 +161,14 @@ class Frontend:
         if self.system is None:
             return []
         self._look()
-        queries = dict.fromkeys(range(len(self.nodes)), 0)
+        answered, queries = Counter[int](), Counter[int]()
         for connection in self.counters():
+            answered[connection["node"]] += connection["answered"]
             queries[connection["node"]] += connection["lost"]
         return [
-            NodeLoss(node.number, self._reason(node), queries[node.number]) for node in self.nodes if node.link.reason
-        ]
+            NodeLoss(node, self._reason(node), answered[node.number], queries[node.number])
+            for node in self.nodes if node.link.reason
+        ]  # fmt: skip
 
     def statistics(self) -> list[tuple[FrontendNode, NodeStatistics]]:
         """What each node that is there did in its last run."""

@@ -26,19 +26,29 @@ def merged(
     """
     every = frontend.statistics()
     nodes = [statistics for _, statistics in every]
-    times = tuple(
-        NodeTimes(node.facts.name, node.address, its.answered, _stages(system.latencies(node.number), [its]))
+    times = {
+        node.number: NodeTimes(
+            node.facts.name, node.address, its.answered, _stages(system.latencies(node.number), [its])
+        )
         for node, its in every
-    )
+    }
+    for loss in frontend.losses():  # of a lost node only this side can say something
+        node = loss.node
+        stages = _stages(system.latencies(node.number), [])
+        times[node.number] = NodeTimes(
+            node.facts.name, node.address, loss.answered, stages, loss.queries, loss.reason
+        )  # fmt: skip
     stages = _stages(system.latencies(), nodes)
     sizes: dict[int, int] = {}
-    for size, count in (pair for node in nodes for pair in node.sizes):
+    for size, count in (pair for its in nodes for pair in its.sizes):
         sizes[size] = sizes.get(size, 0) + count
     connections = since(before, frontend.connection_counters())
     return SystemStatistics(
-        stages, sizes, sum(node.bytes for node in nodes),
-        sum(node.answered for node in nodes), sum(one.lost for one in connections) + sum(n.failed for n in nodes),
-        system.stalled, tuple(copy for node in nodes for copy in node.copies), times, connections,
+        stages, sizes, sum(its.bytes for its in nodes),
+        sum(each.answered for each in times.values()),
+        sum(one.lost for one in connections) + sum(its.failed for its in nodes),
+        system.stalled, tuple(copy for its in nodes for copy in its.copies),
+        tuple(times[number] for number in sorted(times)), connections,
     )  # fmt: skip
 
 
@@ -72,7 +82,7 @@ def perfetto(system: _native.NetworkSystem, frontend: Frontend) -> str:
     """
     queries = sorted(system.trace(), key=lambda query: query[1])
     begin = queries[0][1] if queries else 0
-    nodes = [int(connection["node"]) for connection in frontend.counters()]
+    nodes = {connection["number"]: int(connection["node"]) for connection in frontend.counters()}
     events: list[Mapping[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": node.number + 1, "tid": 0,
          "args": {"name": f"{node.facts.name} ({node.address}, {node.transport})"}}

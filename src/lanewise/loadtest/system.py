@@ -22,12 +22,17 @@ def cannot(failure: Exception) -> CannotMeasure:
 
 @dataclass(frozen=True, slots=True)
 class NodeTimes:
-    """Where the time of one Accelerator node's queries went; `stages` as of SystemStatistics, `answered` queries."""
+    """Where the time of one Accelerator node's queries went; `stages` as of SystemStatistics, `answered` queries.
+
+    `lost`: why it was lost, with the stages that the Frontend knows and its `unanswered` queries; empty if it was not.
+    """
 
     name: str
     address: str
     answered: int
     stages: Mapping[str, Mapping[str, float]]
+    unanswered: int = 0
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)

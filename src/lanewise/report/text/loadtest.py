@@ -150,8 +150,12 @@ def render_stages(data: Mapping[str, Any], run: str = "this run", screen: Screen
 
 
 def _nodes(nodes: Sequence[Mapping[str, Any]], screen: Screen) -> str:
-    """Each node's share of the queries and the time that they took there, and which node is the slowest."""
-    table = Table([Column("node"), *number_columns("answered", "share"), *map(Column, _NODE_COLUMNS)])  # fmt: skip
+    """Each node's share of the queries and the time that they took there; nodes that were lost, and the slowest."""
+    lost = [node for node in nodes if node["lost"]]
+    table = Table([
+        Column("node"), *number_columns("answered", "share"), *number_columns(*(["unanswered"] if lost else [])),
+        *map(Column, _NODE_COLUMNS),
+    ])  # fmt: skip
     answered = sum(node["answered"] for node in nodes) or 1
 
     def time(node: Mapping[str, Any], stage: str, key: str = "mean") -> float:
@@ -160,9 +164,13 @@ def _nodes(nodes: Sequence[Mapping[str, Any]], screen: Screen) -> str:
     for node in nodes:
         times = [time(node, stage) for stage in ("fabric", "queue", "infer")]
         times += [time(node, stage, "p99") for stage in ("node", "total")]
-        table.add(node["name"], f"{node['answered']:,}", f"{node['answered'] / answered:.0%}",
-                  *(units.readable(seconds, "s", 3) for seconds in times))  # fmt: skip
-    text = render_table(table, screen)
+        unanswered = [f"{node['unanswered']:,}"] if lost else []
+        table.add(node["name"], f"{node['answered']:,}", f"{node['answered'] / answered:.0%}", *unanswered,
+                  *(units.readable(seconds, "s", 3) if seconds else "" for seconds in times))  # fmt: skip
+    text = "\n".join([render_table(table, screen), *(screen.wrap(node["lost"]) for node in lost)])
+    nodes = [node for node in nodes if node["answered"] and not node["lost"]]
+    if len(nodes) < 2:
+        return text
     slow, fast = (choose(nodes, key=lambda node: time(node, "total")) for choose in (max, min))
     if time(slow, "total") < _SLOW * time(fast, "total"):
         return text
