@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from lanewise.director.engine import Director
 from lanewise.director.redfish.dispatcher import Dispatcher
 from lanewise.director.redfish.routes import route_table
-from lanewise.director.redfish.service import RedfishService
+from lanewise.director.redfish.service import Draw, RedfishService
 from lanewise.director.redfish.settings import ServiceSettings
 from lanewise.director.store.database import Store
 
@@ -30,13 +31,17 @@ _HOUSEKEEPING_SECONDS = 20.0
 
 
 def create_app(
-    director: Director, store: Store, settings: ServiceSettings, clock: Callable[[], float] | None = None
+    director: Director,
+    store: Store,
+    settings: ServiceSettings,
+    clock: Callable[[], float] = time.time,
+    draw: Draw | None = None,
 ) -> ASGIApp:
     """The service of a director that has been started; its lifespan begins and ends event deliveries.
 
-    The service behind it is at `app.state.service`.
+    `draw` makes the drawings of the web page. The service behind it is at `app.state.service`.
     """
-    service = RedfishService(director, store, settings, *([clock] if clock else []))
+    service = RedfishService(director, store, settings, clock, draw)
     dispatcher = Dispatcher(service, route_table())
 
     @asynccontextmanager

@@ -15,6 +15,7 @@ import uvicorn
 from lanewise.director.engine import Director
 from lanewise.director.redfish.application import create_app
 from lanewise.director.redfish.connections import ServiceLoop, bounded_protocol
+from lanewise.director.redfish.service import Draw
 from lanewise.director.redfish.settings import ServiceSettings
 from lanewise.director.redfish.tls import certificate_files, fingerprint, tls_context
 from lanewise.director.store.database import Store
@@ -39,8 +40,9 @@ def serve(
     store: Store,
     settings: ServiceSettings,
     ready: Callable[[ListeningService], None] | None = None,
+    draw: Draw | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is called once the service listens.
+    """Serve until SIGINT or SIGTERM; `ready` is called once the service listens, `draw` makes the page's drawings.
 
     InputError if the address cannot be used, or if it is no loopback address and TLS is off.
     """
@@ -49,7 +51,7 @@ def serve(
     if settings.tls:
         certificate, key = certificate_files(settings)
         context = tls_context(certificate, key)
-    app = create_app(director, store, settings)
+    app = create_app(director, store, settings, draw=draw)
     password = app.state.service.login.first_password()  # type: ignore[attr-defined]
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -22,12 +22,16 @@ from lanewise.director.redfish.settings import ServiceSettings
 from lanewise.director.store.database import Store
 from lanewise.director.store.subscriptions import AuditRecord
 from lanewise.errors import LanewiseError, printable
+from lanewise.perf.flow import Flow
 from lanewise.pool.model import PathRate
+from lanewise.pool.what_if import active_flows
+from lanewise.topology.model import System
 
 if TYPE_CHECKING:
     from lanewise.director.redfish.event_hub import EventHub
 
 _MOST_KEPT = 20_000
+Draw = Callable[[System, Sequence[Flow]], str]  # a system with its flows as the text of an SVG
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +47,17 @@ class RedfishService:
     """The state behind the resources; its methods may be called from any thread."""
 
     def __init__(
-        self, director: Director, store: Store, settings: ServiceSettings, clock: Callable[[], float] = time.time
+        self,
+        director: Director,
+        store: Store,
+        settings: ServiceSettings,
+        clock: Callable[[], float] = time.time,
+        draw: Draw | None = None,
     ) -> None:
         from lanewise.director.redfish.event_hub import EventHub
 
-        self.director, self.store, self.settings, self.clock = director, store, settings, clock
+        self.director, self.store, self.settings, self.clock, self.draw = director, store, settings, clock, draw
+        self._drawn: tuple[PoolView | None, str] = (None, "")
         self.started = clock()
         self.login = Login(store, settings, clock)
         self.events: EventHub = EventHub(self)
@@ -125,6 +135,16 @@ class RedfishService:
         except (ImportError, LanewiseError):
             return ()
         return rates
+
+    def drawn(self, view: PoolView) -> str:
+        """The drawing of the pool with the loads of all compositions, made once a version; RedfishError 404 if none."""
+        if self.draw is None:
+            raise refusal(404, "Base.ResourceMissingAtURI", "a drawing")
+        kept, text = self._drawn
+        if kept is not view:
+            text = self.draw(view.pool.system, active_flows(view.pool))
+            self._drawn = view, text
+        return text
 
     def audit(self, who: Principal | None, address: str, method: str, path: str, status: int, text: str) -> None:
         """Note in the audit log a request that changed, or tried to change, something."""
