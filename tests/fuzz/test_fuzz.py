@@ -11,6 +11,7 @@ import pytest
 from fuzz.fuzzer import failure, inputs
 from fuzz.targets import CORPUS, TARGETS, corpus
 
+MESSAGES = {"peers", "nodes", "frontends"}  # what is valid changes with the version of the protocol
 ROUNDS = {"results": 1500, "dumps": 700, "tars": 600, "captures": 150, "yaml": 250, "runs": 600}
 ROUNDS |= {"pages": 100, "checks": 400, "logs": 600, "peers": 3000, "nodes": 3000, "frontends": 2000}
 
@@ -25,8 +26,24 @@ def test_no_input_leaves_with_another_error_than_ours(family):
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_what_once_failed_is_read_or_refused(path):
+def test_every_input_of_the_corpus_is_read_or_refused(path):
     assert failure(path.parent.name, path.read_bytes()) == ""
+
+
+@pytest.mark.parametrize("family", TARGETS)
+def test_the_corpus_of_a_family_has_a_valid_input_and_near_valid_ones(family):
+    paths = list((CORPUS / family).glob("*"))
+    valid = [path for path in paths if path.name.startswith("valid-")]
+    assert valid
+    assert len(paths) - len(valid) >= 3
+    for path in [] if family in MESSAGES else valid:
+        assert not isinstance(_result(family, path.read_bytes()), Exception), path.name
+
+
+@pytest.mark.parametrize("family", ["yaml", "logs"])
+def test_every_file_of_a_family_goes_to_its_own_reader(family):
+    for data in TARGETS[family].seeds():
+        assert not isinstance(_result(family, data), Exception), data[:80]
 
 
 def test_a_seed_makes_the_same_inputs_and_another_seed_others():

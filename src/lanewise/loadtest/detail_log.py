@@ -85,9 +85,9 @@ class DetailLog:
         return tuple(dict.fromkeys([*(text for text in texts if text), *self.errors]))
 
     def number(self, key: str) -> float | None:
-        """A value as a number; None if it was not written."""
+        """A value as a number; None if it was not written or is not finite."""
         value = self.values.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= 1e300:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:  # nor NaN
             return None
         return float(value)
 
