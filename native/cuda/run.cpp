@@ -12,6 +12,7 @@ namespace {
 
 std::vector<std::pair<const Gpu*, CUstream>> handles_of(const std::vector<std::unique_ptr<CopyStream>>& streams) {
   std::vector<std::pair<const Gpu*, CUstream>> handles;
+  handles.reserve(streams.size());
   for (const auto& stream : streams) handles.emplace_back(&stream->gpu(), stream->handle());
   return handles;
 }
@@ -77,6 +78,7 @@ std::vector<std::vector<double>> Run::run() {
   }
   gate_->check_in_time();
   std::vector<std::vector<double>> timestamps;
+  timestamps.reserve(streams_.size());
   for (const auto& stream : streams_) timestamps.push_back(stream->timestamps());
   return timestamps;
 }
@@ -117,6 +119,7 @@ std::vector<std::map<int, std::size_t>> Run::pages() const {
   const std::scoped_lock turn(engine_->turn());
   check_open();
   std::vector<std::map<int, std::size_t>> pages;
+  pages.reserve(streams_.size());
   for (const auto& stream : streams_) pages.push_back(stream->pages());
   return pages;
 }

@@ -9,7 +9,7 @@ namespace {
 
 // Blocks done between the first timestamp and `time`, in parts of a block.
 double blocks_at(const Timestamps& timestamps, double time) {
-  const auto after = std::upper_bound(timestamps.begin(), timestamps.end(), time);
+  const auto after = std::ranges::upper_bound(timestamps, time);
   if (after == timestamps.begin()) return 0.0;
   const auto whole = static_cast<double>(after - timestamps.begin() - 1);
   if (after == timestamps.end()) return whole;

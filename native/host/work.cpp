@@ -69,9 +69,8 @@ Crew::Crew(std::vector<Pieces> threads, std::size_t block)
   for (const Pieces& pieces : threads_) {
     const bool equal =
         pieces.sources.empty() || pieces.targets.empty() || pieces.sources.size() == pieces.targets.size();
-    if (block_ == 0 || block_ % kStep != 0 || !equal || blocks(pieces) == 0 ||
-        !std::all_of(pieces.sources.begin(), pieces.sources.end(), usable) ||
-        !std::all_of(pieces.targets.begin(), pieces.targets.end(), usable)) {
+    if (block_ == 0 || block_ % kStep != 0 || !equal || (pieces.sources.empty() && pieces.targets.empty()) ||
+        !std::ranges::all_of(pieces.sources, usable) || !std::ranges::all_of(pieces.targets, usable)) {
       throw Failure("the memory of a thread does not hold whole blocks", "ask for more memory or fewer threads");
     }
   }
@@ -79,7 +78,7 @@ Crew::Crew(std::vector<Pieces> threads, std::size_t block)
 
 std::size_t Crew::blocks(const Pieces& pieces) const {
   const std::vector<Memory*>& any = pieces.sources.empty() ? pieces.targets : pieces.sources;
-  return any.empty() ? 0 : any.size() * (any.front()->size() / block_);
+  return any.size() * (any.front()->size() / block_);
 }
 
 std::byte* Crew::at(const std::vector<Memory*>& pieces, std::size_t block) const {

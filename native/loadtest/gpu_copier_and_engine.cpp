@@ -128,6 +128,7 @@ double GpuCopier::seconds(const Streams& streams, GpuMethod method, std::size_t 
   };
   {
     std::vector<std::jthread> threads;
+    threads.reserve(streams.size());
     for (std::size_t i = 0; i < streams.size(); ++i) threads.emplace_back(work, i);
   }
   const std::int64_t took = now_ns() - start;

@@ -11,11 +11,11 @@ namespace lanewise::loadtest {
 LawSystem::LawSystem(double service, bool exponential, std::size_t servers, std::uint64_t seed)
     : service_(service), exponential_(exponential), servers_(servers), random_(seed) {}
 
-LawSystem::~LawSystem() { stop(); }
+LawSystem::~LawSystem() { LawSystem::stop(); }
 
 std::string LawSystem::name() const {
   char text[64];
-  std::snprintf(text, sizeof text, "M/%c/%zu, %.6g s", exponential_ ? 'M' : 'D', servers_, service_);
+  static_cast<void>(std::snprintf(text, sizeof text, "M/%c/%zu, %.6g s", exponential_ ? 'M' : 'D', servers_, service_));
   return text;
 }
 
@@ -34,7 +34,7 @@ LawSystem::Clock::duration LawSystem::draw() {
 
 void LawSystem::issue(std::span<const Query> queries) {
   const auto now = Clock::now();
-  std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   const bool nothing = due_.empty();
   const auto before = nothing ? now : due_.top().time;
   for (const Query& query : queries) {
@@ -73,14 +73,14 @@ void LawSystem::work() {
 }
 
 void LawSystem::cancel() {
-  std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   cancelled_ = true;
   earlier_.notify_one();
 }
 
 void LawSystem::stop() {
   {
-    std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     ends_ = true;
     earlier_.notify_one();
   }

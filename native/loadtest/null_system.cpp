@@ -4,7 +4,7 @@
 
 namespace lanewise::loadtest {
 
-NullSystem::~NullSystem() { stop(); }
+NullSystem::~NullSystem() { NullSystem::stop(); }
 
 void NullSystem::start(AnswerCallback answers) {
   answers_ = std::move(answers);
@@ -20,7 +20,7 @@ void NullSystem::issue(std::span<const Query> queries) {
     answers_(at_once_);
     return;
   }
-  std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   for (const Query& query : queries) waiting_.push_back({query.id});
   if (std::exchange(idle_, false)) more_.notify_one();
 }
@@ -44,7 +44,7 @@ void NullSystem::work() {
 
 void NullSystem::stop() {
   {
-    std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     ends_ = true;
     more_.notify_one();
   }

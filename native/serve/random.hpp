@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <numbers>
 #include <random>
 
 namespace lanewise::serve {
@@ -11,11 +12,10 @@ namespace lanewise::serve {
 // Natural logarithm of a normal number > 0 from additions, multiplications and divisions alone, to 2e-16 of max(1, |ln
 // x|). ln m = 2 artanh((m - 1) / (m + 1)) with m in [sqrt(1/2), sqrt(2)): Abramowitz and Stegun, 4.1.27.
 inline double portable_log(double x) noexcept {
-  constexpr double kLn2 = 0.693147180559945309417;
   const auto bits = std::bit_cast<std::uint64_t>(x);
   int exponent = static_cast<int>(bits >> 52) - 1023;
-  double m = std::bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
-  if (m > 1.4142135623730951) {
+  auto m = std::bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
+  if (m > std::numbers::sqrt2) {
     m *= 0.5;
     ++exponent;
   }
@@ -24,7 +24,7 @@ inline double portable_log(double x) noexcept {
                                1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3,  1.0};
   double sum = 1.0 / 21.0;
   for (const double term : kTerms) sum = sum * z + term;
-  return exponent * kLn2 + 2.0 * s * sum;
+  return exponent * std::numbers::ln2 + 2.0 * s * sum;
 }
 
 // One stream of variates; streams of one seed and different numbers are independent.

@@ -20,7 +20,7 @@ bool is_nothing(const Leg& leg) { return leg.flow_class == kNoFlow && leg.setup 
 
 }  // namespace
 
-Simulator::Simulator(std::shared_ptr<const sim::Network> network, Scenario scenario)
+Simulator::Simulator(const std::shared_ptr<const sim::Network>& network, Scenario scenario)
     : scenario_((check(*network, scenario), std::move(scenario))),
       engine_(network),
       classes_(network->classes().size()) {
@@ -71,7 +71,7 @@ void Simulator::begin() {
 bool Simulator::finished() const noexcept {
   if (out_.ended_early) return true;
   if (in_flight_ > 0 || !arrivals_.empty()) return false;
-  return std::all_of(services_.begin(), services_.end(), [](const ServiceState& each) { return each.left == 0; });
+  return std::ranges::all_of(services_, [](const ServiceState& each) { return each.left == 0; });
 }
 
 // Handles up to `events` ends of flows and timed events, and all arrivals before each.

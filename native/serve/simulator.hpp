@@ -18,7 +18,7 @@ namespace lanewise::serve {
 class Simulator {
  public:
   // Throws BadInput where the scenario names what is not there, or has times or sizes without meaning.
-  Simulator(std::shared_ptr<const sim::Network> network, Scenario scenario);
+  Simulator(const std::shared_ptr<const sim::Network>& network, Scenario scenario);
 
   // Runs to the end. Memory grows with the samples in flight, not with the run. `stop` is called every few
   // thousand events; when it returns true the run ends with what it has.

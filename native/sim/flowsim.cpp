@@ -1,5 +1,6 @@
 #include "sim/flowsim.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -67,7 +68,7 @@ std::span<const std::int64_t> FlowEngine::advance() {
     where < clocks_.size() ? end_flows(where) : end_members(where - clocks_.size());
   }
   active_ -= ended_.size();
-  if (ended_.size() > 1) std::sort(ended_.begin(), ended_.end());
+  if (ended_.size() > 1) std::ranges::sort(ended_);
   return ended_;
 }
 
@@ -313,8 +314,8 @@ Outcome run_flows(std::shared_ptr<const Network> network, const Transfers& trans
   std::vector<std::size_t> order(size);
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto& start = transfers.start;
-  if (!std::is_sorted(start.begin(), start.end())) {
-    std::stable_sort(order.begin(), order.end(), [&start](auto a, auto b) { return start[a] < start[b]; });
+  if (!std::ranges::is_sorted(start)) {
+    std::ranges::stable_sort(order, {}, [&start](std::size_t transfer) { return start[transfer]; });
   }
   FlowEngine engine(std::move(network));
   engine.keep_rates(keep_rates);

@@ -93,8 +93,7 @@ std::vector<std::vector<MaxMin::Taker>> MaxMin::find_dominated(const Network& ne
   for (std::int32_t r = 0; r < size_of(capacities); ++r) {
     if (takers[at(r)].empty()) continue;
     const auto& others = flows[at(takers[at(r)].front().flow_class)].uses;
-    const bool dominated =
-        std::any_of(others.begin(), others.end(), [&](const Use& use) { return covers(use.resource, r); });
+    const bool dominated = std::ranges::any_of(others, [&](const Use& use) { return covers(use.resource, r); });
     if (dominated) found[at(r)] = takers[at(r)];
   }
   return found;
@@ -102,6 +101,7 @@ std::vector<std::vector<MaxMin::Taker>> MaxMin::find_dominated(const Network& ne
 
 std::vector<bool> MaxMin::dominated() const {
   std::vector<bool> out;
+  out.reserve(dominated_.size());
   for (const auto& takers : dominated_) out.push_back(!takers.empty());
   return out;
 }

@@ -15,7 +15,7 @@ bool in_range(double value) { return value >= kSmallest && value <= kLargest; } 
 
 // Sorts by resource, adds up repeated ones (a path may cross a resource twice) and drops zeros.
 void normalise(std::vector<Use>& uses) {
-  std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.resource < b.resource; });
+  std::ranges::stable_sort(uses, {}, &Use::resource);
   std::vector<Use> merged;
   for (const Use& use : uses) {
     if (use.coefficient == 0.0) continue;

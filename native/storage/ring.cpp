@@ -165,7 +165,7 @@ void Ring::refused(int error) {
 
 std::string io_uring_missing() {
   try {
-    Ring ring(1);
+    const Ring ring(1);
   } catch (const host::Failure& failure) {
     return failure.what();
   }

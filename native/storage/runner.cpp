@@ -137,7 +137,7 @@ void Runner::start(const Task& task) {
   wait();
   round_ = std::make_unique<Round>(job_, task, static_cast<unsigned>(workers_.size()));
   if (task.write && task.data == Data::kStamped) {
-    for (Slot& slot : slots_) blank(slot.data, job_.io);
+    for (const Slot& slot : slots_) blank(slot.data, job_.io);
   }
   running_ = workers_.size();
   round_->begin();
