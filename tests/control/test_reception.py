@@ -142,7 +142,7 @@ def test_refusals_of_a_flood_are_few_lines():
     with reception(say=said.append, most=1) as (there, address, _), contextlib.ExitStack() as stack:
         flood = [stack.enter_context(socket.create_connection(address, timeout=HANGS)) for _ in range(40)]
         last = flood[-1].getsockname()
-        settle(there, lambda: any(key.getpeername() == last for key in there._strangers))
+        settle(there, lambda: any(each.connection.getpeername() == last for each in there._strangers.values()))
         assert len(said) == 6  # the 1st, 2nd, 4th, 8th, 16th and 32nd of 39
         assert said[-1].endswith("(32 so far)")
 

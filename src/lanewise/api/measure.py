@@ -146,6 +146,8 @@ def listen_network(
     """
     from lanewise.control.handshake import new_secret, read_secret
     from lanewise.control.listener import open_listener
+    from lanewise.control.tls import listener_tls
+    from lanewise.errors import InputError
     from lanewise.options.measure_network import NetworkSideOptions
     from lanewise.probes.network import numa
     from lanewise.probes.network.listener import serve_measurements
@@ -154,11 +156,14 @@ def listen_network(
     side = side or NetworkSideOptions()
     numa.check(side)
     secret = read_secret(side.secret_file)
+    if side.tls_ca is not None:
+        raise InputError("--tls-ca is an option of the client", hint="--listen takes --tls-certificate and --tls-key")
+    tls = listener_tls(side.tls_certificate, side.tls_key)
     with open_listener(address, SERVICE) as listener:
         host, port = listener.getsockname()[:2]
-        say(f"listening on {host} port {port}; Ctrl-C ends it")
+        say(f"listening on {host} port {port}{' with TLS' if tls else ''}; Ctrl-C ends it")
         if not secret:
             secret = new_secret()
             say("clients need this secret, in LANEWISE_SECRET or a --secret-file:")
             show_secret(secret)
-        serve_measurements(listener, side, secret, once=once, say=say)
+        serve_measurements(listener, side, secret, once=once, say=say, tls=tls)

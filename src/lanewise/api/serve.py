@@ -26,8 +26,8 @@ def serve_node(
     secret are served: that of `options.secret_file` or LANEWISE_SECRET, else a new one, which `show_secret` gets. `say`
     gets lines about the node and its sessions; `on_ready` (a whole number) is called with its port when it listens.
 
-    Raises CannotMeasure if the address or a device cannot be used, InputError and MissingDependency for what the engine
-    lacks.
+    Raises CannotMeasure if the address or a device cannot be used, InputError for options and files that do not fit,
+    MissingDependency for what the engine lacks.
 
     >>> from lanewise.options.serve import ServeOptions
     >>> lanewise.serve_node(ServeOptions(engine="synthetic"))  # runs until it is interrupted  # doctest: +SKIP
@@ -35,6 +35,7 @@ def serve_node(
     from lanewise.control.handshake import new_secret, read_secret
     from lanewise.control.listener import open_listener
     from lanewise.control.rdma import usable_ports
+    from lanewise.control.tls import listener_tls
     from lanewise.dispatch.messages import SERVICE
     from lanewise.dispatch.node import serve_queries
     from lanewise.loadtest.accelerator import Accelerator
@@ -42,6 +43,7 @@ def serve_node(
 
     options = options or ServeOptions()
     secret = read_secret(options.secret_file)
+    tls = listener_tls(options.tls_certificate, options.tls_key)
     if options.device is not None or options.gid_index is not None:
         usable_ports(options.device, options.gid_index)
     with open_listener(options.listen, SERVICE) as listener:
@@ -53,7 +55,7 @@ def serve_node(
             end = "" if options.once else "; Ctrl-C ends it"
             about = "; ".join(f"{key} {value}" for key, value in accelerator.setup.items() if value not in ("", None))
             say(f"{name}: {about}")
-            say(f"listening on {host} port {port}{end}")
+            say(f"listening on {host} port {port}{' with TLS' if tls else ''}{end}")
             if not secret:
                 secret = new_secret()
                 say("Frontends need this secret, in LANEWISE_SECRET or a --secret-file:")
@@ -63,7 +65,7 @@ def serve_node(
             def of_session(text: str) -> None:
                 say(f"{_now()} {name}: {text}")
 
-            serve_queries(listener, secret, accelerator, once=options.once, say=of_session)
+            serve_queries(listener, secret, accelerator, once=options.once, say=of_session, tls=tls)
 
 
 def _look_for_gpu_memory(options: ServeOptions, say: Callable[[str], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import ssl
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -22,6 +23,7 @@ from lanewise.control.stream import (
     Proof,
     parse_hello,
 )
+from lanewise.control.tls import secured
 from lanewise.errors import CannotMeasure, InputError
 
 CONNECT_S = 5.0
@@ -67,28 +69,37 @@ class ControlConnection:
         return sockets
 
 
-def connect(address: tuple[str, int], secret: str, service: ControlService) -> ControlConnection:
+def connect(
+    address: tuple[str, int], secret: str, service: ControlService, tls: ssl.SSLContext | None = None
+) -> ControlConnection:
     """A connection to the listener at HOST, PORT, after each side has proven that it knows the `secret`.
 
-    CannotMeasure where nothing listens, something else does, or it offers another service, has another secret or serves
-    another client; InputError without a secret.
+    With `tls` it has a certificate that this trusts. CannotMeasure where nothing listens, something else does, or it
+    offers another service, has another secret, serves another client or has no such certificate; InputError without a
+    secret.
     """
-    stream, handshake = _greet_crowded(address, secret, service)
+    stream, handshake = _greet_crowded(address, secret, service, tls)
     return ControlConnection(address, service, stream, handshake)
 
 
-def _greet_crowded(address: tuple[str, int], secret: str, service: ControlService) -> tuple[MessageStream, Handshake]:
+def _greet_crowded(
+    address: tuple[str, int], secret: str, service: ControlService, tls: ssl.SSLContext | None
+) -> tuple[MessageStream, Handshake]:
     """Greet a listener; again at once where strangers crowd it. The first failure is the one that counts."""
     failure: CannotMeasure | None = None
+    name = f"{address[0]} port {address[1]}"
     for attempt in range(_ATTEMPTS):
-        stream = MessageStream(_connect(address, service), f"{address[0]} port {address[1]}")
+        connection = _connect(address, service)
         try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = connection if tls is None else secured(connection, tls, address[0], name)
+            stream = MessageStream(connection, name)
             return stream, _greet(stream, secret, service)
         except (PeerCrowded, PeerReset) as error:
             failure = failure or error
-            stream.close()
+            connection.close()
         except BaseException as error:
-            stream.close()
+            connection.close()
             if failure is not None and isinstance(error, CannotMeasure):
                 break
             raise
@@ -98,7 +109,6 @@ def _greet_crowded(address: tuple[str, int], secret: str, service: ControlServic
 
 
 def _greet(stream: MessageStream, secret: str, service: ControlService) -> Handshake:
-    stream.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     nonce = new_nonce()
     try:
         stream.send(Hello(nonce=nonce, service=service.name))

@@ -8,8 +8,8 @@
 
 HMAC is that of RFC 2104 with SHA-256. S is the name of the service, so that a proof for one service opens no other. The
 client goes first, so a stranger gets nothing from a listener that he could try secrets on. Both nonces are new each
-time, so nothing that was overheard opens another session. What follows is neither encrypted nor signed: who can change
-packets on the way can still disturb a session.
+time, so nothing that was overheard opens another session. What follows is neither encrypted nor signed, unless
+TLS is around it (lanewise.control.tls): who can change packets on the way can still disturb a session.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -56,14 +57,15 @@ def serve(
     patience: float | None = None,
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
-    """Serve clients that know the secret until interrupted; with `once` a single one.
+    """Serve clients that know the secret until interrupted; with `once` a single one. With `tls` they must speak TLS.
 
     `session` makes a client's session. One runs at a time, and other clients hear that the listener is busy. It waits
     at most `patience` s for a client (None: any time). `say` gets a line for each client that came, and for what a
     client did wrong.
     """
-    reception = Reception(listener, secret, service, say=say, clock=clock)
+    reception = Reception(listener, secret, service, say=say, clock=clock, tls=tls)
     with reception, _Sessions(session, reception, say, clock) as sessions:
         end = None if patience is None else clock() + patience
         while not (once and sessions.served):

@@ -12,6 +12,7 @@ import errno
 import resource
 import selectors
 import socket
+import ssl
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from lanewise.control.stream import (
     parse_hello,
     send_now,
 )
+from lanewise.control.tls import LISTENER_HINT, RECORD, TlsSocket
 from lanewise.errors import CannotMeasure, LanewiseError
 
 GREETING_S = 5.0  # from the first moment of a connection until it has proven itself
@@ -59,11 +61,18 @@ class DataConnection:
 
 @dataclass(eq=False, slots=True)
 class _Stranger:
+    number: int  # the descriptor of its connection, which stays the same with TLS
     connection: socket.socket
     name: str
     deadline: float
+    spoke: bool = False
+    greets_tls: bool = False
     line: bytearray = field(default_factory=bytearray)
     handshake: Handshake | None = None
+
+    @property
+    def has_tls(self) -> bool:
+        return isinstance(self.connection, TlsSocket)
 
 
 class Reception:
@@ -81,11 +90,12 @@ class Reception:
         say: Callable[[str], None] = lambda _: None,
         most: int | None = None,
         clock: Callable[[], float] = time.monotonic,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._listener, self._secret, self._service = listener, secret, service
+        self._listener, self._secret, self._service, self._tls = listener, secret, service, tls
         self._say, self._clock = say, clock
         self._most = most or _places()
-        self._strangers: dict[socket.socket, _Stranger] = {}  # the oldest first
+        self._strangers: dict[int, _Stranger] = {}  # the oldest first
         self._notes: Counter[str] = Counter()
         self._accepts_again: float | None = None  # while accepting pauses
         listener.setblocking(False)
@@ -122,8 +132,8 @@ class Reception:
     def poll(self, patience: float | None = None) -> list[ProvenClient | DataConnection]:
         """Those that have come through, after at most `patience` s (None: any time), maybe none."""
         through: list[ProvenClient | DataConnection] = []
-        ready = {key.fileobj for key, _ in self._selector.select(self._timeout(patience))}
-        if self._wakeable in ready:
+        ready = {key.fd for key, _ in self._selector.select(self._timeout(patience))}
+        if self._wakeable.fileno() in ready:
             with contextlib.suppress(BlockingIOError):
                 self._wakeable.recv(4096)
         for stranger in [self._strangers[each] for each in ready if each in self._strangers]:
@@ -131,7 +141,7 @@ class Reception:
             if arrival is not None:
                 through.append(arrival)
         self._expire()
-        if self._listener in ready:
+        if self._listener.fileno() in ready:
             self._accept()
         return through
 
@@ -171,8 +181,8 @@ class Reception:
                 connection.close()
                 self._pause(error)
                 return
-            stranger = _Stranger(connection, f"client {address[0]}", self._clock() + GREETING_S)
-            self._strangers[connection] = stranger
+            number = connection.fileno()
+            self._strangers[number] = _Stranger(number, connection, f"client {address[0]}", self._clock() + GREETING_S)
 
     def _pause(self, error: OSError) -> None:
         """Accept no more for a moment: there is no descriptor or memory for another connection."""
@@ -186,11 +196,15 @@ class Reception:
     def _read(self, stranger: _Stranger) -> ProvenClient | DataConnection | None:
         """Take what a stranger says; what comes through if that proves it."""
         try:
+            self._begin(stranger)
             piece = line_part(stranger.connection, LONGEST_GREETING - len(stranger.line))
         except BlockingIOError:
             return None
         except OSError:
             piece = b""
+        except LanewiseError as error:
+            self._refuse(stranger, error.cause, error.hint)
+            return None
         stranger.line += piece
         if piece and not stranger.line.endswith(b"\n") and len(stranger.line) < LONGEST_GREETING:
             return None
@@ -206,12 +220,42 @@ class Reception:
             self._drop(stranger)
         return None
 
+    def _begin(self, stranger: _Stranger) -> None:
+        """The next step of a TLS handshake where the stranger begins with one; BlockingIOError while more must come."""
+        if not stranger.spoke:
+            first = stranger.connection.recv(1, socket.MSG_PEEK)
+            stranger.spoke = True
+            if first == RECORD:
+                if self._tls is None:
+                    raise CannotMeasure(f"{stranger.name} speaks TLS, this listener does not", hint=LISTENER_HINT)
+                stranger.connection = self._tls.wrap_socket(
+                    stranger.connection, server_side=True, do_handshake_on_connect=False
+                )
+                stranger.greets_tls = True
+        if stranger.greets_tls:
+            assert isinstance(stranger.connection, TlsSocket)
+            try:
+                stranger.connection.do_handshake()
+            except ssl.SSLError as error:
+                cause = f"{stranger.name} ended the TLS handshake ({error.reason or 'it hung up'})"
+                raise CannotMeasure(cause, hint=LISTENER_HINT) from None
+            stranger.greets_tls = False
+
+    def _check_tls(self, stranger: _Stranger, is_data: bool) -> None:
+        """CannotMeasure where TLS is asked for and missing, or is on a data connection, which has none."""
+        if is_data and stranger.has_tls:
+            raise CannotMeasure("data connections have no TLS", hint=SAME_VERSION)
+        if self._tls is not None and not is_data and not stranger.has_tls:
+            raise CannotMeasure("this listener asks for TLS", hint="--tls-ca FILE, with its certificate or its CA's")
+
     def _answer(self, stranger: _Stranger, line: bytes) -> ProvenClient | DataConnection | None:
         if stranger.handshake is not None:
             if not same(parse(Proof, line, stranger.name).proof, stranger.handshake.client_proof):
                 raise CannotMeasure(f"{stranger.name} has another secret than this listener", hint=SECRET_HINT)
             return ProvenClient(self._release(stranger), stranger.name, stranger.handshake)
-        if line.startswith(b'{"data"'):
+        is_data = line.startswith(b'{"data"')
+        self._check_tls(stranger, is_data)
+        if is_data:
             hello = parse(DataHello, line, stranger.name)
             return DataConnection(self._release(stranger), hello)
         greeting = Hello(nonce=new_nonce(), service=self._service.name)
@@ -242,8 +286,8 @@ class Reception:
             self._say(f"{event}: {cause}" if count == 1 else f"{event}: {cause} ({count} so far)")
 
     def _release(self, stranger: _Stranger) -> socket.socket:
-        del self._strangers[stranger.connection]
-        self._selector.unregister(stranger.connection)
+        del self._strangers[stranger.number]
+        self._selector.unregister(stranger.number)
         return stranger.connection
 
     def _drop(self, stranger: _Stranger) -> None:

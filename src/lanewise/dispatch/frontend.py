@@ -15,6 +15,7 @@ from lanewise.control.interfaces import interface_of
 from lanewise.control.rdma import usable_ports
 from lanewise.control.service import parse_address
 from lanewise.control.stream import PeerLost
+from lanewise.control.tls import client_tls
 from lanewise.dispatch import messages
 from lanewise.dispatch.counters import ADDED, ConnectionCounters
 from lanewise.dispatch.host import available_memory, boot_id, check_slots, lockable_memory
@@ -91,6 +92,7 @@ class Frontend:
         self.nodes: list[FrontendNode] = []
         self.system: NetworkSystem | None = None
         self._options, self._secret, self._clock = options, secret, clock
+        self._tls = None if options.child_node else client_tls(options.tls_ca)
         self._answer: AnswerKind = ""
         self._changing = threading.Lock()  # the system's connections
         self._watch = NodeWatch(self._lost, self._look)
@@ -200,7 +202,7 @@ class Frontend:
         return tuple(every)
 
     def _describe(self, address: str) -> tuple[NodeLink, NodeFacts]:
-        link = NodeLink(address, self._secret, self._clock)
+        link = NodeLink(address, self._secret, self._clock, self._tls)
         self._watch.add(link)
         try:
             return link, link.describe()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import select
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -25,10 +26,12 @@ _Kind = TypeVar("_Kind", bound=Message)
 class NodeLink:
     """One node's control connection. A NodeWatch reads it; any thread may request. `reason` says why it is lost."""
 
-    def __init__(self, address: str, secret: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, address: str, secret: str, clock: Callable[[], float] = time.monotonic, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.address = address
         self.reason = ""
-        self.control: ControlConnection = connect(parse_address(address, SERVICE.port), secret, SERVICE)
+        self.control: ControlConnection = connect(parse_address(address, SERVICE.port), secret, SERVICE, tls)
         self.pulse = Pulse(clock)
         self.requesting = False
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()

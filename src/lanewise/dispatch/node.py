@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,12 +62,12 @@ class AcceleratorSystems(Protocol):
 
 def serve_queries(
     listener: socket.socket, secret: str, systems: AcceleratorSystems, *, once: bool = False, say: Say = lambda _: None,
-    clock: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = time.monotonic, tls: ssl.SSLContext | None = None,
 ) -> None:  # fmt: skip
-    """Serve Frontends that know the secret, one at a time, until interrupted; with `once` a single one."""
+    """Serve Frontends as `lanewise.control.listener.serve` does."""
     serve(
         listener, secret, SERVICE, lambda client: DispatchSession(client, systems, clock), once=once, say=say,
-        clock=clock,
+        clock=clock, tls=tls,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from lanewise.serving.queues import md1_service
 
 # Two intervals, each with 90 % chance: both hold with 80 % or more, whatever their errors have to do with each other.
 CHANCE = "at least 80 %: lowest Network over highest Closed rate, each of a 90 % interval, to highest over lowest"
-NETWORK_OPTIONS = ("transport", "connections", "depth", "device", "gid_index", "secret_file", "prometheus")
+NETWORK_OPTIONS = ("transport", "connections", "depth", "device", "gid_index", "secret_file", "tls_ca", "prometheus")
 COMPARED = (*SAME, "engine", "batch")
 
 

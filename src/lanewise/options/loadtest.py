@@ -128,6 +128,10 @@ class LoadOptions(LoadTestOptions):
     gid_index: int | None = option(None, "verbs only: this side's GID.", metavar="N", minimum=0, maximum=255)
     secret_file: Path | None = option(None, "File with the secret that you share with the nodes.", metavar="FILE",
                                       default_text="LANEWISE_SECRET")  # fmt: skip
+    tls_ca: Path | None = option(
+        None, "Speak TLS with nodes whose certificates are in this file, or signed by one in it (PEM).",
+        metavar="FILE", default_text="no TLS",
+    )  # fmt: skip
     prometheus: Path | None = option(
         None, "Write the counters of the nodes' connections for node_exporter's textfile collector, once a second.",
         metavar="FILE",
@@ -206,6 +210,7 @@ class SweepOptions(PeakOptions):
     device: str | None = None
     gid_index: int | None = None
     secret_file: Path | None = None
+    tls_ca: Path | None = None
     prometheus: Path | None = None
     child_node: bool = False
     settings: dict[str, int] = option(

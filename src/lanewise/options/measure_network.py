@@ -27,6 +27,15 @@ class NetworkSideOptions(Options):
         None, "File with the secret that both sides share.", metavar="FILE",
         default_text="LANEWISE_SECRET; --listen makes one",
     )  # fmt: skip
+    tls_certificate: Path | None = option(
+        None, "With --listen: speak TLS with this certificate (PEM).", metavar="FILE", default_text="no TLS"
+    )
+    tls_key: Path | None = option(None, "Private key of --tls-certificate (PEM).", metavar="FILE",
+                                  default_text="in the same file")  # fmt: skip
+    tls_ca: Path | None = option(
+        None, "Speak TLS with a listener whose certificate is in this file, or signed by one in it (PEM).",
+        metavar="FILE", default_text="no TLS",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,11 @@ class ServeOptions(ModelOptions):
         None, "File with the secret that Frontends share.", metavar="FILE",
         default_text="LANEWISE_SECRET; else a new one is shown",
     )  # fmt: skip
+    tls_certificate: Path | None = option(
+        None, "Speak TLS with this certificate (PEM).", metavar="FILE", default_text="no TLS"
+    )
+    tls_key: Path | None = option(None, "Private key of --tls-certificate (PEM).", metavar="FILE",
+                                  default_text="in the same file")  # fmt: skip
 
     def __post_init__(self) -> None:
         ModelOptions.__post_init__(self)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ from lanewise.probes.network.messages import SERVICE, NetworkMeasurement, Reques
 
 IDLE_S = 90.0
 _CLIENT_S, _EXIT_S = 20.0, 5.0
+_FILES = ("secret_file", "tls_certificate", "tls_key", "tls_ca")  # of which a listener of this process's own has none
 
 
 def serve_measurements(
@@ -40,11 +42,12 @@ def serve_measurements(
     patience: float | None = None,
     say: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     """Measure with clients that know the secret until interrupted, as `lanewise.control.listener.serve` does."""
     serve(
         listener, secret, SERVICE, lambda client: MeasurementSession(client, side),
-        once=once, patience=patience, say=say, clock=clock,
+        once=once, patience=patience, say=say, clock=clock, tls=tls,
     )  # fmt: skip
 
 
@@ -156,7 +159,7 @@ def listener_process(side: NetworkSideOptions) -> Iterator[tuple[tuple[str, int]
     with open_listener(f"{LOOPBACK}:0", SERVICE) as listener:
         address = listener.getsockname()[:2]
         options = {member.name: getattr(side, member.name) for member in fields(NetworkSideOptions)}
-        task = json.dumps([listener.fileno(), {**options, "secret_file": None}, secret])
+        task = json.dumps([listener.fileno(), {**options, **dict.fromkeys(_FILES)}, secret])
         try:
             # -P: no module of the current folder runs. The secret goes through a pipe, where nobody else can read it.
             process = subprocess.Popen(

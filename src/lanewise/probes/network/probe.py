@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from lanewise import _native
 from lanewise.control.handshake import read_secret
 from lanewise.control.service import parse_address
-from lanewise.errors import CannotMeasure
+from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import numa
@@ -49,6 +49,7 @@ class NetworkProbe:
         """
         measurements = _measurements(options)
         numa.check(options)
+        _check_tls(options)
         with _listener(options) as (address, secret), connect_session(address, options, secret) as session:
             for measurement in measurements:
                 run = NetworkRun(session, measurement)
@@ -59,6 +60,15 @@ class NetworkProbe:
                     run.stop()
                 finally:
                     run.close()
+
+
+def _check_tls(options: MeasureNetworkOptions) -> None:
+    """InputError for TLS options that a client has not, or that a listener of this process's own has not."""
+    if options.tls_certificate is not None or options.tls_key is not None:
+        raise InputError("--tls-certificate and --tls-key are options of the listener",
+                         hint="give them to --listen, and --tls-ca FILE here")  # fmt: skip
+    if options.tls_ca is not None and options.address is None:
+        raise InputError("--tls-ca without a listener's address", hint="name its HOST:PORT; loopback has no TLS")
 
 
 @contextmanager

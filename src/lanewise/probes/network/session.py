@@ -10,6 +10,7 @@ from typing import Literal
 
 from lanewise.control.client import ControlConnection, connect
 from lanewise.control.stream import PEER_LOST_HINT, SAME_VERSION, MessageStream, PeerLost
+from lanewise.control.tls import client_tls
 from lanewise.errors import CannotMeasure
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
@@ -38,7 +39,7 @@ class NetworkSession:
 @contextmanager
 def connect_session(address: tuple[str, int], side: NetworkSideOptions, secret: str) -> Iterator[NetworkSession]:
     """A session with the listener at HOST, PORT; errors as of `lanewise.control.client.connect`."""
-    with connect(address, secret, SERVICE) as control:
+    with connect(address, secret, SERVICE, client_tls(side.tls_ca)) as control:
         yield NetworkSession(control, side)
 
 
