@@ -29,19 +29,17 @@ class Inventory:
     request: CompositionRequest
 
 
-def random_inventory(seed: int, gpus: int = 7) -> Inventory:
-    """Two or three servers and some GPUs on a tree of two to four switches, with cables of unequal width.
+def random_inventory(seed: int, gpus: int = 7, size: int = 1) -> Inventory:
+    """Servers and GPUs on a tree of switches, with cables of unequal width; some servers have a composition already.
 
-    One server may have a composition already, which was promised half of what it gets.
+    Of `size` 1 two or three servers, two to four switches, and at most one tenant; a tenant asked for 2 or 5 GB/s a
+    GPU, or for no rate. One to three GPUs are asked for, at 3, 6 or 11 GB/s each, or at any rate. Larger ones are so
+    many times as large.
     """
     rng = Random(seed)
-    switches, servers = rng.randint(2, 4), rng.randint(2, 3)
-    lines = [
-        "lanewise: 1",
-        "system: random-pool",
-        f"hosts: [{', '.join(f'host{n}' for n in range(servers))}]",
-        "devices:",
-    ]
+    switches, servers = size * rng.randint(2, 4), size * rng.randint(2, 3)
+    hosts = ", ".join(f"host{n}" for n in range(servers))
+    lines = ["lanewise: 1", "system: random-pool", f"hosts: [{hosts}]", "devices:"]
     lines += [f"  cpu{n}: {{cpu: xeon-gold-6454s, host: host{n}}}" for n in range(servers)]
     lines += [f"  hba{n}: {{adapter: cdi-gen4-host-adapter, host: host{n}}}" for n in range(servers)]
     lines += [f"  sw{n}: {{switch: cdi-gen4-fabric-switch}}" for n in range(switches)]
@@ -54,19 +52,22 @@ def random_inventory(seed: int, gpus: int = 7) -> Inventory:
         lines.append(f"  - {{from: sw{rng.randrange(n)}, to: sw{n}, fabric: gen4 x{rng.choice((4, 8, 16))}}}")
     lines += [f"  - {{from: sw{rng.randrange(switches)}, to: gpu{n}, pcie: gen4 x16}}" for n in range(gpus)]
     pool = operations.pool_of(read_system("\n".join(lines) + "\n", "random.yaml"))
-    if rng.random() < 0.7:
-        pool = _occupied(pool, rng)
+    for number in range(size):
+        if rng.random() < 0.7:
+            pool = _occupied(pool, rng, number)
     rate = rng.choice((None, 3e9, 6e9, 11e9))
-    return Inventory(pool, CompositionRequest((PathRequirement(Kind.GPU, rng.randint(1, 3), rate),)))
+    return Inventory(pool, CompositionRequest((PathRequirement(Kind.GPU, rng.randint(1, 3 * size), rate),)))
 
 
-def _occupied(pool: Pool, rng: Random) -> Pool:
-    blocks = tuple(rng.sample(sorted(pool.blocks), rng.randint(1, 2)))
+def _occupied(pool: Pool, rng: Random, number: int) -> Pool:
+    free = sorted(block.name for block in pool.free())
+    blocks = tuple(rng.sample(free, rng.randint(1, 2)))
     promise = (PathRequirement(Kind.GPU, len(blocks), rng.choice((None, 2e9, 5e9))),)
-    pool = operations.claim(pool, Composition("tenant", "host0", blocks, promise))
-    for name in blocks:
-        pool = operations.with_block(pool, "tenant", name)
-    return operations.settled(pool, "tenant")
+    name = f"tenant{number}"
+    pool = operations.claim(pool, Composition(name, f"host{number}", blocks, promise))
+    for block in blocks:
+        pool = operations.with_block(pool, name, block)
+    return operations.settled(pool, name)
 
 
 def placements(inventory: Inventory) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -103,7 +103,7 @@ class Operations(RuleBasedStateMachine):
         assert all(self.pool.system.device(block.device).host is None for block in self.pool.free())
 
 
-Operations.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+Operations.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestOperations = Operations.TestCase
 
 

@@ -36,7 +36,7 @@ def offers(
         raise too_few(found, request)
     good = [entry for entry in ranked if entry[0].good]
     if not good:
-        raise of_rates(found, request, ranked)
+        raise of_rates(found, request, placements)
     best = {choice.server: (choice, counts) for _, choice, counts in reversed(good)}
     varied = [entry for entry in good if best[entry[1].server] == entry[1:]][:most]
     varied += [entry for entry in good if entry not in varied][: most - len(varied)]
@@ -93,7 +93,7 @@ def _of_blocks(pool: Pool, request: CompositionRequest, most: int, spaces: Space
     if not made:
         first = refusals[0]
         raise NoOffer(first.cause, location=first.location, hint=first.hint)
-    raise of_rates(candidates(pool, request, spaces), request, [], made)
+    raise of_rates(candidates(pool, request, spaces), request, None, made)
 
 
 def _rank(offer: Offer) -> tuple[float, ...]:

@@ -13,29 +13,26 @@ from lanewise.pool.candidates import Candidates, available, candidates
 from lanewise.pool.loads import fits
 from lanewise.pool.model import CompositionRequest, NoOffer, Offer, PathRate, PathRequirement
 from lanewise.pool.operations import why_not_free
-from lanewise.pool.placement import Counts, ServerChoice, of_class
-from lanewise.pool.rates import PlacementScore
+from lanewise.pool.placement import Placements, ServerChoice, of_class
 from lanewise.topology.model import Kind
 from lanewise.units import show
 
 NOUNS = {Kind.GPU: "GPU", Kind.SSD: "drive", Kind.NIC: "network card"}
 STEP = 1e8  # a lowered rate is a multiple of it, in B/s
 
-_Entry = tuple[PlacementScore, ServerChoice, Counts]
-
 
 def of_rates(
-    found: Candidates, request: CompositionRequest, ranked: Sequence[_Entry], made: Sequence[Offer] = ()
+    found: Candidates, request: CompositionRequest, placements: Placements | None, made: Sequence[Offer] = ()
 ) -> NoOffer:
     """The error where there are enough blocks, but somebody would get less than what was asked for.
 
-    `made` are offers of the blocks that a request names.
+    `made` are offers of the blocks that a request names; without them, `placements` are what was tried.
     """
-    if made:
+    if placements is None:
         closest = min(made, key=lambda offer: (_shortfall(offer), offer.lost))
         lowered = _lowered(closest)
     else:
-        placements = found.placements(request.requirements)
+        ranked = placements.ranked()
         closest = found.offer(placements, *min(ranked, key=lambda entry: entry[0].shortfall)[1:])
         lowered = _lowered(found.offer(placements, *ranked[0][1:]))
     missed = [rate for rate in closest.rates if not rate.met]
@@ -84,7 +81,10 @@ def _alternatives(
         yield elsewhere
     narrow = [one for one in request.requirements if worst and (one.kind, one.rate) == (worst.kind, worst.required)]
     requirement = next(iter([*narrow, *request.requirements]), None)
-    fewer = _fewer(found, requirement, requirement.count - 1) if requirement and not request.blocks else None
+    fewer = None
+    if requirement is not None and not request.blocks:
+        fits_about = int(requirement.count * worst.rate / worst.required) if worst and worst.required else 1
+        fewer = _fewer(found, requirement, requirement.count - 1, fits_about)
     if fewer is not None:
         yield fewer
     if lowered is not None:
@@ -101,17 +101,18 @@ def _elsewhere(found: Candidates, request: CompositionRequest) -> Offer | None:
     return None
 
 
-def _fewer(found: Candidates, requirement: PathRequirement, most: int) -> Offer | None:
-    """The offer with the most devices, up to `most` of one requirement, that can be had."""
-    least, best = 1, None
+def _fewer(found: Candidates, requirement: PathRequirement, most: int, first: int = 1) -> Offer | None:
+    """The offer with the most devices, up to `most` of one requirement, that can be had; `first` are tried first."""
+    least, best, count = 1, None, min(max(1, first), most)
     while least <= most:
-        count = (least + most + 1) // 2
         fewer = replace(requirement, count=count, nics=min(requirement.nics, count))
         offer = found.best(tuple(fewer if one is requirement else one for one in found.request.requirements))
         if offer is None:
             most = count - 1
         else:
             best, least = offer, count + 1
+        # After the first guess the next one up, which mostly is too many, then halves.
+        count = least if count == first and offer is not None else (least + most + 1) // 2
     return best
 
 

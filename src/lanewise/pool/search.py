@@ -10,7 +10,7 @@ from math import prod
 from lanewise.pool.model import PathRequirement
 from lanewise.pool.placement import Counts, Placements, ServerChoice, of_class
 
-MOST_OF_ALL = 1500
+MOST_OF_ALL = 500
 """So many placements are all scored; of more only those that a search comes by."""
 MOST_SINGLE = 320
 """Single blocks that are tried, over all servers, to see which classes are good."""

@@ -90,7 +90,8 @@ def reach(system: System, src: str, kinds: frozenset[LinkKind]) -> Mapping[str, 
                 entered.add(state)
                 longer = (*hops, hop)
                 paths.setdefault(hop.end, longer)
-                queue.append((hop.end, longer))
+                if system.device(hop.end).kind in _FORWARDS[hop.link.kind]:  # nothing goes on from an endpoint
+                    queue.append((hop.end, longer))
     return paths
 
 
