@@ -14,7 +14,7 @@ from lanewise.results.sample import Sample, summarise
 from lanewise.studies.measured import MeasuredRun, find
 
 BYTES = 150_528
-SERVER = "ResNet-50 Server"
+SERVER, OFFLINE = "ResNet-50 Server", "ResNet-50 Offline"
 GPUS = "host0->gpu0, host0->gpu1"
 
 
@@ -26,6 +26,13 @@ def peak(division: str, qps: float, flow: str = GPUS, **how: str) -> tuple[Obser
         for metric, value, unit in (("qps", qps, "1/s"), ("goodput", qps * BYTES, "GB/s"))
     ]  # fmt: skip
     return summarise(samples)
+
+
+def offline(division: str, qps: float, metric: str = "offline", scenario: str = "Server 15 ms", verdict: str = ""
+            ) -> tuple[Observation, ...]:  # fmt: skip
+    """The Offline rate that a search for a peak writes (`offline`), or that of a run of its own (`completed`)."""
+    how = {"model": "resnet50"} | ({"verdict": verdict} if verdict else {})
+    return summarise([Sample(scenario, GPUS, metric, qps, "1/s", {"bytes": BYTES}, how, service_path(division))])
 
 
 def measured(*runs: tuple[Observation, ...]) -> dict[tuple[str, str], float | None]:
@@ -78,3 +85,31 @@ def test_a_peak_of_other_accelerators_is_no_base_of_a_share(closed: tuple[Observ
 def test_a_network_peak_is_no_closed_one() -> None:
     assert ("rates", "Closed") not in measured(peak("network", 45_000.0))
     assert ("rates", "Network") not in measured(peak("closed", 45_000.0))
+
+
+def test_offline_rates_of_searches_and_of_valid_offline_runs_answer_offline_shares() -> None:
+    searches = offline("closed", 50_000.0) + offline("network", 49_000.0) + peak("network", 40_000.0)
+    found = measured(searches)
+    assert found["shares", OFFLINE] == pytest.approx(98.0)
+    assert ("shares", SERVER) not in found  # a Closed Offline rate is no base of a peak
+    runs = [
+        offline(side, qps, "completed", "Offline 60000/s", "VALID")
+        for side, qps in (("closed", 60e3), ("network", 57e3))
+    ]
+    assert measured(searches, *runs)["shares", OFFLINE] == pytest.approx(95.0)  # the last run goes first
+    (row,) = (row for row in load_study("network-division").rows if row.label == OFFLINE)
+    answer = find(row, [MeasuredRun("both.json", searches)])
+    assert answer is not None
+    assert answer.note.startswith("both.json: Offline run of Server 15 ms, ")
+    assert "; over the Closed rate of both.json: Offline run of Server 15 ms" in answer.note
+
+
+@pytest.mark.parametrize("verdict", ["INVALID", "ended early"])
+def test_an_offline_run_that_is_not_valid_is_no_evidence(verdict: str) -> None:
+    sides = [offline(side, 50e3, "completed", "Offline 60000/s", verdict) for side in ("closed", "network")]
+    assert ("shares", OFFLINE) not in measured(*sides)
+
+
+def test_what_a_server_run_completed_is_no_offline_rate() -> None:
+    sides = [offline(side, 50e3, "completed", "Server 15 ms") for side in ("closed", "network")]
+    assert ("shares", OFFLINE) not in measured(*sides)

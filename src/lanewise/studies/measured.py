@@ -27,6 +27,8 @@ _NODE = re.compile(r"(?<=\d):\d+$")
 _IGNORED = (*CONTEXT, "scenario", "path", "settings", *(key for key in METHOD if key not in ("flows", "p2p")))
 _LOAD_IGNORED = (*CONTEXT, "flow", "method")
 _ACCELERATOR = ("model", "precision", "engine")
+OFFLINE = "Offline"
+_OFFLINE_RATES = ("offline", "completed")  # of the Offline run of a search, and of a run of its own
 Ends = frozenset[tuple[tuple[str, str, bool], int]]
 
 
@@ -86,9 +88,7 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Observation | None:
 
 
 def _load_tested(row: RowForm, scenario: Service, runs: Sequence[MeasuredRun]) -> Observation | None:
-    """The peak of a load test for a row about a service; of several that fit the last run's highest."""
-    if scenario.mode != "server":
-        return None
+    """The peak or Offline rate of a load test for a row about a service; of several that fit the last run's highest."""
     if row.metric == "share":
         return _share(row, scenario, runs) if scenario.division != "closed" else None
     fitting = _peaks(row, scenario, row.metric, runs) if row.metric in ("qps", "goodput") else []
@@ -99,41 +99,52 @@ def _load_tested(row: RowForm, scenario: Service, runs: Sequence[MeasuredRun]) -
 
 
 def _peaks(row: RowForm, scenario: Service, metric: str, runs: Sequence[MeasuredRun]) -> list[Peak]:
-    """Peaks of load tests in the division of the scenario, each with its run.
+    """Peaks or Offline rates of load tests in the division of the scenario, each with its run.
 
-    Its queries must have the service's bytes and bound, and it must name every setting of the row with the same value:
-    a peak without its path, or on another number of GPUs, is no answer.
+    Its queries must have the service's bytes and, of a peak, its bound, and it must name every setting of the row with
+    the same value: a peak without its path, or on another number of GPUs, is no answer. An Offline run must be VALID.
     """
     served = workload(scenario.workload)
     settings = {**row.settings, "bytes": round(served.bytes_in)}
-    name = f"Server {served.bound * 1e3:g} ms"
+    name = OFFLINE if scenario.mode == "offline" else f"Server {served.bound * 1e3:g} ms"
     peak = Sample(name, "", metric, None, row.unit, settings, path=service_path(scenario.division))
 
     def stated(sample: Observation | Sample) -> tuple[tuple[str, int | None], ...]:
         return tuple((name, sample.settings.get(name)) for name in settings)
 
-    wanted = identity(peak, _LOAD_IGNORED, {"settings": stated})
+    reduced = {"settings": stated, "scenario": _load, "metric": _rate}
+    wanted = identity(peak, _LOAD_IGNORED, reduced)
     return [
         (sample, run)
         for run in runs
         for sample in run.rows
         if sample.source is Source.MEASURED
         and sample.value is not None
-        and identity(sample, _LOAD_IGNORED, {"settings": stated}) == wanted
+        and identity(sample, _LOAD_IGNORED, reduced) == wanted
     ]
 
 
+def _load(row: Observation | Sample) -> str:
+    """The scenario; 'Offline' of the Offline run of a search and of a VALID run, whatever rate LoadGen was given."""
+    valid = row.scenario.startswith(f"{OFFLINE} ") and row.how.get("verdict") == "VALID"
+    return OFFLINE if valid or row.metric == "offline" else row.scenario
+
+
+def _rate(row: Observation | Sample) -> str:
+    return "qps" if _load(row) == OFFLINE and row.metric in _OFFLINE_RATES else row.metric
+
+
 def _highest(fitting: Sequence[Peak]) -> Peak:
-    """The highest peak of the last run."""
+    """The highest of the last run."""
     last = fitting[-1][1]
     best = max((sample for sample, run in fitting if run is last), key=lambda sample: sample.value or 0.0)
     return best, last
 
 
 def _share(row: RowForm, scenario: Service, runs: Sequence[MeasuredRun]) -> Observation | None:
-    """The measured Network peak over the Closed one of the same devices and model; None unless both were measured.
+    """The measured Network rate over the Closed one of the same devices and model; None unless both were measured.
 
-    The Closed peak is one of the same run, else of the last run that has one.
+    The Closed one is of the same run, else of the last run that has one.
     """
     networks = _peaks(row, scenario, "qps", runs)
     if not networks:
@@ -147,7 +158,8 @@ def _share(row: RowForm, scenario: Service, runs: Sequence[MeasuredRun]) -> Obse
     if not closed_peaks:
         return None
     closed, closed_run = _highest([peak for peak in closed_peaks if peak[1] is run] or closed_peaks)
-    note = f"{_note(network, run, networks)}; over the Closed peak of {_note(closed, closed_run, closed_peaks)}"
+    kind = "peak" if scenario.mode == "server" else "rate"
+    note = f"{_note(network, run, networks)}; over the Closed {kind} of {_note(closed, closed_run, closed_peaks)}"
     ratio = (network.value or 0.0) / (closed.value or math.inf)
     return replace(network, metric="share", value=ratio, display_unit=row.unit, low=None, high=None, samples=(),
                    note=note)  # fmt: skip
@@ -235,7 +247,8 @@ def _note(sample: Observation, run: MeasuredRun, fitting: Sequence[tuple[Observa
     words = [sample.how[key] for key in ("engine", "mode") if key in sample.how]
     node = [f"NUMA node {sample.how['NUMA node']}"] if "NUMA node" in sample.how else []
     count = [f"median of {len(sample.samples)}"] if sample.samples else []
-    text = ", ".join([f"{run.name}: {sample.scenario}", *settings, *words, *node, *count])
+    scenario = f"{OFFLINE} run of {sample.scenario}" if sample.metric == "offline" else sample.scenario
+    text = ", ".join([f"{run.name}: {scenario}", *settings, *words, *node, *count])
     return text + (f"; taken out of {len(fitting)} that fit" if len(fitting) > 1 else "")
 
 
