@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from lanewise.errors import CannotMeasure, LanewiseError
@@ -32,19 +32,21 @@ def child_node(
 ) -> Iterator[tuple[str, Path]]:
     """A node on loopback that serves one Frontend: its address, and the file with its fresh secret.
 
-    `options_of` makes its options, given that file. The node ends with its Frontend's session or with the block; if
-    this process dies, the kernel ends it. CannotMeasure where it does not start, with its own words.
+    `options_of` makes its options, given that file. Its path is that of a descriptor that both processes have open: the
+    file has no name of its own, and nothing of it is left whatever ends them. The node ends with its Frontend's session
+    or with the block; if this process dies, the kernel ends it. CannotMeasure where it does not start, with its own
+    words.
     """
     from lanewise.control.handshake import new_secret
 
-    with TemporaryDirectory(prefix="lanewise-node-") as folder:
-        secret = Path(folder) / "secret"
-        secret.touch(mode=0o600)
-        secret.write_text(new_secret(), encoding="utf-8")
+    with TemporaryFile() as file:
+        file.write(new_secret().encode())
+        file.flush()
+        secret = Path(f"/proc/self/fd/{file.fileno()}")  # the same number in the child
         # A session of its own: Ctrl-C at the terminal is for this process, which ends the node when it is done.
         child = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True, pass_fds=(file.fileno(),),
         )  # fmt: skip
         try:
             yield f"127.0.0.1:{_port(child, options_of(secret), say)}", secret
