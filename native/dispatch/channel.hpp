@@ -35,9 +35,9 @@ struct Slots {
 
 // What a side has sent and received; read while it goes on.
 struct ChannelCounters {
-  std::atomic<std::uint64_t> posted = 0;     // messages
-  std::atomic<std::uint64_t> received = 0;   // messages
-  std::atomic<std::uint64_t> bytes_out = 0;  // data of messages
+  std::atomic<std::uint64_t> posted = 0;     // queries or answers
+  std::atomic<std::uint64_t> received = 0;   // answers or queries
+  std::atomic<std::uint64_t> bytes_out = 0;  // data of all messages
   std::atomic<std::uint64_t> bytes_in = 0;
   std::atomic<std::uint64_t> doorbells = 0;  // groups of messages posted together
   std::atomic<std::uint64_t> wakeups = 0;    // times that the receiving thread had slept

@@ -138,8 +138,11 @@ void Connection::deal_with(std::span<const Message> messages) {
   if (failed) inbox_.failed(number_);
   if (!answers_.empty()) {
     if (!failed) note_round_trip();  // before the answers: who waits for one issues the next query
-    inbox_.answer(answers_);
-    note_times();
+    {
+      const std::scoped_lock lock(counting_);
+      inbox_.answer(answers_);
+      note_times();
+    }
     for (const Ended& ended : ended_) transactions_.give_back(ended.slot);
     inbox_.credits.ring();
   }
@@ -161,7 +164,6 @@ void Connection::note_round_trip() noexcept {
 
 // After the answers are on their way: nobody waits for these.
 void Connection::note_times() {
-  const std::scoped_lock lock(mutex_);
   for (const auto& [slot, times] : ended_) {
     const std::int64_t whole = times.answered - times.issued, dispatch = times.posted - times.issued;
     latencies_[kDispatched].add(seconds(dispatch));
@@ -207,17 +209,17 @@ std::string Connection::reason() const {
 }
 
 FrontendLatencies Connection::latencies() const {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(counting_);
   return latencies_;
 }
 
 std::uint64_t Connection::answered() const {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(counting_);
   return static_cast<std::uint64_t>(latencies_[kAll].count());
 }
 
 void Connection::clear_statistics() {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(counting_);
   latencies_ = {};
   lost_queries_ = 0;
   stale_ = 0;

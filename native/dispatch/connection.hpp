@@ -102,12 +102,15 @@ class Connection {
   std::vector<loadtest::Answer> answers_;
   std::vector<Ended> ended_;
 
+  // Held from before an answer goes on until it is counted: who reads after the last answer misses none.
+  mutable std::mutex counting_;
+  FrontendLatencies latencies_;
+
   mutable std::mutex mutex_;  // what follows
   std::condition_variable replied_;
   std::string reason_;
   std::string reply_;
   bool has_reply_ = false;
-  FrontendLatencies latencies_;
   std::thread thread_;  // the last member: it uses the others
 };
 

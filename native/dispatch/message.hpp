@@ -20,6 +20,9 @@ enum class MessageKind : std::uint32_t {
   kLast = kCancel
 };
 
+// Whether it is a query or its answer, not one of those with which a run begins and ends.
+constexpr bool is_transaction(MessageKind kind) { return kind <= MessageKind::kFailed; }
+
 struct Message {
   std::uint32_t slot = 0;   // of the receiver's memory
   std::uint32_t tag = 0;    // generation of the transaction that has this slot

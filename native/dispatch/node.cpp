@@ -54,8 +54,8 @@ void NodeSession::deal_with(Link& link, std::span<const Message> messages) {
   const std::int64_t now = now_ns();
   link.queries.clear();
   const auto issue = [&] {
+    received_.fetch_add(link.queries.size(), std::memory_order_relaxed);  // before it may have been answered
     if (!link.queries.empty()) system_.issue(link.queries);
-    received_.fetch_add(link.queries.size(), std::memory_order_relaxed);
     link.queries.clear();
   };
   for (const Message& message : messages) {

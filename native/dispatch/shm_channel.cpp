@@ -59,7 +59,7 @@ void ShmChannel::post(const Message& message, const std::byte* data) {
   std::byte* const to = message.bytes <= item.data.size() ? item.data.data() : peers_.at(message.slot);
   if (message.bytes > 0) std::memcpy(to, data, message.bytes);
   ++posted_;
-  ChannelCounters::add(counters_.posted, 1);
+  if (is_transaction(message.kind)) ChannelCounters::add(counters_.posted, 1);
   ChannelCounters::add(counters_.bytes_out, message.bytes);
 }
 
@@ -103,7 +103,7 @@ bool ShmChannel::wait(std::int64_t patience) {
 std::size_t ShmChannel::receive(std::span<Message> into, std::int64_t patience) {
   if (!wait(patience)) return 0;
   std::uint32_t taken = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, count = 0;
   for (; taken < into.size() && came(taken); ++taken) {
     const MessageRing::Item& item = in_.items[(consumed_ + taken) & (capacity_ - 1)];
     Message& message = into[taken] = item.message;  // a copy: the peer could change it after the check
@@ -112,10 +112,11 @@ std::size_t ShmChannel::receive(std::span<Message> into, std::int64_t patience) 
       std::memcpy(mine_.at(message.slot), item.data.data(), message.bytes);
     }
     bytes += message.bytes;
+    count += is_transaction(message.kind) ? 1 : 0;
   }
   consumed_ += taken;
   in_.consumed.store(consumed_, std::memory_order_release);
-  ChannelCounters::add(counters_.received, taken);
+  ChannelCounters::add(counters_.received, count);
   ChannelCounters::add(counters_.bytes_in, bytes);
   return taken;
 }

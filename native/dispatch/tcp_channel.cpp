@@ -58,7 +58,7 @@ void TcpChannel::post(const Message& message, const std::byte* data) {
   if (!peers_.holds(message)) throw host::Failure("a message is larger than its slot", "please report this");
   const std::scoped_lock lock(sending_);
   outgoing_.push_back({message, data});
-  ChannelCounters::add(counters_.posted, 1);
+  if (is_transaction(message.kind)) ChannelCounters::add(counters_.posted, 1);
   ChannelCounters::add(counters_.bytes_out, message.bytes);
 }
 
@@ -182,7 +182,7 @@ std::size_t TcpChannel::parse(std::span<Message> into) {
     if (complete_) {
       into[got++] = current_;
       complete_ = false;
-      ChannelCounters::add(counters_.received, 1);
+      if (is_transaction(current_.kind)) ChannelCounters::add(counters_.received, 1);
       ChannelCounters::add(counters_.bytes_in, current_.bytes);
     }
     if (missing_ > 0 || end_ - begin_ < sizeof(Message)) return got;

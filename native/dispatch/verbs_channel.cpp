@@ -213,7 +213,7 @@ void RcChannel::post(const Message& message, const std::byte* data) {
   }
   out_[posted_ & (capacity_ - 1)] = message;
   ++posted_;
-  ChannelCounters::add(counters_.posted, 1);
+  if (is_transaction(message.kind)) ChannelCounters::add(counters_.posted, 1);
   ChannelCounters::add(counters_.bytes_out, message.bytes);
 }
 

@@ -78,6 +78,26 @@ TEST(NetworkSystem, AnAnswerMayComeBeforePostReturns) {
   EXPECT_EQ(frontend.counters().at(0).stale, 0U);
 }
 
+TEST(NetworkSystem, WhoReadsTimesOnceAnAnswerIsThereMissesNone) {
+  NetworkSystem frontend(loadtest::SampleLibrary(1, 1, kSampleBytes, loadtest::host_memory(), loadtest::fill_synthetic),
+                         0);
+  frontend.add(0, std::make_unique<PromptChannel>(), 0, {});
+  frontend.load(std::vector<std::uint64_t>{0});
+  std::atomic<bool> answered = false, reading = false;
+  frontend.start([&](std::span<const loadtest::Answer>) {
+    answered = true;
+    answered.notify_all();
+    reading.wait(false);
+  });
+  std::jthread issuer([&] { frontend.issue(std::vector<loadtest::Query>{{1, 0}}); });
+  answered.wait(false);
+  reading = true;
+  reading.notify_all();
+  EXPECT_EQ(frontend.latencies().at(kAll).count(), 1);
+  issuer.join();
+  frontend.stop();
+}
+
 class EveryTransport : public testing::TestWithParam<Pair (*)(const SharedMemoryPointer&)> {};
 INSTANTIATE_TEST_SUITE_P(Transports, EveryTransport, testing::Values(&shm_pair, &tcp_pair));
 #ifdef LANEWISE_VERBS
@@ -236,16 +256,21 @@ TEST_P(EveryTransport, EveryQueryHasOneAnswerOfItsOwnSample) {
   for (int run = 0; run < 2; ++run) {
     const auto result = fabric.run(3000);
     EXPECT_EQ(result.failure, "");
+    EXPECT_EQ(fabric.frontend.latencies().at(kAll).count(), 3000);
     for (std::size_t i = 0; i < 3000; ++i) {
       ASSERT_EQ(result.answers[i], 1U);
       ASSERT_EQ(result.data[i], checksum(i % 64));
     }
   }
+  std::uint64_t posted = 0;
   for (const ConnectionCounters& counters : fabric.frontend.counters()) {
+    posted += counters.posted;
     EXPECT_GT(counters.completed, 0U);
+    EXPECT_EQ(counters.completed, counters.posted);
     EXPECT_EQ(counters.stale, 0U);
     EXPECT_EQ(counters.outstanding, 0U);
   }
+  EXPECT_EQ(posted, 6000U);
 }
 
 TEST_P(EveryTransport, ALostNodeCostsItsQueriesAlone) {

@@ -12,9 +12,9 @@ ADDED = ("posted", "completed", "bytes_out", "bytes_in", "doorbells", "wakeups",
 class ConnectionCounters:
     """One connection to a node: `nic` is the Frontend's network interface, or the transport within a host.
 
-    Messages posted and received (`completed`): queries and answers, and the few that start and stop a run; queries
-    outstanding, and lost with the node; bytes sent and received; doorbells rung and wake-ups of the receiving thread;
-    answers that came too late for their slot (`stale`).
+    Queries posted, answers received (`completed`), queries outstanding, and lost with the node. Of all messages, those
+    that start and stop a run included: bytes sent and received, doorbells rung, and wake-ups of the receiving thread.
+    `stale`: answers that came too late for their slot.
     """
 
     node: str

@@ -13,8 +13,8 @@ from lanewise.report.table import Column, Table, number_columns
 _PREFIX = "lanewise_dispatch_"
 # Field, metric, kind, help.
 _METRICS = (
-    ("posted", "messages_posted_total", "counter", "Messages posted: queries, and what starts and stops a run."),
-    ("completed", "messages_received_total", "counter", "Messages received: answers, and replies to the others."),
+    ("posted", "messages_posted_total", "counter", "Queries posted."),
+    ("completed", "messages_received_total", "counter", "Answers received."),
     ("outstanding", "queries_outstanding", "gauge", "Queries posted and not answered."),
     ("lost", "queries_lost_total", "counter", "Queries left unanswered by a lost node."),
     ("stale", "answers_stale_total", "counter", "Answers that came too late for their slot."),
