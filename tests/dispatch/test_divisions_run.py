@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,9 +25,12 @@ from dispatch.nodes import HANGS, nodes
 
 import lanewise
 from lanewise.api import child_node
-from lanewise.errors import CannotMeasure, InputError
+from lanewise.dispatch.host import host_facts
+from lanewise.errors import CannotMeasure, InputError, LanewiseError
 from lanewise.loadtest import divisions, selftest
-from lanewise.options.loadtest import PeakOptions
+from lanewise.loadtest.accelerator import Accelerator
+from lanewise.loadtest.frontend_session import NetworkRunner
+from lanewise.options.loadtest import ModelOptions, PeakOptions
 from lanewise.options.serve import ServeOptions
 from lanewise.results.run import Run
 
@@ -106,6 +110,20 @@ def test_a_node_that_cannot_start_says_why() -> None:
         elsewhere.__enter__()
 
 
+def test_a_gpu_that_is_absent_is_an_error_of_the_node_itself_not_of_its_first_frontend() -> None:
+    with pytest.raises(LanewiseError):
+        Accelerator(ModelOptions(engine="synthetic", devices=("gpu4000",)), "a")
+
+
+def test_nodes_of_this_host_are_the_load_tests_own() -> None:
+    facts = host_facts()
+    assert facts.process == os.getpid()
+    hosts = [facts, facts.model_copy(update={"boot": "another", "process": 7})]
+    runner: Any = object.__new__(NetworkRunner)
+    runner.frontend = SimpleNamespace(nodes=[SimpleNamespace(facts=SimpleNamespace(host=host)) for host in hosts])
+    assert runner.local_nodes == (os.getpid(),)
+
+
 def test_the_node_ends_with_its_block_whatever_ends_it_and_its_secret_is_gone() -> None:
     node = child_node.child_node(served)
     address, secret = node.__enter__()
@@ -118,7 +136,7 @@ def test_the_node_ends_with_its_block_whatever_ends_it_and_its_secret_is_gone() 
     assert not secret.exists()
 
 
-def test_a_node_dies_with_the_process_that_started_it() -> None:
+def test_a_node_dies_with_the_process_that_started_it_and_leaves_no_secret(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from lanewise.api.child_node import child_node\n"
@@ -127,7 +145,8 @@ def test_a_node_dies_with_the_process_that_started_it() -> None:
         "    print('up', flush=True)\n"
         "    sys.stdin.read()\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    parent = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env={**os.environ, "TMPDIR": f"{tmp_path}"})  # fmt: skip
     with parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"up\n"
@@ -138,6 +157,7 @@ def test_a_node_dies_with_the_process_that_started_it() -> None:
     while alive(child) and time.monotonic() < end:
         time.sleep(0.01)
     assert not alive(child)
+    assert list(tmp_path.iterdir()) == []
 
 
 def children(of: int | None = None) -> list[int]:

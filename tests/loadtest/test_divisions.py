@@ -161,6 +161,18 @@ def test_without_a_valid_rate_there_is_no_share(result: DivisionsResult) -> None
     assert "share " not in text.split("Closed division")[0].replace("no share", "")
 
 
+def test_a_search_that_other_work_disturbed_is_said_next_to_the_share(result: DivisionsResult, tmp_path: Path) -> None:
+    refused = tuple(replace(run, interference=0.5) for run in result.network.runs)
+    both = replace(result, network=replace(result.network, runs=refused), folder=tmp_path)
+    note = "other work disturbed the Network search: let nothing else run and measure again"
+    assert both.share.note == note
+    assert f"note       {note}" in render_divisions(divisions_data(both))
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / PREDICTION).write_text(json.dumps({"engine": {"1": SERVICE_S}}))
+    save_divisions(both, PeakOptions())
+    assert note in (tmp_path / "service-times.yaml").read_text()
+
+
 def test_another_model_or_engine_at_the_nodes_is_said(result: DivisionsResult) -> None:
     other = replace(result.network, setup={**result.network.setup, "model": "resnet50"})
     note = replace(result, network=other).share.note

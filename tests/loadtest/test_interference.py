@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.loadtest.interference import CpuUsage, _yielding, cpu_usage
+from lanewise.loadtest.interference import CpuUsage, _ticks, _yielding, cpu_usage
 
 if not Path("/proc/stat").exists():
     pytest.skip("there is no /proc/stat", allow_module_level=True)
@@ -55,6 +55,17 @@ def test_a_process_of_the_idle_class_is_seen_in_the_real_proc():
         ticks = _yielding(Path("/proc"))
         loop.kill()
     assert ticks >= spent
+
+
+def test_the_time_of_nodes_on_this_host_is_the_load_tests_own() -> None:
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as node:
+        while _ticks(Path(f"/proc/{node.pid}/stat"))[0] < 5:
+            time.sleep(0.01)
+        alone, both = cpu_usage(), cpu_usage(nodes=(node.pid, 1 << 30))  # of which one has ended
+        node.kill()
+    assert alone is not None
+    assert both is not None
+    assert both.own - alone.own >= 5 / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.parametrize("text", ["", "cpu0 1 2 3\n", "nothing of that kind\n"])

@@ -104,9 +104,10 @@ def save_divisions(result: DivisionsResult, options: PeakOptions) -> None:
     times = {int(size): float(seconds) for size, seconds in times.items()}
     network = result.network.setup
     unsure = "; not told apart from none" if (result.share.interval or (0.0, 1.0))[1] >= 1.0 else ""
+    noted = f"; {result.share.note}" if result.share.note else ""
     condition = (
         f"from the peaks of both divisions: {network.get('transport')}, {network.get('connections')}, "
-        f"engine {network.get('engine')}{unsure}"
+        f"engine {network.get('engine')}{unsure}{noted}"
     )
     # Where Network is as fast, there is no measured cost that a prediction could use.
     files.write_file(result.folder / PARTS, part_file(times, source(), result.share.software or None, condition))

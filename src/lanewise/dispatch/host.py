@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import socket
@@ -29,6 +30,7 @@ def host_facts(root: Path = ROOT, device: str | None = None, gid_index: int | No
     return HostFacts(
         name=socket.gethostname()[:64], boot=boot_id(root), memory=available_memory(root), nodes=max(1, len(nodes)),
         cards=_cards(root / "sys/class/net"), rdma=ports, no_rdma=missing, lockable=lockable_memory(root),
+        process=os.getpid(),
     )  # fmt: skip
 
 

@@ -63,7 +63,8 @@ class NetworkCard(Message):
 
 
 class HostFacts(Message):
-    """The host of a node. `boot` tells whether two processes run on one; `memory` is free, in bytes.
+    """The host of a node. `boot` tells whether two processes run on one, `process` is the node's own number there;
+    `memory` is free, in bytes.
 
     `rdma`: the ports that verbs may use, or `no_rdma`, why there is none; `lockable`: bytes for them (None: no limit).
     """
@@ -76,6 +77,7 @@ class HostFacts(Message):
     rdma: Few[RdmaPort]
     no_rdma: Words = ""
     lockable: Count | None = None
+    process: Count = 0
 
 
 class NodeFacts(Message):

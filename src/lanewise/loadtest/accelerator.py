@@ -22,7 +22,7 @@ from lanewise.loadtest.session import (
     open_system,
     sums_natively,
 )
-from lanewise.loadtest.system import SystemStatistics, statistics
+from lanewise.loadtest.system import SystemStatistics, gpus, statistics
 from lanewise.options.loadtest import SYNTHETIC, ModelOptions
 from lanewise.options.serve import OFF
 
@@ -40,6 +40,7 @@ class Accelerator:
         self._device, self._gid_index, self.gpu_memory = device, gid_index, gpu_memory
         self.options = replace(options, engine=options.engine or first_engine(options.devices, warn))
         self.name = name
+        gpus(self.options.devices)  # one that is absent is an error now, not of the first Frontend
         self.engines = open_engines(self.options, warn) if self.options.engine != SYNTHETIC else ()
         self._output_bytes = 0
         if self.engines:

@@ -14,7 +14,7 @@ from lanewise.dispatch.host import boot_id
 from lanewise.errors import InputError
 from lanewise.loadtest.frontend_session import SAME
 from lanewise.loadtest.peak import PeakResult
-from lanewise.loadtest.result import peak_data, peak_samples
+from lanewise.loadtest.result import disturbed, peak_data, peak_samples
 from lanewise.options.loadtest import BOTH, CLOSED, NETWORK, LoadOptions, ModelOptions, PeakOptions
 from lanewise.options.option import options_of
 from lanewise.results.network_share import NetworkShare, share_interval
@@ -50,14 +50,18 @@ class DivisionsResult:
             return NetworkShare(ingress, None, closed.qps or None, note="no share: a division has no VALID rate")
         return NetworkShare(
             ingress, software_cost(closed, network), closed.qps, network.qps / closed.qps,
-            share_interval(network.interval, closed.interval), note="; ".join(self._differences()),
+            share_interval(network.interval, closed.interval), note="; ".join(self._notes()),
         )  # fmt: skip
 
-    def _differences(self) -> Iterator[str]:
+    def _notes(self) -> Iterator[str]:
         for key in COMPARED:
             one, other = (str(result.setup.get(key, "")) for result in (self.closed, self.network))
             if one != other:
                 yield f"the nodes have another {key} ({other}) than this machine ({one}): no share of the same"
+        sides = [name for name, result in (("Closed", self.closed), ("Network", self.network)) if disturbed(result)]
+        if sides:
+            searches = f"{' and the '.join(sides)} {'search' if len(sides) == 1 else 'searches'}"
+            yield f"other work disturbed the {searches}: let nothing else run and measure again"
 
 
 def software_cost(closed: PeakResult, network: PeakResult) -> float:

@@ -14,6 +14,7 @@ from lanewise import _native
 from lanewise.control.handshake import read_secret
 from lanewise.dispatch.counters import ConnectionCounters
 from lanewise.dispatch.frontend import DEPTH, Frontend, FrontendNode, connect
+from lanewise.dispatch.host import boot_id
 from lanewise.dispatch.messages import AnswerKind, SampleForm
 from lanewise.dispatch.transport import native_failures
 from lanewise.errors import CannotMeasure, Contradiction, InputError
@@ -60,6 +61,12 @@ class NetworkRunner(LoadGenRunner):
         queries = max(0, result.queries - sum(loss.queries for loss in lost))
         return replace(result, valid=False, reasons=(*losses, *result.reasons), losses=losses, queries=queries,
                        qps=result.qps * queries / max(1, result.queries))  # fmt: skip
+
+    @property
+    def local_nodes(self) -> tuple[int, ...]:
+        """See LoadGenRunner."""
+        hosts = [node.facts.host for node in self.frontend.nodes]
+        return tuple(host.process for host in hosts if host.process and host.boot == boot_id())
 
     def _losses(self) -> tuple[str, ...]:
         return tuple(map(str, self.frontend.losses()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ DISTURBED = 0.1  # others that took more than this share may be why a run was re
 
 @dataclass(frozen=True, slots=True)
 class CpuUsage:
-    """CPU time so far in s, of the cores that this process may use: all, what was not idle, and its own."""
+    """CPU time so far in s, of the cores that this process may use: all, what was not idle, and the load test's own."""
 
     all: float
     busy: float
@@ -34,10 +35,11 @@ class CpuUsage:
         return min(max((busy - (self.own - before.own)) / passed, 0.0), 1.0)
 
 
-def cpu_usage(proc: Path = Path("/proc")) -> CpuUsage | None:
+def cpu_usage(proc: Path = Path("/proc"), nodes: Collection[int] = ()) -> CpuUsage | None:
     """What was used until now; None where the system does not tell.
 
-    Processes of the idle class (SCHED_IDLE) run where nobody else wants to, and do not count.
+    The load test's own is the time of this process and of `nodes`, its nodes on this host by process number. Processes
+    of the idle class (SCHED_IDLE) run where nobody else wants to, and do not count.
     """
     try:
         text = (proc / "stat").read_text(encoding="ascii")
@@ -51,17 +53,24 @@ def cpu_usage(proc: Path = Path("/proc")) -> CpuUsage | None:
         return None
     tick = float(os.sysconf("SC_CLK_TCK"))
     busy = sum(core[column] for core in ticks for column in _BUSY) - _yielding(proc)
-    return CpuUsage(sum(map(sum, ticks)) / tick, busy / tick, time.process_time())
+    own = time.process_time() + sum(_ticks(proc / f"{node}" / "stat")[0] for node in nodes) / tick
+    return CpuUsage(sum(map(sum, ticks)) / tick, busy / tick, own)
 
 
 def _yielding(proc: Path) -> int:
     """Ticks of all processes of the idle class; of one that ends they are missing, and count as others' again."""
     ticks = 0
     for process in proc.glob("[0-9]*/stat"):
-        try:
-            fields = process.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        if len(fields) > _POLICY and fields[_POLICY] == _IDLE_CLASS:
-            ticks += int(fields[_USER]) + int(fields[_SYSTEM])
+        spent, policy = _ticks(process)
+        if policy == _IDLE_CLASS:
+            ticks += spent
     return ticks
+
+
+def _ticks(process: Path) -> tuple[int, str]:
+    """What the process of a stat file has spent, and its policy; nothing of one that has ended."""
+    try:
+        fields = process.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return 0, ""
+    return (int(fields[_USER]) + int(fields[_SYSTEM]), fields[_POLICY]) if len(fields) > _POLICY else (0, "")

@@ -85,9 +85,9 @@ class LoadGenRunner:
         check_memory(load, available_memory())
         folder = next_folder(self._folder, load)
         check_room(folder)
-        before = interference.cpu_usage()
+        before = interference.cpu_usage(nodes=self.local_nodes)
         counts = self._drive(self._settings(load, folder))
-        after = interference.cpu_usage()
+        after = interference.cpu_usage(nodes=self.local_nodes)
         result = outcome(load, read_logs(folder, load.accuracy), counts, folder)
         return replace(result, interference=after.interference_since(before) if before and after else None)
 
@@ -96,6 +96,11 @@ class LoadGenRunner:
         other = copy(self)
         other.setup, other._folder = setup, folder
         return other
+
+    @property
+    def local_nodes(self) -> tuple[int, ...]:
+        """The process numbers of nodes on this host, whose CPU time is the load test's own."""
+        return ()
 
     def _drive(self, settings: Settings) -> LoadGenRun:
         from lanewise import _loadgen

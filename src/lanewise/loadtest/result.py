@@ -110,9 +110,7 @@ def limit(result: PeakResult) -> str:
     best, statistics = result.best, result.statistics
     if best is None:
         return result.reason
-    refused = [run for run in result.search_runs if not run.valid]
-    if 2 * (disturbed := sum(run.disturbed for run in refused)) > len(refused):
-        of = f"{disturbed} of {len(refused)} refused runs"
+    if of := disturbed(result):
         return f"what else this machine does: in {of} others took its time, or it stood still"
     if (lag := result.generator_lag) is not None:
         return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p{100 * result.options.percentile:g})"
@@ -127,6 +125,13 @@ def limit(result: PeakResult) -> str:
         return f"copies to the device, by link or host memory: {moved}{times}; {share}"
     time = f"a batch of {statistics.mean_batch:.1f} takes {infer * 1e3:.3g} ms{flight}"
     return f"the engine: {time}; {share}, the bound leaves the rest"
+
+
+def disturbed(result: PeakResult) -> str:
+    """'2 of 3 refused runs' where most of those that a search refused were disturbed by other work, else ''."""
+    refused = [run for run in result.search_runs if not run.valid]
+    count = sum(run.disturbed for run in refused)
+    return f"{count} of {len(refused)} refused runs" if 2 * count > len(refused) else ""
 
 
 def latencies(run: LoadGenResult) -> Iterator[tuple[str, float]]:
