@@ -149,38 +149,35 @@ class Dispatcher:
         allow = ("Allow", ", ".join(kind.allowed))
         if kind.document is not None:
             document = kind.document
-            media, text = (
-                await to_thread.run_sync(document, call, limiter=self._readers) if kind.slow else document(call)
-            )
-            return HttpAnswer(200, text, media, (allow, ("ETag", etag_of(text))))
+            found = await to_thread.run_sync(document, call, limiter=self._readers) if kind.slow else document(call)
+            headers = (allow, ("ETag", etag_of(found.text)), *found.headers.items())
+            return HttpAnswer(found.status, found.text, found.media, headers)
         options = parse_query(query, collection=kind.collection)
         slow = kind.slow or options.costly
         represent = self.service.represent
         if kind.slow:
-            found = await to_thread.run_sync(represent, kind, call, limiter=self._readers)
+            resource = await to_thread.run_sync(represent, kind, call, limiter=self._readers)
         else:
-            found = represent(kind, call)
-        text, etag = found.text, found.etag
+            resource = represent(kind, call)
+        text, etag = resource.text, resource.etag
         if options.any:
 
             def fetch(path: str) -> dict[str, Any] | None:
                 return self.fetch(path, call)
 
             if slow:
-                data = await to_thread.run_sync(apply_query, found.data, options, fetch, limiter=self._readers)
+                data = await to_thread.run_sync(apply_query, resource.data, options, fetch, limiter=self._readers)
                 text = await to_thread.run_sync(json_text, data, limiter=self._readers)
             else:
-                data = apply_query(found.data, options, fetch)
+                data = apply_query(resource.data, options, fetch)
                 text = json_text(data)
             if not options.select or options.expand:
                 etag = etag_of(text)
-        headers = [allow, ("ETag", etag)]
-        if kind.schema:
-            name = kind.schema.partition(".")[0]
-            headers.append(("Link", f"<http://redfish.dmtf.org/schemas/v1/{name}.json>; rel=describedby"))
+        name = kind.schema.partition(".")[0]
+        schema = ("Link", f"<http://redfish.dmtf.org/schemas/v1/{name}.json>; rel=describedby")
         if "if-none-match" in call.headers and matches(call.headers["if-none-match"], etag):
-            return HttpAnswer(304, headers=tuple(headers))
-        return HttpAnswer(200, text, headers=tuple(headers))
+            return HttpAnswer(304, headers=(allow, ("ETag", etag), schema))
+        return HttpAnswer(200, text, headers=(allow, ("ETag", etag), schema))
 
     def fetch(self, path: str, call: Call) -> dict[str, Any] | None:
         """Another resource as the caller would read it; None if it is none, or the caller may not."""

@@ -96,7 +96,7 @@ class EventHub:
             record,
             self._service.store,
             self._service.director.events,
-            self._service.settings.push_networks,
+            self._service.settings,
             lambda name: self._soon(self._terminate, name),
         )
         self._deliveries[record.name] = (delivery, asyncio.get_running_loop().create_task(delivery.run()))

@@ -93,6 +93,7 @@ def oem_schemas() -> dict[str, str]:
         _property("Device", text, "Its device that gets less."),
         _property("BeforeGBps", number, "Predicted rate before, in GB/s."),
         _property("AfterGBps", number, "Predicted rate after, in GB/s."),
+        _property("RequiredGBps", number, "The least rate that its composition asked for, in GB/s."),
     )
     offer = _complex(
         "Offer",
@@ -102,6 +103,8 @@ def oem_schemas() -> dict[str, str]:
         _property("LostGBps", number, "What other compositions lose, in GB/s."),
         _property("Paths", f"Collection({OEM_NAMESPACE}.v1_0_0.PathRate)", "The rate of each path."),
         _property("Losses", f"Collection({OEM_NAMESPACE}.v1_0_0.TenantLoss)", "Who loses what."),
+        _property("Notes", names, "Which devices do not reach each other directly."),
+        _property("OtherServers", names, "Servers that would do as well."),
     )
     need = _complex(
         "PathRequirement",
@@ -130,6 +133,7 @@ def oem_schemas() -> dict[str, str]:
         _property("Limit", text, "The link or device that is too narrow."),
         _property("PredictedGBps", number, "What it would give, in GB/s."),
         _property("Nearest", f"{OEM_NAMESPACE}.v1_0_0.Offer", "The nearest placement that can be had."),
+        _property("Alternatives", f"Collection({OEM_NAMESPACE}.v1_0_0.Offer)", "Other placements that can be had."),
         _property("Task", text, "The task that failed or runs."),
         _property("Device", text, "The device concerned."),
         _property("Holder", text, "The composition or reservation that has it."),

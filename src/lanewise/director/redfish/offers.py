@@ -49,9 +49,12 @@ def offer_json(offer: Offer) -> dict[str, Any]:
                 "Device": loss.device,
                 "BeforeGBps": gigabytes(loss.before),
                 "AfterGBps": gigabytes(loss.after),
+                **({} if loss.required is None else {"RequiredGBps": gigabytes(loss.required)}),
             }
             for loss in offer.losses
         ],
+        "Notes": list(offer.notes),
+        "OtherServers": list(offer.alike),
     }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import httpx
@@ -14,14 +16,22 @@ from lanewise.director.records import Event
 from lanewise.director.redfish.event_records import EventSelection, event_document, event_records
 from lanewise.director.redfish.messages import RedfishError
 from lanewise.director.redfish.push_targets import parse_target, resolve
+from lanewise.director.redfish.settings import ServiceSettings
 from lanewise.director.store.database import Store
 from lanewise.director.store.subscriptions import SubscriptionRecord
 
-RETRY_ATTEMPTS = 3
-RETRY_SECONDS = 10
 _BATCH = 100
 _SEND_SECONDS = 10.0
 _log = logging.getLogger("lanewise.director")
+
+
+@cache
+def _tls_context(verify: bool) -> ssl.SSLContext:
+    """Made once: reading the certificates of all authorities takes a third of a second."""
+    context = ssl.create_default_context()
+    if not verify:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 async def post(record: SubscriptionRecord, document: dict[str, Any], networks: Sequence[str]) -> bool:
@@ -36,7 +46,7 @@ async def post(record: SubscriptionRecord, document: dict[str, Any], networks: S
         headers = {name: value for one in settings.get("HttpHeaders") or () for name, value in one.items()}
         headers["Host"] = f"{f'[{target.host}]' if own else target.host}:{target.port}"
         client = httpx.AsyncClient(
-            verify=bool(settings.get("VerifyCertificate", True)), timeout=_SEND_SECONDS, trust_env=False
+            verify=_tls_context(bool(settings.get("VerifyCertificate", True))), timeout=_SEND_SECONDS, trust_env=False
         )
         async with (
             asyncio.timeout(_SEND_SECONDS),
@@ -59,10 +69,11 @@ class PushDelivery:
         record: SubscriptionRecord,
         store: Store,
         pending: Callable[[int, int], tuple[Event, ...]],
-        networks: Sequence[str],
+        settings: ServiceSettings,
         ended: Callable[[str], None],
     ) -> None:
-        self.record, self._store, self._pending, self._networks, self._ended = record, store, pending, networks, ended
+        self.record, self._store, self._pending, self._ended = record, store, pending, ended
+        self._settings = settings
         self.wake = asyncio.Event()
         self.suspended = False
         self.failures = record.failures
@@ -88,16 +99,17 @@ class PushDelivery:
             return True
         settings = self.record.settings
         document = event_document(str(event.id), records, str(settings.get("Context") or ""))
-        if await post(self.record, document, self._networks):
+        if await post(self.record, document, self._settings.push_networks):
             self.failures = 0
             return True
         self.failures += 1
         policy = settings.get("DeliveryRetryPolicy", "RetryForever")
-        if self.failures > RETRY_ATTEMPTS and policy == "TerminateAfterRetries":
+        spent = self.failures > self._settings.push_attempts
+        if spent and policy == "TerminateAfterRetries":
             self._ended(self.record.name)
             self.suspended = True
-        elif self.failures > RETRY_ATTEMPTS and policy == "SuspendRetries":
+        elif spent and policy == "SuspendRetries":
             self.suspended = True
         else:
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(self._settings.push_retry_seconds)
         return False

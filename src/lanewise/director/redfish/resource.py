@@ -73,6 +73,16 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class TextDocument:
+    """An answer to GET that is no resource: its text and media type, HTTP status and headers."""
+
+    text: bytes
+    media: str = "application/json;charset=utf-8"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class WriteMethod:
     """What POST, PATCH or DELETE does: the form of its body (None: no body is read), who may, and the function.
 
@@ -93,8 +103,8 @@ class ResourceType:
     """One pattern of addresses, such as /redfish/v1/Systems/{system}, and what its methods do.
 
     `schema` is the type with its version ('ComputerSystem.v1_27_0'), '' for documents that are no resources and for
-    actions. `read` makes the properties besides @odata.id, @odata.type and ETag; `document` a media type and a text
-    that is no resource; a `stream` is that of the events. `privilege` None: anyone may read. `live` resources change
+    actions. `read` makes the properties besides @odata.id, @odata.type and ETag; `document` a text that
+    is no resource; a `stream` is that of the events. `privilege` None: anyone may read. `live` resources change
     without the pool (tasks) and are never kept in memory; `slow` ones predict, and are read in a thread.
     `volatile` properties, such as a clock, do not count for the ETag.
     """
@@ -102,7 +112,7 @@ class ResourceType:
     path: str
     schema: str = ""
     read: Callable[[Call], Json] | None = None
-    document: Callable[[Call], tuple[str, bytes]] | None = None
+    document: Callable[[Call], TextDocument] | None = None
     stream: bool = False
     privilege: Privilege | None = Privilege.LOGIN
     writes: Mapping[str, WriteMethod] = field(default_factory=dict)

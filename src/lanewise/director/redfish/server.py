@@ -56,7 +56,7 @@ def serve(
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     url = f"{'https' if settings.tls else 'http'}://{shown}:{port}"
-    server = _server(app, settings, context)
+    server = http_server(app, settings, context)
 
     async def run() -> None:
         started = asyncio.get_running_loop().create_task(server.serve(sockets=[listening]))
@@ -71,7 +71,8 @@ def serve(
         runner.run(run())
 
 
-def _server(app: object, settings: ServiceSettings, context: ssl.SSLContext | None) -> uvicorn.Server:
+def http_server(app: object, settings: ServiceSettings, context: ssl.SSLContext | None) -> uvicorn.Server:
+    """The HTTP server of an application with the settings' limits; TLS with a context."""
     config = uvicorn.Config(
         app,  # type: ignore[arg-type]
         http=bounded_protocol(settings.most_connections, settings.request_seconds),

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from lanewise.director.engine import Director
@@ -24,6 +23,7 @@ from lanewise.director.store.subscriptions import AuditRecord
 from lanewise.errors import LanewiseError, printable
 from lanewise.perf.flow import Flow
 from lanewise.pool.model import PathRate
+from lanewise.pool.offers import preview
 from lanewise.pool.what_if import active_flows
 from lanewise.topology.model import System
 
@@ -129,12 +129,9 @@ class RedfishService:
 
     def _predict(self, view: PoolView, composition: str) -> tuple[PathRate, ...]:
         try:
-            preview = import_module("lanewise.pool.offers").preview
-            server = view.pool.compositions[composition].server
-            rates: tuple[PathRate, ...] = preview(view.pool, server, (), extends=composition).rates
-        except (ImportError, LanewiseError):
+            return preview(view.pool, view.pool.compositions[composition].server, (), extends=composition).rates
+        except LanewiseError:
             return ()
-        return rates
 
     def drawn(self, view: PoolView) -> str:
         """The drawing of the pool with the loads of all compositions, made once a version; RedfishError 404 if none."""

@@ -37,4 +37,6 @@ class ServiceSettings:
     lockout_threshold: int = 5
     lockout_seconds: int = 30
     heartbeat_seconds: float = 2.0
+    push_attempts: int = 3
+    push_retry_seconds: float = 10.0
     push_networks: tuple[str, ...] = ()

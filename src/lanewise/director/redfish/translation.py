@@ -78,6 +78,8 @@ def _no_offer(error: NoOffer) -> RedfishError:
         oem["PredictedGBps"] = in_unit(error.rate, "GB/s")
     if error.nearest is not None:
         oem["Nearest"] = offer_json(error.nearest)
+    if error.alternatives:
+        oem["Alternatives"] = [offer_json(offer) for offer in error.alternatives]
     message = RedfishMessage(
         "Composition.NoResourceMatch", ("request",), text=f"{error.cause}.", resolution=error.hint, oem=oem
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lanewise.director.redfish import uris
@@ -23,7 +24,9 @@ from lanewise.director.redfish.resources.systems import composed_reply, idempote
 from lanewise.director.redfish.resources.tasks import task_reply
 from lanewise.director.redfish.translation import translated
 from lanewise.director.redfish.uris import COMPOSITION, RESERVATIONS, ROOT, link, links, not_there
+from lanewise.errors import LanewiseError
 from lanewise.pool.model import CompositionRequest, Offer, Reservation, ReservationState
+from lanewise.pool.offers import preview
 
 _COMPOSE = "CompositionService.Compose"
 _MOST_OFFERS = 5
@@ -111,28 +114,30 @@ def _offers(call: Call, request: CompositionRequest) -> tuple[Offer, ...]:
     return director.offers(request, _MOST_OFFERS)
 
 
-def _offered_system(offers: tuple[Offer, ...]) -> Json:
-    best = offers[0]
+def _offered_system(server: str, blocks: Sequence[str], offers: Sequence[Offer]) -> Json:
     return {
         "SystemType": "Composed",
-        "Links": {"ResourceBlocks": links([uris.block(name) for name in (best.server, *best.blocks)])},
+        "Links": {"ResourceBlocks": links([uris.block(name) for name in (server, *blocks)])},
         "Oem": {"Lanewise": {"@odata.type": NOTE_TYPE, "Offers": [offer_json(offer) for offer in offers]}},
     }
 
 
 def _preview(call: Call, body: ManifestForm, stanza: StanzaForm, request: CompositionRequest) -> Reply:
-    return _answer(body, "Preview", stanza, _offered_system(_offers(call, request)))
+    offers = _offers(call, request)
+    return _answer(body, "Preview", stanza, _offered_system(offers[0].server, offers[0].blocks, offers))
 
 
 def _reserve(call: Call, body: ManifestForm, stanza: StanzaForm, request: CompositionRequest) -> Reply:
-    offers = _offers(call, request)
     seconds = float(call.service.settings.reservation_seconds)
-    reservation = call.service.director.reserve(request, seconds, key=idempotency_key(call), client=call.user.account)
-    director = call.service.director
-    kept = director.preview(reservation.server, reservation.blocks, reservation.requirements) if offers else None
-    response = _offered_system((kept,) if kept else offers)
-    reply = _answer(body, "PreviewReserve", stanza, response, ReservationId=reservation.name)
-    return Reply(reply.status, reply.body, {"Location": f"{RESERVATIONS}/{reservation.name}"})
+    key, client = idempotency_key(call), call.user.account
+    kept = call.service.director.reserve(request, seconds, key=key, client=client)
+    try:  # as it was predicted before these blocks were taken
+        offers: tuple[Offer, ...] = (preview(call.view.pool, kept.server, kept.blocks, kept.requirements),)
+    except LanewiseError:
+        offers = ()
+    response = _offered_system(kept.server, kept.blocks, offers)
+    reply = _answer(body, "PreviewReserve", stanza, response, ReservationId=kept.name)
+    return Reply(reply.status, reply.body, {"Location": f"{RESERVATIONS}/{kept.name}"})
 
 
 def _make(call: Call, body: ManifestForm, stanza: StanzaForm, request: CompositionRequest) -> Reply:

@@ -10,7 +10,7 @@ from lanewise.director.redfish.etags import json_text
 from lanewise.director.redfish.json_body import RequestForm
 from lanewise.director.redfish.messages import refusal
 from lanewise.director.redfish.offers import KIND_WORDS, gigabytes, rate_json, requirement_json
-from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, WriteMethod
+from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, TextDocument, WriteMethod
 from lanewise.director.redfish.resources.common import moment
 from lanewise.director.redfish.resources.devices import lane_gbps, part_title
 from lanewise.director.redfish.uris import OEM, not_there
@@ -85,12 +85,12 @@ def _fabric(call: Call) -> Json:
     }
 
 
-def _document(call: Call) -> tuple[str, bytes]:
-    return "application/json;charset=utf-8", json_text(_fabric(call))
+def _document(call: Call) -> TextDocument:
+    return TextDocument(json_text(_fabric(call)))
 
 
-def _drawing(call: Call) -> tuple[str, bytes]:
-    return _SVG, call.service.drawn(call.view).encode()
+def _drawing(call: Call) -> TextDocument:
+    return TextDocument(call.service.drawn(call.view).encode(), _SVG)
 
 
 def _what_if(call: Call) -> Reply:
@@ -128,7 +128,7 @@ def _composition(pool: Pool, name: str, rates: tuple[PathRate, ...], today: dict
     }
 
 
-def _history(call: Call) -> tuple[str, bytes]:
+def _history(call: Call) -> TextDocument:
     """The newest changes of the pool first, as an undo needs them."""
     known = call.view.pool.compositions
     rows = [
@@ -148,7 +148,7 @@ def _history(call: Call) -> tuple[str, bytes]:
         }
         for task in call.service.director.tasks()[-_MOST_SHOWN:]
     ]
-    return "application/json;charset=utf-8", json_text({"Changes": rows[::-1]})
+    return TextDocument(json_text({"Changes": rows[::-1]}))
 
 
 TYPES = (

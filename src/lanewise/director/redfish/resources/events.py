@@ -11,7 +11,6 @@ from lanewise.director.redfish.composition_forms import ReferenceForm
 from lanewise.director.redfish.event_records import REGISTRY_PREFIXES, RESOURCE_TYPES
 from lanewise.director.redfish.json_body import RequestForm
 from lanewise.director.redfish.messages import refusal
-from lanewise.director.redfish.push import RETRY_ATTEMPTS, RETRY_SECONDS
 from lanewise.director.redfish.push_targets import parse_target, resolve
 from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, WriteMethod
 from lanewise.director.redfish.resources.common import changed, collection, status
@@ -75,8 +74,8 @@ def _event_service(call: Call) -> Json:
         "Name": "Events",
         "Status": status(),
         "ServiceEnabled": True,
-        "DeliveryRetryAttempts": RETRY_ATTEMPTS,
-        "DeliveryRetryIntervalSeconds": RETRY_SECONDS,
+        "DeliveryRetryAttempts": call.service.settings.push_attempts,
+        "DeliveryRetryIntervalSeconds": max(1, round(call.service.settings.push_retry_seconds)),
         "EventFormatTypes": ["Event"],
         "RegistryPrefixes": list(REGISTRY_PREFIXES),
         "ResourceTypes": list(RESOURCE_TYPES),

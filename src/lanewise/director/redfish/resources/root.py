@@ -9,10 +9,11 @@ from xml.sax.saxutils import quoteattr
 
 from lanewise.director.redfish.metadata import oem_schemas, reference_list
 from lanewise.director.redfish.query import MOST_LEVELS
-from lanewise.director.redfish.resource import Call, Json, ResourceType
+from lanewise.director.redfish.resource import Call, Json, ResourceType, TextDocument
 from lanewise.director.redfish.resources.common import collection, named
 from lanewise.director.redfish.uris import MANAGER, ROOT, link
 
+_XML = "application/xml;charset=utf-8"
 REDFISH_VERSION = "1.22.0"
 _REGISTRIES = {
     "Base": "1.22.1",
@@ -125,7 +126,7 @@ def _schema(call: Call) -> Json:
     }
 
 
-def _metadata(call: Call) -> tuple[str, bytes]:
+def _metadata(call: Call) -> TextDocument:
     from lanewise.director.redfish.routes import route_table
 
     parts = []
@@ -140,22 +141,22 @@ def _metadata(call: Call) -> tuple[str, bytes]:
         '<EntityContainer Name="Service" Extends="ServiceRoot.v1_0_0.ServiceContainer"/>'
         "</Schema></edmx:DataServices></edmx:Edmx>"
     )
-    return "application/xml;charset=utf-8", text.encode()
+    return TextDocument(text.encode(), _XML)
 
 
-def _oem_schema(call: Call) -> tuple[str, bytes]:
+def _oem_schema(call: Call) -> TextDocument:
     text = named(call, {f"{name}_v1.xml": text for name, text in oem_schemas().items()}, "file")
-    return "application/xml;charset=utf-8", str(text).encode()
+    return TextDocument(str(text).encode(), _XML)
 
 
-def _versions(call: Call) -> tuple[str, bytes]:
-    return "application/json;charset=utf-8", b'{"v1":"/redfish/v1/"}'
+def _versions(call: Call) -> TextDocument:
+    return TextDocument(b'{"v1":"/redfish/v1/"}')
 
 
-def _odata_document(call: Call) -> tuple[str, bytes]:
+def _odata_document(call: Call) -> TextDocument:
     from lanewise.director.redfish.etags import json_text
 
-    return "application/json;charset=utf-8", json_text(_odata(call))
+    return TextDocument(json_text(_odata(call)))
 
 
 TYPES = (

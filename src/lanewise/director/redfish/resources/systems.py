@@ -162,10 +162,7 @@ def _collection_extra(call: Call) -> Json:
                 {
                     "CapabilitiesObject": link(f"{ROOT}/Systems/Capabilities"),
                     "UseCase": case,
-                    "Links": {
-                        "TargetCollection": link(f"{ROOT}/Systems"),
-                        "RelatedItem": [link(uris.COMPOSITION)],
-                    },
+                    "Links": {"TargetCollection": link(f"{ROOT}/Systems")},
                 }
                 for case in cases
             ],

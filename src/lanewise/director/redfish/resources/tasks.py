@@ -9,7 +9,7 @@ from lanewise.director.records import Action, Health, ProblemKind, Task, TaskSta
 from lanewise.director.redfish import uris
 from lanewise.director.redfish.etags import json_text
 from lanewise.director.redfish.messages import MESSAGE_TYPE, RedfishError, RedfishMessage
-from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType
+from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, TextDocument
 from lanewise.director.redfish.resources.common import collection, moment, status
 from lanewise.director.redfish.uris import ROOT, link, links, not_there
 from lanewise.errors import UnknownName
@@ -110,11 +110,18 @@ def _task(call: Call) -> Json:
     return task_body(call, find_task(call, call.names["task"]))
 
 
-def _monitor(call: Call) -> tuple[str, bytes]:
-    """The task while it runs, the same once it has ended: a monitor's 202 and 200 are the dispatcher's."""
+def _monitor(call: Call) -> TextDocument:
+    """202 with the task while it runs, then what the request would have answered: the task, or why it failed."""
     task = find_task(call, call.names["task"])
-    body = {"@odata.id": uris.task(task.name), "@odata.type": TASK.odata_type, **task_body(call, task)}
-    return "application/json;charset=utf-8", json_text(body)
+    if task.problem is not None:
+        raise RedfishError(_PROBLEM_STATUS.get(task.problem.kind, 500), problem_message(task))
+    body = task_body(call, task)
+    text = json_text({"@odata.id": uris.task(task.name), "@odata.type": TASK.odata_type, **body})
+    if not task.ended:
+        headers = {"Location": f"{ROOT}/TaskMonitors/{task.name}", "Retry-After": "1"}
+        return TextDocument(text, status=202, headers=headers)
+    made = body["Links"]["CreatedResources"]
+    return TextDocument(text, headers={"Location": made[0]["@odata.id"]} if made else {})
 
 
 TASK = ResourceType(f"{_SERVICE}/Tasks/{{task}}", "Task.v1_7_4", _task, live=True)
