@@ -96,7 +96,7 @@ def test_an_attach_at_the_version_seen_succeeds(start: Start) -> None:
 
 def test_a_server_without_a_slot_gets_no_device(start: Start) -> None:
     one = start(SimDriver(small_pool(), slots=1))
-    with pytest.raises(NoSpace, match="host0 has 1 hot-plug slots left, and 2 are needed"):
+    with pytest.raises(NoSpace, match="host0 has 1 hot-plug slots left, and 2 devices need one"):
         one.director.compose(request("gpu0", "gpu1"))
     one.director.compose(request("gpu0"))
 
@@ -416,4 +416,34 @@ def test_a_second_operation_on_a_composition_waits_for_its_turn(start: Start) ->
     one.driver._crash = meanwhile
     one.director.attach("a", "gpu1")
     assert len(refused) == 1
+    check(one)
+
+
+def test_an_attach_that_can_no_more_be_finished_is_undone_by_the_next_director(start: Start) -> None:
+    one = start(simulated())
+
+    def crash(reached: str) -> None:
+        if reached == "before bind gpu1":
+            raise Crash
+
+    one.driver._crash = crash
+    with pytest.raises(Crash):
+        one.director.compose(request("gpu0", "gpu1", name="a"))
+    one.driver._crash = lambda reached: None
+    one.driver.lose("gpu1")
+    one.close()
+    again = start(one.driver)
+    assert again.driver.observe("host0") == set()
+    assert states(again) == {"gpu1": BlockState.UNAVAILABLE}
+    assert again.director.tasks()[-1].state is TaskState.EXCEPTION
+    check(again)
+
+
+def test_a_server_that_does_not_answer_keeps_what_it_has(start: Start) -> None:
+    one = start(simulated())
+    one.director.compose(request("gpu0", name="a"))
+    one.driver.blur("host0")
+    one.driver.meddle("gpu1", "host0")
+    one.director.reconcile()
+    assert states(one) == {"gpu0": BlockState.COMPOSED, "gpu1": BlockState.UNAVAILABLE}
     check(one)

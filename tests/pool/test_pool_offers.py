@@ -184,6 +184,8 @@ def test_the_bars_of_gpus_need_address_space() -> None:
     assert why_no_space(system, "host", ["gpu0", "gpu1"], Space(bar_space=2.0**30)) == (
         "host has 1 GiB of address space left, and the BARs need 128 GiB"
     )
+    drives = load_system("pax-storage-fabric")
+    assert why_no_space(drives, "host0", drives.of_kind(Kind.SSD), Space(bar_space=0.0)) == ""
 
 
 def test_what_cannot_be_meant_is_refused(pool: Pool) -> None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from lanewise.director import engine_claims as claims
 from lanewise.director.drivers.base import Driver, DriverError, FabricEventKind, Retryable
 from lanewise.director.engine_claims import Begun, BlockPlacement, End, Order
-from lanewise.director.engine_placement import Placer, offers, preview
+from lanewise.director.engine_placement import Placer
 from lanewise.director.engine_reconcile import FabricObservation, compare, observe, place_all, register
 from lanewise.director.engine_steps import ATTEMPTS, StepOutcome, StepRunner
 from lanewise.director.engine_tasks import EventBoard, TaskBoard
@@ -34,10 +34,11 @@ from lanewise.pool.model import (
     ReservationState,
 )
 from lanewise.pool.operations import pool_of
+from lanewise.topology.compose import reached_from
 
 _Result = TypeVar("_Result")
 RACES = 8  # placements tried when another client took a block of the offer meanwhile
-WORKERS = 16
+WORKERS = 8  # operations at once; with more, their ends hold up the claims of others
 
 
 def _pause(attempt: int) -> None:
@@ -88,11 +89,14 @@ class Director:
 
     def offers(self, request: CompositionRequest, most: int = 5) -> tuple[Offer, ...]:
         """Placements for a request with predicted rates, best first; NoOffer if none meets it."""
-        return offers(self.view().pool, request, most)
+        return self._placer.offers(self.view().pool, request, most)
 
-    def preview(self, server: str, blocks: Sequence[str], requirements: Sequence[PathRequirement] = ()) -> Offer:
-        """What a placement would give and what others would lose; nothing is claimed."""
-        return preview(self.view().pool, server, blocks, requirements)
+    def preview(
+        self, server: str, blocks: Sequence[str], requirements: Sequence[PathRequirement] = (),
+        extends: str | None = None,
+    ) -> Offer:  # fmt: skip
+        """What a placement (with `extends`, added to a composition) would give, and what others would lose."""
+        return self._placer.preview(self.view().pool, server, blocks, requirements, extends)
 
     def compose(
         self, request: CompositionRequest, *, key: str = "", version: int | None = None, client: str = "",
@@ -385,6 +389,8 @@ class Director:
         """Read the fabric and add the blocks that are new to the pool; the compositions adopted with them."""
         pool = pool_of(self._retried(self._driver.discover))
         self._present = frozenset(pool.system.devices)
+        for server in pool.servers:
+            reached_from(pool.system, server)  # so that the first claim for a server takes no longer than others
         self._mirror.discovered(pool.system, pool.servers)
         rows = self._store.pool_rows().blocks
         return tuple(self._change(lambda change: register(change, pool, rows, adopt)))

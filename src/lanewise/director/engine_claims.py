@@ -84,7 +84,6 @@ def begin_addition(change: Change, order: Order, placement: BlockPlacement) -> B
     action = Action.COMPOSE
     if placement.extends is None:
         name = _new_composition(change, order, placement)
-        change.claim([placement.server], ClaimState.COMPOSED, composition=name, kind=ClaimKind.SERVER)
     else:
         name, action = placement.extends, Action.ATTACH
         row = idle_composition(change, name, order.version)
@@ -93,7 +92,8 @@ def begin_addition(change: Change, order: Order, placement: BlockPlacement) -> B
             raise Contradiction(f"composition {name} is Failed and takes no blocks", hint=hint)
         merged = (*row.requirements, *placement.requirements)
         change.change_composition(row, CompositionState.CHANGING, requirements=merged)
-    change.claim(placement.blocks, ClaimState.COMPOSING, composition=name)
+    server = placement.server if placement.extends is None else None
+    change.claim(placement.blocks, ClaimState.COMPOSING, composition=name, server=server)
     return _begin(change, order, action, name, placement.server, placement.blocks, StepVerb.BIND)
 
 
@@ -150,8 +150,7 @@ def begin_reservation(change: Change, order: Order, placement: BlockPlacement, s
     name, expires = order.task, change.now + seconds
     row = Reservation(name, placement.server, placement.blocks, expires, placement.requirements, order.client)
     change.insert(row)
-    change.claim([placement.server], ClaimState.RESERVED, reservation=name, kind=ClaimKind.SERVER)
-    change.claim(placement.blocks, ClaimState.RESERVED, reservation=name)
+    change.claim(placement.blocks, ClaimState.RESERVED, reservation=name, server=placement.server)
     change.remember(order.client, order.key, order.fingerprint, name)
     text = f"{placement.server} and {_listed(placement.blocks)} are reserved for {seconds:g} s"
     change.report(EventKind.RESERVATION_CREATED, text, blocks=placement.blocks, reservation=name)
@@ -168,53 +167,77 @@ class End:
 
 def finish(change: Change, task: Task, intent: IntentRow, end: End) -> Task:
     """Write the end state of an operation: what is bound is Composed, what is free anybody's, the rest Failed."""
-    if not any(row.task == task.name for row in change.open_intents(intent.composition)):
+    if not change.end_intent(task.name):
         return change.task(task.name)
-    names = {step.block for step in intent.steps}
-    claims = change.claims_of(intent.composition)
-    mine = [claim for claim in claims if claim.kind is ClaimKind.BLOCK and claim.name in names]
-    adding = intent.action in (Action.COMPOSE, Action.ATTACH)
-    blocks = {row.name: row for row in change.touch(names)}
-    for claim in mine:
-        _finish_block(change, claim, blocks[claim.name], end, adding)
-    row = settle(change, intent.composition, intent.action, end.result.problem is not None)
-    problem = end.result.problem
-    ended = replace(
+    problem, notes = end.result.problem, end.result.notes
+    owned = change.claims_of(intent.composition)
+    blocks = {row.name: row for row in change.touch(claim.name for claim in owned if claim.kind is ClaimKind.BLOCK)}
+    left, changed = [], []
+    for claim in owned:
+        if claim.name in end.result.states and claim.kind is ClaimKind.BLOCK:
+            claim, block = _ended_block(change, claim, blocks[claim.name], end, intent.action)
+            changed += [block] if block != blocks[claim.name] else []
+            blocks[claim.name] = block
+        left.append(claim)
+    change.update(*changed)
+    row = change.composition(intent.composition)
+    kept = [claim for claim in left if claim.kind is ClaimKind.BLOCK and claim.state is not ClaimState.RELEASED]
+    over = not kept and (intent.action is Action.RELEASE or (intent.action is Action.COMPOSE and problem is not None))
+    good = all(blocks[claim.name].condition is Condition.OK for claim in kept)
+    state = CompositionState.RELEASED if over else CompositionState.COMPOSED if good else CompositionState.FAILED
+    ended = [
+        replace(claim, version=change.version, state=ClaimState.RELEASED if over else claim.state)
+        for claim, before in zip(left, owned, strict=True)
+        if over or claim is not before
+    ]
+    change.update(*ended)
+    change.change_composition(row, state)
+    done = replace(
         task, state=TaskState.EXCEPTION if problem else TaskState.COMPLETED, changed=change.now, percent=100,
         problem=problem, messages=(*task.messages, *_messages(intent, end)),
     )  # fmt: skip
-    change.update(ended)
-    change.update(replace(intent, state=IntentState.ENDED))
-    released = row.state is CompositionState.RELEASED
-    severity = Health.CRITICAL if end.result.notes else Health.WARNING if problem else Health.OK
-    text = f"{intent.composition}: {intent.action} of {_listed(sorted(names))} " + (
-        f"failed: {problem.cause}" if problem else "is done"
-    )
-    kind = EventKind.COMPOSITION_RELEASED if released else EventKind.COMPOSITION_CHANGED
+    change.update(done)
+    severity = Health.CRITICAL if notes else Health.WARNING if problem else Health.OK
+    _report_end(change, done, severity, over, end.links)
+    return done
+
+
+def _report_end(change: Change, task: Task, severity: Health, released: bool, links: Mapping[str, str]) -> None:
+    how = f"failed: {task.problem.cause}" if task.problem else "is done"
     change.report(
-        kind, text, severity=severity, composition=intent.composition, blocks=sorted(names), task=task.name
+        EventKind.COMPOSITION_RELEASED if released else EventKind.COMPOSITION_CHANGED,
+        f"{task.composition}: {task.action} of {_listed(task.blocks)} {how}", severity=severity,
+        composition=task.composition, blocks=task.blocks, task=task.name,
     )  # fmt: skip
-    for block, note in end.links.items():
+    for block, note in links.items():
         change.report(
-            EventKind.LINK_TRAINED_DOWN, f"{block}: {note}", severity=Health.WARNING, composition=intent.composition,
+            EventKind.LINK_TRAINED_DOWN, f"{block}: {note}", severity=Health.WARNING, composition=task.composition,
             blocks=[block], task=task.name,
         )  # fmt: skip
-    return ended
 
 
-def settle(change: Change, name: str, action: Action | None = None, failed: bool = False) -> CompositionRow:
-    """Write a composition's state after what happened to its blocks; one that lost or never got them ends."""
+def _ended_block(
+    change: Change, claim: ClaimRow, block: BlockRow, end: End, action: Action
+) -> tuple[ClaimRow, BlockRow]:
+    """The claim and the block after an operation on it."""
+    state, note = end.result.states[claim.name], end.result.notes.get(claim.name, "")
+    adding = action in (Action.COMPOSE, Action.ATTACH)
+    if state is StepOutcome.UNKNOWN or (state is StepOutcome.BOUND and adding and note):
+        failed = replace(block, condition=Condition.FAILED, note=note)
+        return replace(claim, state=ClaimState.COMPOSED), failed
+    if state is StepOutcome.BOUND:
+        link = end.links.get(claim.name, "" if adding else claim.note)
+        return replace(claim, state=ClaimState.COMPOSED, note=link), block
+    condition, why = (Condition.UNAVAILABLE, "it left the fabric") if state is StepOutcome.GONE else (Condition.OK, "")
+    return replace(claim, state=ClaimState.RELEASED), replace(block, condition=condition, note=why)
+
+
+def settle(change: Change, name: str) -> None:
+    """Write a composition's state after what happened to its blocks."""
     row = change.composition(name)
-    claims = change.claims_of(name)
-    blocks = [claim for claim in claims if claim.kind is ClaimKind.BLOCK]
-    if not blocks and (action is Action.RELEASE or (action is Action.COMPOSE and failed)):
-        change.set_claims(claims, ClaimState.RELEASED)
-        state = CompositionState.RELEASED
-    else:
-        good = all(block.condition is Condition.OK for block in change.touch(claim.name for claim in blocks))
-        state = CompositionState.COMPOSED if good else CompositionState.FAILED
-    change.change_composition(row, state)
-    return replace(row, state=state)
+    blocks = [claim.name for claim in change.claims_of(name) if claim.kind is ClaimKind.BLOCK]
+    good = all(block.condition is Condition.OK for block in change.touch(blocks))
+    change.change_composition(row, CompositionState.COMPOSED if good else CompositionState.FAILED)
 
 
 def note_links(change: Change, notes: Mapping[str, str]) -> None:
@@ -246,21 +269,6 @@ def idle_composition(change: Change, name: str, version: int | None = None) -> C
     if row.state in _RUNNING:
         raise OperationRunning(name)
     return row
-
-
-def _finish_block(change: Change, claim: ClaimRow, block: BlockRow, end: End, adding: bool) -> None:
-    state, note = end.result.states[claim.name], end.result.notes.get(claim.name, "")
-    if state is StepOutcome.UNKNOWN or (state is StepOutcome.BOUND and adding and note):
-        change.set_claims([claim], ClaimState.COMPOSED)
-        change.update(replace(block, condition=Condition.FAILED, note=note, version=change.version))
-    elif state is StepOutcome.BOUND:
-        kept = replace(claim, note=end.links.get(claim.name, "" if adding else claim.note))
-        change.set_claims([kept], ClaimState.COMPOSED)
-    else:
-        gone = state is StepOutcome.GONE
-        change.set_claims([claim], ClaimState.RELEASED)
-        condition, why = (Condition.UNAVAILABLE, "it left the fabric") if gone else (Condition.OK, "")
-        change.update(replace(block, condition=condition, note=why, version=change.version))
 
 
 def _new_composition(change: Change, order: Order, placement: BlockPlacement) -> str:

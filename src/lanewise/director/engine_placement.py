@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
-from lanewise.director.drivers.base import Driver, DriverError
+from lanewise.director.drivers.base import Driver, DriverError, HotplugRoom
 from lanewise.director.engine_claims import BlockPlacement, check_name
 from lanewise.director.errors import BlockInUse, NoSpace
 from lanewise.errors import Contradiction, InputError, unknown_name
-from lanewise.pool.model import CompositionRequest, NoOffer, Offer, PathRequirement, Pool, ResourceBlock
+from lanewise.pool import offers as pool_offers
+from lanewise.pool.model import CompositionRequest, Offer, PathRequirement, Pool, ResourceBlock
+from lanewise.pool.rules import ServerSpace, why_no_space
 from lanewise.topology.compose import attach
 
 
-def offers(pool: Pool, request: CompositionRequest, most: int = 5) -> tuple[Offer, ...]:
-    """Ranked placements of a request in a pool; NoOffer if there is none."""
-    ranked: tuple[Offer, ...] = import_module("lanewise.pool.offers").offers(pool, request, most)
-    return ranked
+class Rooms(Mapping[str, ServerSpace]):
+    """What each server has left, asked of the driver when somebody wants to know; not there if it cannot say."""
 
+    def __init__(self, driver: Driver, servers: Sequence[str]) -> None:
+        self._driver, self._servers = driver, servers
+        self._known: dict[str, HotplugRoom | None] = {}
 
-def preview(pool: Pool, server: str, blocks: Sequence[str], requirements: Sequence[PathRequirement]) -> Offer:
-    """What a given placement would do."""
-    offer: Offer = import_module("lanewise.pool.offers").preview(pool, server, tuple(blocks), tuple(requirements))
-    return offer
+    def __getitem__(self, server: str) -> HotplugRoom:
+        if server not in self._known:
+            try:
+                self._known[server] = self._driver.room(server)
+            except DriverError:  # what it cannot say refuses nothing; the bind itself will tell
+                self._known[server] = None
+        room = self._known[server]
+        if room is None:
+            raise KeyError(server)
+        return room
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._servers)
+
+    def __len__(self) -> int:
+        return len(self._servers)
 
 
 @dataclass(frozen=True)
@@ -31,6 +45,18 @@ class Placer:
     """Chooses placements in a pool, and asks the driver what a server has left."""
 
     driver: Driver
+
+    def offers(self, pool: Pool, request: CompositionRequest, most: int) -> tuple[Offer, ...]:
+        """Ranked placements of a request, with predicted rates."""
+        return pool_offers.offers(pool, request, most, Rooms(self.driver, pool.servers))
+
+    def preview(
+        self, pool: Pool, server: str, blocks: Sequence[str], requirements: Sequence[PathRequirement],
+        extends: str | None,
+    ) -> Offer:  # fmt: skip
+        """What these blocks would get on that server."""
+        rooms = Rooms(self.driver, pool.servers)
+        return pool_offers.preview(pool, server, blocks, requirements, extends, rooms)
 
     def place(self, pool: Pool, request: CompositionRequest) -> BlockPlacement:
         """The placement of a request; errors as `Director.compose` says."""
@@ -41,43 +67,26 @@ class Placer:
             raise unknown_name(f"server of {pool.system.name}", server, pool.servers)
         if owner is not None and request.server not in (None, owner.server):
             raise Contradiction(f"composition {owner.name} is on {owner.server}, not {request.server}")
-        if request.blocks and server is not None:
-            placement = self._named(pool, request, server)
-        elif request.blocks or request.requirements:
-            placement = _offered(pool, request)
-        else:
+        if not request.blocks and not request.requirements:
             raise InputError("a composition needs blocks", hint="name blocks, or say how many of which kind")
-        self._check_room(placement)
-        return placement
+        if server is not None and request.blocks:
+            self._check(pool, server, request.blocks)
+        blocks = request.blocks
+        if server is None or request.requirements:
+            best = self.offers(pool, request, 1)[0]
+            server, blocks = best.server, best.blocks
+        return BlockPlacement(server, blocks, request.requirements, request.name, request.extends)
 
-    def _named(self, pool: Pool, request: CompositionRequest, server: str) -> BlockPlacement:
-        """Exactly these blocks on this server."""
-        names = tuple(dict.fromkeys(request.blocks))
-        if len(names) < len(request.blocks):
+    def _check(self, pool: Pool, server: str, blocks: Sequence[str]) -> None:
+        """Errors for blocks that are not free, not reached by this server, or for which it has no room."""
+        if len(set(blocks)) < len(blocks):
             raise Contradiction("a block is named twice")
-        for name in names:
+        for name in blocks:
             check_block(pool, pool.block(name), server)
-        if request.requirements:
-            offer = preview(pool, server, names, request.requirements)
-            if not offer.met:
-                worst = min((rate for rate in offer.rates if not rate.met), key=lambda rate: rate.rate)
-                cause = f"{worst.device} would get {worst.rate / 1e9:.2f} GB/s on {server}, held by {worst.limit}"
-                raise NoOffer(cause, limit=worst.limit, rate=worst.rate, nearest=offer)
-        return BlockPlacement(server, names, request.requirements, request.name, request.extends)
-
-    def _check_room(self, placement: BlockPlacement) -> None:
-        """NoSpace if the driver says that the server has no room for so many devices more."""
-        try:
-            room = self.driver.room(placement.server)
-        except DriverError:
-            return  # what it cannot say refuses nothing; the bind itself will tell
-        wanted = len(placement.blocks)
-        for name, left in (("hot-plug slots", room.slots), ("PCIe bus numbers", room.buses)):
-            if left is not None and left < wanted:
-                cause = f"{placement.server} has {left} {name} left, and {wanted} are needed"
-                raise NoSpace(cause, hint="choose another server, or detach something from this one")
-        if room.bar_space is not None and room.bar_space <= 0:
-            raise NoSpace(f"{placement.server} has no BAR space left", hint="choose another server")
+        devices = [pool.block(name).device for name in blocks]
+        full = why_no_space(pool.system, server, devices, Rooms(self.driver, pool.servers).get(server))
+        if full:
+            raise NoSpace(full, hint="choose another server, or detach something from this one")
 
 
 def check_block(pool: Pool, block: ResourceBlock, server: str) -> None:
@@ -86,8 +95,3 @@ def check_block(pool: Pool, block: ResourceBlock, server: str) -> None:
     if holder is not None:
         raise BlockInUse(block.name, holder)
     attach(pool.system, block.device, server)
-
-
-def _offered(pool: Pool, request: CompositionRequest) -> BlockPlacement:
-    best = offers(pool, request, most=1)[0]
-    return BlockPlacement(best.server, best.blocks, request.requirements, request.name, request.extends)

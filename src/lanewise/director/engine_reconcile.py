@@ -10,7 +10,7 @@ from lanewise.director.engine_claims import settle
 from lanewise.director.engine_view import PoolMirror
 from lanewise.director.records import EventKind, Health, PoolView
 from lanewise.director.store.changes import Change
-from lanewise.director.store.rows import BlockRow, ClaimKind, ClaimRow, ClaimState, CompositionRow, Condition
+from lanewise.director.store.rows import BlockRow, ClaimRow, ClaimState, CompositionRow, Condition
 from lanewise.pool.model import CompositionState, Pool
 
 _HELD = (ClaimState.COMPOSED, ClaimState.RESERVED)
@@ -18,7 +18,7 @@ _HELD = (ClaimState.COMPOSED, ClaimState.RESERVED)
 
 @dataclass(frozen=True)
 class FabricObservation:
-    """Which server the fabric has each device bound to; `unclear` are servers that could not be observed."""
+    """Which server the fabric has each device bound to; `unclear` servers could not be observed: as last known."""
 
     present: frozenset[str]
     servers: dict[str, str] = field(default_factory=dict)
@@ -34,9 +34,9 @@ def observe(
     twice, unclear = set(), set()
     for server in pool.servers:
         bound = _observe(driver, server, attempts, pause)
-        if bound is None:
+        if bound is None:  # what was last known of it
             unclear.add(server)
-            continue
+            bound = frozenset(name for name in pool.blocks if pool.system.devices[name].host == server)
         for device in bound & pool.blocks.keys():
             if servers.setdefault(device, server) != server:
                 twice.add(device)
@@ -72,8 +72,7 @@ def register(change: Change, pool: Pool, rows: Iterable[BlockRow], adopt: bool) 
             change.version,
         )  # fmt: skip
         change.insert_composition(row)
-        change.claim([composition.server], ClaimState.COMPOSED, composition=row.name, kind=ClaimKind.SERVER)
-        change.claim(composition.blocks, ClaimState.COMPOSED, composition=row.name)
+        change.claim(composition.blocks, ClaimState.COMPOSED, composition=row.name, server=composition.server)
         text = f"{composition.server} came with {len(composition.blocks)} devices, which are composition {row.name}"
         change.report(
             EventKind.COMPOSITION_CREATED, text, composition=row.name, blocks=composition.blocks
@@ -154,5 +153,5 @@ def place_all(mirror: PoolMirror, observation: FabricObservation, view: PoolView
         where = observation.servers.get(name)
         device = view.pool.system.devices.get(name)
         before = device.host if device else None
-        if where != before and (where is not None or before not in observation.unclear):
+        if where != before:
             mirror.observe(name, where, record.version)

@@ -54,6 +54,7 @@ class PoolMirror:
         self._compositions: dict[str, CompositionRow] = {}
         self._reservations: dict[str, Reservation] = {}
         self._records: dict[str, BlockRecord] = {}
+        self._pool_blocks: dict[str, ResourceBlock] = {}
         self._composed: dict[str, CompositionRecord] = {}
         self._view: PoolView | None = None
 
@@ -67,6 +68,7 @@ class PoolMirror:
             self._reservations = {row.name: row for row in rows.reservations}
             self._records = {name: self._block_record(name) for name in self._blocks}
             self._composed = {name: self._composition_record(name) for name in self._compositions}
+            self._sort()
             self._view = None
 
     def apply(self, written: Iterable[Written], version: int) -> None:
@@ -109,6 +111,7 @@ class PoolMirror:
             blocks = [Device(row.name, row.kind, row.part) for row in self._blocks.values()]
             self._system = with_missing(system, self._system, blocks)
             self._servers, self._view = servers, None
+            self._sort()
 
     def view(self) -> PoolView:
         """The pool at the last commit."""
@@ -119,7 +122,7 @@ class PoolMirror:
             if self._view is None:
                 pool = Pool(
                     self._system,
-                    {name: self._records[name].block for name in self._order()},
+                    dict(self._pool_blocks),
                     self._servers,
                     {name: record.composition for name, record in self._composed.items()},
                     dict(self._reservations),
@@ -127,9 +130,10 @@ class PoolMirror:
                 self._view = PoolView(self._version, pool, dict(self._records), dict(self._composed))
             return self._view
 
-    def _order(self) -> list[str]:
-        """The blocks in the order of the description."""
-        return [name for name in self._system.devices if name in self._records]
+    def _sort(self) -> None:
+        """Put the blocks in the order of the description."""
+        order = [name for name in self._system.devices if name in self._records]
+        self._pool_blocks = {name: self._records[name].block for name in order}
 
     def _apply_claim(self, row: ClaimRow) -> None:
         if row.state is not ClaimState.RELEASED:
@@ -148,7 +152,8 @@ class PoolMirror:
 
     def _refresh(self, blocks: set[str], compositions: set[str]) -> None:
         for name in blocks:
-            self._records[name] = self._block_record(name)
+            self._records[name] = record = self._block_record(name)
+            self._pool_blocks[name] = record.block
             claim = self._claims.get(name)
             compositions.add(claim.composition or "" if claim else "")
         for name in compositions - {""}:

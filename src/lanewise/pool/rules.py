@@ -64,7 +64,8 @@ def why_no_space(system: System, server: str, devices: Iterable[str], space: Ser
     for left, noun in ((space.slots, "hot-plug slots"), (space.buses, "PCIe bus numbers")):
         if left is not None and left < count:
             return f"{server} has {left} {noun} left, and {count} devices need one each"
-    needed = sum(system.number(name, "bar.size") or 0.0 for name in names)
+    gpus = [name for name in names if system.device(name).kind is Kind.GPU]  # no figure says it of other kinds
+    needed = sum(system.number(name, "bar.size") or 0.0 for name in gpus)
     if space.bar_space is not None and space.bar_space < needed:
         left_gib, needed_gib = space.bar_space / 2**30, needed / 2**30
         return f"{server} has {left_gib:.4g} GiB of address space left, and the BARs need {needed_gib:.4g} GiB"

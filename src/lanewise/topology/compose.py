@@ -57,6 +57,12 @@ def detach(system: System, device: str) -> System:
     return _same_cabling(system, replace(system, devices={**system.devices, device: free}, domains=domains))
 
 
+def reached_from(system: System, host: str) -> frozenset[str]:
+    """The devices that a host's CPUs reach over PCIe and fabric; the first question about a host takes longest."""
+    cabling = _cabling(system)
+    return frozenset(name for cpu in system.of_kind(Kind.CPU, host=host) for name in cabling.paths(cpu))
+
+
 class Cabling:
     """What follows from the links alone, whoever is bound to whom: the paths from each CPU, the CPUs of each device."""
 

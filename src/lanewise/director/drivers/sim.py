@@ -82,22 +82,23 @@ class SimDriver:
         self._lost: set[str] = set()
         self._tries: dict[str, OperationTries] = {}
         self._reports: deque[FabricEvent] = deque()
-        devices = pool_of(system).blocks
-        attached = {name: host for name in devices if (host := system.devices[name].host) is not None}
+        self._devices = tuple(pool_of(system).blocks)
+        attached = {name: host for name in self._devices if (host := system.devices[name].host) is not None}
         self._state = SimState(attached)
         if state is not None and state.exists():
             self._state = SimState(**json.loads(state.read_text(encoding="utf-8")))
-        for device in devices:
-            self._show(device)
 
     def discover(self) -> System:
         """The system with what is attached now, without the devices that were lost."""
         with self._guard:
-            devices = {name: each for name, each in self._system.devices.items() if name not in self._lost}
+            system = self._system
+            for device in self._devices:
+                system = placed(system, device, self._state.attached.get(device))
             if not self._lost:
-                return self._system
-            links = tuple(link for link in self._system.links if not {link.a, link.b} & self._lost)
-            return replace(self._system, devices=devices, links=links)
+                return system
+            devices = {name: each for name, each in system.devices.items() if name not in self._lost}
+            links = tuple(link for link in system.links if not {link.a, link.b} & self._lost)
+            return replace(system, devices=devices, links=links)
 
     def observe(self, server: str) -> frozenset[str]:
         """The devices bound to a server; Unknown while `unclear` holds for it."""
@@ -167,7 +168,7 @@ class SimDriver:
         with self._guard:
             self._lost.add(device)
             server = self._state.attached.pop(device, None)
-            self._moved(device)
+            self._save()
             self._reports.append(FabricEvent(FabricEventKind.DEVICE_LOST, device, server))
 
     def find(self, device: str) -> None:
@@ -182,7 +183,7 @@ class SimDriver:
             self._state.attached.pop(device, None)
             if server is not None:
                 self._state.attached[device] = server
-            self._moved(device)
+            self._save()
             kind = FabricEventKind.DETACHED if server is None else FabricEventKind.ATTACHED
             self._reports.append(FabricEvent(kind, device, server))
 
@@ -190,7 +191,7 @@ class SimDriver:
         """Let the link of a device train again, with so many lanes."""
         with self._guard:
             self._state.narrow[device] = lanes
-            self._moved(device)
+            self._save()
             self._reports.append(FabricEvent(FabricEventKind.LINK_CHANGED, device, self._state.attached.get(device)))
 
     def _operate(self, verb: str, operation: str, server: str, device: str) -> None:
@@ -234,7 +235,7 @@ class SimDriver:
             if chance.random() < self._faults.trained_down and status and status.lanes and status.lanes > 1:
                 self._state.narrow[device] = status.lanes // 2
         self._state.operations[device] = operation
-        self._moved(device)
+        self._save()
 
     def _try(self, operation: str, device: str) -> OperationTries:
         """Count a try of an operation on a device."""
@@ -247,13 +248,6 @@ class SimDriver:
     def _present(self, device: str) -> None:
         if device not in self._system.devices or device in self._lost:
             raise Gone(f"{device} is not on the fabric")
-
-    def _moved(self, device: str) -> None:
-        self._show(device)
-        self._save()
-
-    def _show(self, device: str) -> None:
-        self._system = placed(self._system, device, self._state.attached.get(device))
 
     def _save(self) -> None:
         """The file is whole at any moment: a kill leaves the old or the new one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from lanewise.director.store.rows import (
     CompositionRow,
     Condition,
     IntentRow,
+    IntentState,
     KeyRow,
 )
 from lanewise.errors import Contradiction, UnknownName
@@ -56,8 +58,10 @@ _CLAIMS_OF = sa.select(tables.claims).where(_LIVE, _CLAIM.composition == sa.bind
 _COMPOSITION = sa.select(tables.compositions).where(
     tables.LIVE_COMPOSITION, tables.compositions.c.name == sa.bindparam("name")
 )
-_INTENTS_OF = sa.select(tables.intents).where(
-    tables.OPEN_INTENT, tables.intents.c.composition == sa.bindparam("name")
+_END_INTENT = (
+    sa.update(tables.intents)
+    .where(tables.OPEN_INTENT, tables.intents.c.task == sa.bindparam("name"))
+    .values(state=IntentState.ENDED.value)
 )
 _OVERDUE = sa.select(tables.reservations).where(
     tables.ACTIVE_RESERVATION, tables.reservations.c.expires <= sa.bindparam("now")
@@ -123,25 +127,32 @@ class Change:
 
     def claim(
         self, names: Iterable[str], state: ClaimState, *, composition: str | None = None,
-        reservation: str | None = None, kind: ClaimKind = ClaimKind.BLOCK,
+        reservation: str | None = None, server: str | None = None,
     ) -> None:  # fmt: skip
-        """Claim blocks, or a server, that nobody holds and that are OK; BlockInUse or Contradiction otherwise.
+        """Claim blocks that are OK, and a server, that nobody holds; BlockInUse or Contradiction otherwise.
 
-        The index of live claims decides, not what anybody read before.
+        The index of live claims decides, not what anybody read before. After an error the change must not go on.
         """
         wanted = sorted(names)
-        fresh = [
-            ClaimRow(kind, name, self.version, composition, reservation, state, "", self.version) for name in wanted
-        ]
-        if kind is ClaimKind.BLOCK:
-            self.check(wanted)
+        owner, version = (composition, reservation), self.version
+        fresh = [ClaimRow(ClaimKind.BLOCK, name, version, *owner, state, "", version) for name in wanted]
+        if server is not None:  # a server is composed as soon as its claim is there
+            held = ClaimState.RESERVED if composition is None else ClaimState.COMPOSED
+            fresh.append(ClaimRow(ClaimKind.SERVER, server, version, *owner, held, "", version))
+        self.check(wanted)
         try:
-            with self._connection.begin_nested():
+            with self._savepoint():
                 CLAIMS.insert(self._connection, fresh)
         except IntegrityError:
-            holder = self.holders(wanted, kind)[0]
+            live = [*self.holders(wanted), *self.holders([server] if server else [], ClaimKind.SERVER)]
+            holder = next(row for row in live if row not in fresh)
             raise BlockInUse(holder.name, holder.holder) from None
         self.written.extend(fresh)
+
+    def _savepoint(self) -> AbstractContextManager[object]:
+        """PostgreSQL gives up a whole transaction after an error; SQLite goes on."""
+        postgres = self._connection.dialect.name != "sqlite"
+        return self._connection.begin_nested() if postgres else nullcontext()
 
     def holders(self, names: Iterable[str], kind: ClaimKind = ClaimKind.BLOCK) -> list[ClaimRow]:
         """The live claims on these blocks or servers."""
@@ -162,6 +173,10 @@ class Change:
         self.update(*rows)
         self.touch(row.name for row in rows if row.kind is ClaimKind.BLOCK)
 
+    def end_intent(self, task: str) -> bool:
+        """Whether an intent was open, which is ended now."""
+        return self._connection.execute(_END_INTENT, {"name": task}).rowcount == 1
+
     def composition(self, name: str, version: int | None = None) -> CompositionRow:
         """A composition that is not Released; UnknownName if there is none, StaleVersion if not at `version`."""
         rows = COMPOSITIONS.records(self._connection.execute(_COMPOSITION, {"name": name}))
@@ -174,7 +189,7 @@ class Change:
     def insert_composition(self, row: CompositionRow) -> None:
         """Add a composition; Contradiction if one of that name is there."""
         try:
-            with self._connection.begin_nested():
+            with self._savepoint():
                 COMPOSITIONS.insert(self._connection, [row])
         except IntegrityError:
             raise Contradiction(f"composition {row.name} exists already", hint="choose another name") from None
@@ -187,15 +202,11 @@ class Change:
     def open_intent(self, intent: IntentRow) -> None:
         """Keep what a task is about to do; OperationRunning if another one on that composition is open."""
         try:
-            with self._connection.begin_nested():
+            with self._savepoint():
                 INTENTS.insert(self._connection, [intent])
         except IntegrityError:
             raise OperationRunning(intent.composition) from None
         self.written.append(intent)
-
-    def open_intents(self, composition: str) -> list[IntentRow]:
-        """What was begun on a composition and has not ended: one at most."""
-        return INTENTS.records(self._connection.execute(_INTENTS_OF, {"name": composition}))
 
     def task(self, name: str) -> Task:
         """A task; UnknownName if there is none."""

@@ -41,14 +41,15 @@ class Database:
         self.release_hold()
         self._engine.dispose()
 
-    def hold(self) -> None:
+    def hold(self, patience: float = 3.0) -> None:
         """Make this process the only director of the database until `close`, or its end; StoreError if one is there.
 
-        Only directors ask for this; clients of the tables alone, such as a backup, do not need it.
+        A PostgreSQL server is given `patience` s to notice that an earlier director was killed. Only directors ask for
+        this; clients of the tables alone, such as a backup, do not need it.
         """
         if self._hold is None:
             with self._explained("cannot be held"):
-                self._hold = _file_hold(self._url) if self.sqlite else _server_hold(self._engine)
+                self._hold = _file_hold(self._url) if self.sqlite else _server_hold(self._engine, patience)
         if self._hold is None:
             hint = "end that director first, or give this one a database of its own"
             raise StoreError(f"another director uses {self}", hint=hint)
@@ -56,8 +57,10 @@ class Database:
     def release_hold(self) -> None:
         """Let another director have the database."""
         if self._hold is not None:
-            self._hold.close()
-            self._hold = None
+            hold, self._hold = self._hold, None
+            if not self.sqlite:
+                hold.invalidate()  # ends the connection, and with it the lock, where a pool would keep both
+            hold.close()
 
     def write(
         self, work: Callable[[sa.Connection], _Result], after: Callable[[_Result], None] = lambda _: None
@@ -190,10 +193,14 @@ def _file_hold(url: sa.URL) -> Any:
     return file
 
 
-def _server_hold(engine: sa.Engine) -> Any:
+def _server_hold(engine: sa.Engine, patience: float) -> Any:
     """A connection that has the advisory lock, None if another has it; the server frees it when the connection ends."""
     connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    if connection.execute(sa.text(f"SELECT pg_try_advisory_lock({HOLD_NUMBER})")).scalar_one():
-        return connection
-    connection.close()
-    return None
+    try:
+        connection.execute(sa.text(f"SET lock_timeout = {max(1, round(1000 * patience))}"))
+        connection.execute(sa.text(f"SELECT pg_advisory_lock({HOLD_NUMBER})"))
+    except sa.exc.OperationalError:
+        connection.invalidate()
+        connection.close()
+        return None
+    return connection

@@ -75,12 +75,20 @@ class GroupCommit:
 
     def _commit(self, batch: list[_Entry[Any]]) -> None:
         with self._transaction() as connection:
-            for entry in batch:
-                try:
-                    with connection.begin_nested():
-                        entry.result = entry.work(connection)
-                except Exception as error:
-                    entry.error = error
+            if len(batch) == 1:  # the transaction itself is given up if it fails
+                batch[0].result = batch[0].work(connection)
+            else:
+                for entry in batch:
+                    _run_within(connection, entry)
         for entry in batch:
             if entry.error is None:
                 entry.after(entry.result)
+
+
+def _run_within(connection: sa.Connection, entry: _Entry[Any]) -> None:
+    """One change of several in a transaction: if it fails, what it wrote is undone and the others stay."""
+    try:
+        with connection.begin_nested():
+            entry.result = entry.work(connection)
+    except Exception as error:
+        entry.error = error

@@ -22,6 +22,8 @@ class RecordTable(Generic[_Record]):
         names = [column.name for column in table.c if not column.primary_key]
         values: dict[str, Any] = {name: sa.bindparam(name) for name in names}
         self._insert = sa.insert(table)
+        # With RETURNING several rows are one statement, which fails whole, where executemany is one statement a row.
+        self._insert_many = self._insert.returning(next(iter(table.primary_key.columns)))
         self._update = sa.update(table).values(values)
         self._delete = sa.delete(table)
         for key in self._keys:  # a column's own name is taken by the values of an update
@@ -31,15 +33,17 @@ class RecordTable(Generic[_Record]):
     def insert(self, connection: sa.Connection, records: Iterable[_Record]) -> None:
         """Add records; sqlalchemy's IntegrityError where a unique index forbids one."""
         rows = self._many.dump_python(list(records), mode="json")
-        if rows:
-            connection.execute(self._insert, rows)
+        if len(rows) == 1:
+            connection.execute(self._insert, rows[0])
+        elif rows:
+            connection.execute(self._insert_many, rows).all()
 
     def update(self, connection: sa.Connection, records: Iterable[_Record]) -> None:
         """Write records over those of the same primary key."""
         rows = self._many.dump_python(list(records), mode="json")
         values = [{**{f"key_{key}": row.pop(key) for key in self._keys}, **row} for row in rows]
         if values:
-            connection.execute(self._update, values)
+            connection.execute(self._update, values if len(values) > 1 else values[0])
 
     def delete(self, connection: sa.Connection, *key: Any) -> int:
         """Remove the record of that primary key; how many there were."""
