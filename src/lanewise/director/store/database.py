@@ -106,6 +106,13 @@ class Store(AccountStore, SubscriptionStore):
             newest = TASKS.select(connection, order=(columns.created.desc(), columns.name.desc()), most=most)
         return tuple(reversed(newest))
 
+    def servers(self) -> dict[str, str]:
+        """The server of each composition that there is or was, by name; the last one of that name counts."""
+        columns = tables.compositions.c
+        query = sa.select(columns.name, columns.server).order_by(columns.since)
+        with self.reading() as connection:
+            return {row.name: row.server for row in connection.execute(query)}
+
     def reservation(self, name: str) -> Reservation:
         """A reservation in any state; UnknownName if there is none."""
         with self.reading() as connection:

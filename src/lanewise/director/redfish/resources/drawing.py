@@ -130,13 +130,13 @@ def _composition(pool: Pool, name: str, rates: tuple[PathRate, ...], today: dict
 
 def _history(call: Call) -> TextDocument:
     """The newest changes of the pool first, as an undo needs them."""
-    known = call.view.pool.compositions
+    known, servers = call.view.pool.compositions, call.service.store.servers()
     rows = [
         {
             "Task": task.name,
             "Action": str(task.action),
             "Composition": task.composition,
-            "Server": known[task.composition].server if task.composition in known else None,
+            "Server": servers.get(task.composition),
             "Exists": task.composition in known and known[task.composition].state is not CompositionState.RELEASED,
             "Blocks": list(task.blocks),
             "State": str(task.state),
