@@ -49,6 +49,14 @@ def test_a_path_that_no_fit_has_seen_is_predicted_within_4_percent_rms() -> None
     assert left["all groups"].rms_pct <= 4
 
 
+def test_a_fourth_gpu_on_path_4_adds_little_until_it_is_moved_to_a_second_server() -> None:
+    rates = [row.value or 0.0 for row in table("composable-server", "composition")]
+    composed, added, first, second = rates
+    assert added < 1.1 * composed
+    assert first == pytest.approx(composed)
+    assert first + second == pytest.approx(4 / 3 * composed, rel=0.01)
+
+
 def test_the_fall_on_path_4_is_the_read_windows_doing_and_nothing_below_saturation_falls() -> None:
     cells = {(row.scenario, row.settings["gpus"]): row for row in table("composable-server", "gen4")}
     assert "read window" in cells["path 4", 4].limit

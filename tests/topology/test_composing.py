@@ -278,3 +278,15 @@ def test_the_path_up_from_a_switch_serves_all_its_devices(name: str) -> None:
         roots = [domain.root] if domain else system.of_kind(Kind.CPU, host=device.host)
         first = next(hops for table in reached for end, hops in table.items() if end in roots)
         assert hops_to_cpu(system, device.name) == first
+
+
+def test_the_composition_of_the_study_is_what_detach_and_attach_make_of_it() -> None:
+    def path4(**settings: int) -> System:
+        return load_system("composable-server-path4-two-hosts", settings)
+
+    assert attach(path4(bound=3), "gpu3", "host0").devices["gpu3"].host == path4().devices["gpu3"].host
+    moved = attach(detach(path4(), "gpu3"), "gpu3", "host1")
+    described = path4(bound=3, second=1)
+    assert {n: (d.host, d.numa) for n, d in moved.devices.items()} == {
+        n: (d.host, d.numa) for n, d in described.devices.items()
+    }
