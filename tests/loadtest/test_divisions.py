@@ -136,6 +136,7 @@ def test_a_share_above_1_says_why_it_can_be_and_how_far_a_prediction_was_below_i
     text = render_divisions(data)
     assert "share      104.6 % of Closed; above 100 %, as each peak is known to its interval only" in text
     assert "predicted  73.1 % of Closed, 30.1 % too low" in text
+    assert "predicted  104.6 % of Closed\n" in render_divisions({**data, "predicted": 1.0464})
 
 
 @pytest.mark.parametrize("cost", [0.0, COST])

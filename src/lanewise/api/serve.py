@@ -53,8 +53,8 @@ def serve_node(
         with closing(accelerator):
             _look_for_gpu_memory(options, say)
             end = "" if options.once else "; Ctrl-C ends it"
-            about = "; ".join(f"{key} {value}" for key, value in accelerator.setup.items() if value not in ("", None))
-            say(f"{name}: {about}")
+            facts = {key.replace("_", " "): value for key, value in accelerator.setup.items()}
+            say(f"{name}: " + "; ".join(f"{key} {value}" for key, value in facts.items() if value not in ("", None)))
             say(f"listening on {host} port {port}{' with TLS' if tls else ''}{end}")
             if not secret:
                 secret = new_secret()

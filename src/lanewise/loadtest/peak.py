@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lanewise import units
+from lanewise.loadtest.interference import DISTURBED
 from lanewise.loadtest.load_run import (
     OFFLINE,
     OFFLINE_RUN,
@@ -209,10 +210,13 @@ def _disturbances(runs: Sequence[LoadGenResult]) -> Iterator[str]:
     disturbed = [run for run in runs if run.disturbed and not run.losses]
     if disturbed:
         taken, still = max(run.interference or 0.0 for run in disturbed), max(run.still for run in disturbed)
+        causes = [f"others took up to {100 * taken:.0f} % of the CPU time"] if taken > DISTURBED else []
+        if still > 0.0:
+            causes.append(f"it stood still for up to {units.readable(still, 's', 2)} of a run")
+        refused = f"{len(disturbed)} of {len(runs)} runs {'was' if len(disturbed) == 1 else 'were'} refused"
         yield (
-            f"{len(disturbed)} of {len(runs)} runs were refused while the machine was not quiet: others took up to "
-            f"{100 * taken:.0f} % of the CPU time, and it stood still for up to {units.readable(still, 's', 2)} of a "
-            "run. These runs count little: let nothing else run on it and search again"
+            f"{refused} while the machine was not quiet: {', and '.join(causes)}. Such runs count little: let nothing "
+            "else run on it and search again"
         )
 
 

@@ -53,7 +53,9 @@ def _measured_share(share: float) -> str:
 
 
 def _off(ratio: float) -> str:
-    """', 30.1 % too low' of a prediction of 0.699 times the measured value."""
+    """', 30.1 % too low' of a prediction of 0.699 times the measured value; nothing where they agree."""
+    if abs(ratio - 1) < 5e-4:
+        return ""
     return f", {100 * abs(ratio - 1):.1f} % too {'high' if ratio > 1 else 'low'}"
 
 
