@@ -1,5 +1,5 @@
 // Memory of a GPU that an RDMA device writes to, by dma-buf (GPUDirect RDMA without nvidia-peermem). It has never run
-// on such hardware: tests have a CUDA driver and a libibverbs without any.
+// on RDMA hardware: tests have a CUDA driver and a libibverbs without devices.
 #pragma once
 
 #include <string>

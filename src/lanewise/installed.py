@@ -137,7 +137,7 @@ def _dma_buf() -> str:
         core.check_gpu_memory(cuda_driver(), 0)
     except core.ProbeFailure as failure:
         raise LookupError(str(failure.args[0]).partition(" (")[0]) from None
-    return "GPU 0 and libibverbs; never run on hardware"
+    return "GPU 0 and libibverbs; never run on RDMA hardware"
 
 
 def _has_active_port(device: str) -> bool:

@@ -1,6 +1,6 @@
 """Samples that arrive in the memory of a node's GPU: by dma-buf where all that takes part can, else in the host's.
 
-Over a CUDA driver and a libibverbs without devices: it never ran on hardware.
+Over a CUDA driver and a libibverbs without devices: it never ran on RDMA hardware.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def test_samples_reach_gpu_memory_without_a_copy_from_host_memory(rows: dict[str
     """The driver spoils every copy from host memory to the GPU."""
     for name in ("on", "flush"):
         assert (rows[name]["failure"], rows[name]["wrong"], rows[name]["copy"]) == (["", ""], 0, "kernel")
-        assert rows[name]["GPU memory"] == "used (never run on hardware)"
-        assert "over 2 connections (verbs; GPU memory used (never run on hardware))" in rows[name]["said"][-1]
-        assert any("has never run on hardware" in line for line in rows[name]["said"])
+        assert rows[name]["GPU memory"] == "used (never run on RDMA hardware)"
+        assert "over 2 connections (verbs; GPU memory used (never run on RDMA hardware))" in rows[name]["said"][-1]
+        assert any("has never run on RDMA hardware" in line for line in rows[name]["said"])
     assert rows["off"]["wrong"] == 200
     assert rows["off"]["GPU memory"] is None
 

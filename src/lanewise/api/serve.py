@@ -78,7 +78,7 @@ def _look_for_gpu_memory(options: ServeOptions, say: Callable[[str], None]) -> N
         return
     try:
         check_gpu_memory(options)
-        say("note: GPU memory registered by dma-buf has never run on hardware; loadtest run --audit payload checks it")
+        say("note: --gpu-memory has never run on RDMA hardware; check what arrives with loadtest run --audit payload")
     except CannotMeasure as error:
         if options.gpu_memory == ON:
             raise

@@ -175,7 +175,7 @@ class DispatchSession(ClientSession):
         if choice != OFF and asked.transport == VERBS:
             try:
                 self._make(asked, count, ports, self._systems.gpu_slots(size))
-                self._gpu_memory = "used (never run on hardware)"
+                self._gpu_memory = "used (never run on RDMA hardware)"
                 return
             except CannotMeasure as error:
                 if choice == ON:

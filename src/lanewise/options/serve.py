@@ -24,7 +24,7 @@ class ServeOptions(ModelOptions):
     gid_index: int | None = option(None, "verbs only: this node's GID.", metavar="N", minimum=0, maximum=255)
     gpu_memory: str = option(
         OFF, "verbs only: let samples arrive in the GPU's memory, registered by dma-buf; auto does so where driver, "
-        "libibverbs and NIC can. Never run on hardware.", metavar="|".join(GPU_MEMORY), choices=GPU_MEMORY,
+        "libibverbs and NIC can. Never run on RDMA hardware.", metavar="|".join(GPU_MEMORY), choices=GPU_MEMORY,
     )  # fmt: skip
     once: bool = option(False, "End after one Frontend.")
     secret_file: Path | None = option(
