@@ -32,27 +32,30 @@ void NodeBalance::add(std::size_t node, const RoundTrip& trip) noexcept {
 
 std::size_t NodeBalance::choose(std::span<const Candidate> candidates) noexcept {
   ++chosen_;
-  const bool measured =
-      std::ranges::all_of(candidates, [this](const Candidate& each) { return nodes_[each.node].time.measured(); });
-  double most = std::numeric_limits<double>::infinity();
-  const auto expected = [this](const Candidate& each) { return nodes_[each.node].time.expected(each.outstanding); };
-  if (measured) {
-    for (const Candidate& each : candidates) most = std::min(most, kEqual * expected(each));
-  }
-  const auto rank = [](const Candidate& each) { return std::pair(each.outstanding, each.distance); };
-  const Candidate* best = nullptr;
-  bool probe = false;
+  bool measured = true;
+  double least = std::numeric_limits<double>::infinity();
   for (const Candidate& each : candidates) {
-    if (measured && each.outstanding == 0 && chosen_ - nodes_[each.node].last > kStale) {
+    Node& node = nodes_[each.node];
+    measured = measured && node.time.measured();
+    node.expected = node.time.expected(each.outstanding);
+    least = std::min(least, node.expected);
+  }
+  const double most = measured ? kEqual * least : std::numeric_limits<double>::infinity();
+  const Candidate* best = nullptr;
+  for (const Candidate& each : candidates) {
+    Node& node = nodes_[each.node];
+    if (measured && each.outstanding == 0 && chosen_ - node.last > kStale) {
+      node.probed = true;
       best = &each;
-      probe = true;
       break;
     }
-    if (expected(each) <= most && (best == nullptr || rank(each) < rank(*best))) best = &each;
+    if (node.expected > most) continue;
+    if (best == nullptr || each.outstanding < best->outstanding ||
+        (each.outstanding == best->outstanding && each.distance < best->distance)) {
+      best = &each;
+    }
   }
-  Node& node = nodes_[best->node];
-  node.last = chosen_;
-  node.probed = node.probed || probe;
+  nodes_[best->node].last = chosen_;
   return static_cast<std::size_t>(best - candidates.data());
 }
 

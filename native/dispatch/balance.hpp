@@ -56,6 +56,7 @@ class NodeBalance {
  private:
   struct Node {
     CompletionTime time;
+    double expected = 0;     // of the query that is about to be sent
     std::uint64_t last = 0;  // number of the last query that it got
     bool probed = false;     // that one is to show whether it became faster
   };

@@ -137,7 +137,7 @@ void Connection::deal_with(std::span<const Message> messages) {
   }
   if (failed) inbox_.failed(number_);
   if (!answers_.empty()) {
-    if (!failed) note_round_trip();  // before the answers: who waits for one issues the next query
+    if (inbox_.compares && !failed) note_round_trip();  // before the answers: who waits for one issues the next query
     {
       const std::scoped_lock lock(counting_);
       inbox_.answer(answers_);

@@ -35,6 +35,7 @@ struct Inbox {
   loadtest::AnswerCallback answer;                     // during a run
   std::function<void(std::size_t connection)> failed;  // the node says that its system has failed
   std::function<void(const QueryTimes&)> trace;        // may be empty
+  bool compares = false;                               // nodes by their round trips
   Doorbell credits;                                    // rung when a slot is free again
 };
 

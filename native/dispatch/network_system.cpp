@@ -18,6 +18,9 @@ using loadtest::Query;
 constexpr std::size_t kGroup = 16;
 constexpr std::int64_t kCreditPatience = 10'000'000;  // ns between two looks whether the run was given up
 
+// Which of so many follows in turn; a division would cost more.
+std::size_t next(std::size_t turn, std::size_t count) { return turn + 1 < count ? turn + 1 : 0; }
+
 host::Failure lost_node(const Connection& connection) {
   return {connection.reason(), "start it again; a load test that is run again connects anew"};
 }
@@ -94,6 +97,8 @@ void NetworkSystem::start(loadtest::AnswerCallback answer) {
   });
   // No run depends on what was measured in another.
   balance_.reset(nodes_.size());
+  inbox_.compares = nodes_.size() > 1;
+  turn_ = 0;
   candidates_.reserve(nodes_.size());
   choices_.reserve(nodes_.size());
   inbox_.answer = std::move(answer);
@@ -114,13 +119,16 @@ void NetworkSystem::start(loadtest::AnswerCallback answer) {
 }
 
 // Of a node's usable connections the one with the fewest queries outstanding, of equals the nearest, of equals in turn.
-NetworkSystem::Choice NetworkSystem::pick_of(std::size_t node, std::size_t turn) noexcept {
-  std::vector<Route>& routes = nodes_[node].routes;
-  Choice choice;
+NetworkSystem::Choice NetworkSystem::pick_of(Node& node) noexcept {
+  if (node.routes.size() == 1) {
+    Route& only = node.routes.front();
+    return {&node, only.connection->usable() ? &only : nullptr, only.connection->outstanding()};
+  }
+  Choice choice{.node = &node};
   std::uint64_t least = 0;
-  const std::size_t count = routes.size(), first = count > 1 ? turn % count : 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    Route& route = routes[first + i < count ? first + i : first + i - count];
+  std::size_t turn = node.turn;
+  for (std::size_t i = 0; i < node.routes.size(); ++i, turn = next(turn, node.routes.size())) {
+    Route& route = node.routes[turn];
     const std::uint64_t outstanding = route.connection->outstanding();
     choice.outstanding += outstanding;
     if (!route.connection->usable()) continue;
@@ -135,21 +143,22 @@ NetworkSystem::Choice NetworkSystem::pick_of(std::size_t node, std::size_t turn)
 // Of the node that is expected to answer first. Nodes are compared as wholes, since their connections share what is
 // slow: a link, a network card, devices.
 NetworkSystem::Choice NetworkSystem::pick() noexcept {
-  const std::size_t count = nodes_.size(), turn = turn_++;
-  if (count == 1) return pick_of(0, turn);
+  if (nodes_.size() == 1) return pick_of(nodes_.front());
   candidates_.clear();
   choices_.clear();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t node = (turn + i) % count;
+  for (std::size_t i = 0, node = turn_; i < nodes_.size(); ++i, node = next(node, nodes_.size())) {
     for (Route& route : nodes_[node].routes) {
       const RoundTrip newest = route.connection->newest();
-      if (std::exchange(route.newest, newest) != newest) balance_.add(node, newest);
+      if (newest == route.newest) continue;
+      route.newest = newest;
+      balance_.add(node, newest);
     }
-    const Choice choice = pick_of(node, turn / count);
+    const Choice choice = pick_of(nodes_[node]);
     if (choice.route == nullptr) continue;
     candidates_.push_back({node, choice.outstanding, choice.route->distance});
     choices_.push_back(choice);
   }
+  turn_ = next(turn_, nodes_.size());
   return candidates_.empty() ? Choice{} : choices_[balance_.choose(candidates_)];
 }
 
@@ -162,6 +171,7 @@ bool NetworkSystem::post(const Query& query, std::int64_t now) {
   for (Choice choice = pick(); choice.route != nullptr; choice = pick()) {
     if (!choice.route->connection->post(query, sample, now, choice.outstanding)) continue;  // it was lost just now
     choice.route->posted = true;
+    choice.node->turn = next(choice.node->turn, choice.node->routes.size());
     if (++unrung_ >= kGroup) ring_doorbells();
     return true;
   }

@@ -63,14 +63,16 @@ class NetworkSystem : public loadtest::SystemUnderTest {
   struct Node {
     std::size_t number;
     std::vector<Route> routes;
+    std::size_t turn = 0;  // the first of them to look at
   };
   struct Choice {
+    Node* node = nullptr;
     Route* route = nullptr;         // null: none is usable
     std::uint64_t outstanding = 0;  // at its node, over all its connections
   };
 
   Choice pick() noexcept;
-  Choice pick_of(std::size_t node, std::size_t turn) noexcept;
+  Choice pick_of(Node& node) noexcept;
   bool post(const loadtest::Query& query, std::int64_t now);
   void ring_doorbells();
   bool wait_for_credit();
@@ -94,8 +96,8 @@ class NetworkSystem : public loadtest::SystemUnderTest {
   NodeBalance balance_;
   std::vector<Candidate> candidates_;
   std::vector<Choice> choices_;  // of each candidate
-  std::size_t turn_ = 0;
-  std::size_t unrung_ = 0;  // posted since the doorbells were rung
+  std::size_t turn_ = 0;         // the first node to look at
+  std::size_t unrung_ = 0;       // posted since the doorbells were rung
   std::atomic<bool> running_ = false, cancelled_ = false, failed_ = false;
   std::atomic<std::int64_t> stalled_ = 0;
   std::vector<QueryTimes> trace_;
