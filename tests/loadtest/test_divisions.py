@@ -102,7 +102,11 @@ def test_compare_gives_network_as_a_share_of_closed_from_two_files(result: Divis
         text = render_comparison(comparison)
         assert f"Network is {100 * (result.share.share or 0):.1f} % of Closed (" in text
         assert "Closed / Network" in text or "Network / Closed" in text
+        assert ";" not in text
     assert compare_runs(closed, closed).share is None
+    refused = tuple(replace(run, interference=0.5) for run in result.network.runs)
+    disturbed = Run((), "", "", rows=summarise(peak_samples(replace(result.network, runs=refused))))
+    assert "; other work disturbed the Network search" in render_comparison(compare_runs(closed, disturbed))
 
 
 @pytest.mark.parametrize(

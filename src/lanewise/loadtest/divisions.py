@@ -17,7 +17,7 @@ from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.result import disturbed, peak_data, peak_samples
 from lanewise.options.loadtest import BOTH, CLOSED, NETWORK, LoadOptions, ModelOptions, PeakOptions
 from lanewise.options.option import options_of
-from lanewise.results.network_share import NetworkShare, share_interval
+from lanewise.results.network_share import NetworkShare, disturbance, share_interval
 from lanewise.results.sample import Sample
 from lanewise.serving.queues import md1_service
 
@@ -60,8 +60,7 @@ class DivisionsResult:
                 yield f"the nodes have another {key} ({other}) than this machine ({one}): no share of the same"
         sides = [name for name, result in (("Closed", self.closed), ("Network", self.network)) if disturbed(result)]
         if sides:
-            searches = f"{' and the '.join(sides)} {'search' if len(sides) == 1 else 'searches'}"
-            yield f"other work disturbed the {searches}: let nothing else run and measure again"
+            yield disturbance(sides)
 
 
 def software_cost(closed: PeakResult, network: PeakResult) -> float:

@@ -13,7 +13,7 @@ from lanewise.loadtest.peak import PeakResult
 from lanewise.loadtest.single_run import SingleRun
 from lanewise.loadtest.system import SystemStatistics
 from lanewise.results.match import service_path
-from lanewise.results.network_share import INTERVAL
+from lanewise.results.network_share import INTERVAL, OTHER_WORK
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.sample import Sample, summarise
 
@@ -111,7 +111,7 @@ def limit(result: PeakResult) -> str:
     if best is None:
         return result.reason
     if of := disturbed(result):
-        return f"what else this machine does: in {of} others took its time, or it stood still"
+        return f"{OTHER_WORK}: in {of} others took its time, or it stood still"
     if (lag := result.generator_lag) is not None:
         return f"the load generator: it issues queries {lag * 1e3:.2g} ms late (p{100 * result.options.percentile:g})"
     copy, infer = (statistics.stages.get(stage, {}).get("mean", 0.0) for stage in ("copy", "infer"))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Interval = tuple[float, float]
 INTERVAL = "{:.6g} to {:.6g} queries/s"  # `how` of a measured peak: where it lies with 90 %
+OTHER_WORK = "what else this machine does"  # and its limit, where other work disturbed the search
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,14 @@ class NetworkShare:
     interval: Interval | None = None
     note: str = ""
     hint: str = ""
+
+
+def disturbance(sides: Sequence[str]) -> str:
+    """What is to be said of a share if other work disturbed the searches of these divisions; '' of none."""
+    if not sides:
+        return ""
+    searches = f"{' and the '.join(sides)} {'search' if len(sides) == 1 else 'searches'}"
+    return f"other work disturbed the {searches}: let nothing else run and measure again"
 
 
 def share_interval(network: Interval, closed: Interval) -> Interval | None:
@@ -66,7 +75,9 @@ def measured_share(left: Sequence[Observation], right: Sequence[Observation]) ->
     assert network.value
     assert closed.value
     ingress = network.value * network.settings.get("bytes", 0)
-    return NetworkShare(ingress, None, closed.value, network.value / closed.value, known)
+    peaks = {"Closed": closed, "Network": network}
+    note = disturbance([name for name, row in peaks.items() if row.how.get("limit", "").startswith(OTHER_WORK)])
+    return NetworkShare(ingress, None, closed.value, network.value / closed.value, known, note=note)
 
 
 def _differences(closed: Observation, network: Observation) -> list[str]:

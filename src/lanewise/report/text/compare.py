@@ -45,7 +45,8 @@ def _share(comparison: Comparison) -> list[str]:
         return []
     ends = " to ".join(f"{100 * end:.1f}" for end in comparison.share.interval or ())
     known = f"{ends} %, from the 90 % intervals of both peaks" if ends else "its interval is unknown"
-    return [f"Network is {100 * comparison.share.share:.1f} % of Closed ({known})"]
+    note = f"; {comparison.share.note}" if comparison.share.note else ""
+    return [f"Network is {100 * comparison.share.share:.1f} % of Closed ({known}){note}"]
 
 
 def _measured(comparison: Comparison) -> list[str]:
