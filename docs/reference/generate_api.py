@@ -22,7 +22,8 @@ PAGE = Path(__file__).with_name("api.md")
 TITLES = {
     "systems": "Systems", "routes": "Routes", "speed": "Rates and latencies", "services": "Inference services",
     "plans": "Plans", "studies": "Studies and calibration", "measured": "Measurements and checks",
-    "runs": "Runs and comparisons", "loads": "Load tests of this machine", "machine": "This installation",
+    "runs": "Runs and comparisons", "loads": "Load tests of this machine", "director": "Pools and directors",
+    "machine": "This installation",
 }  # fmt: skip
 INTRODUCTION = """\
 # API reference
@@ -82,6 +83,10 @@ TYPES = {
     "lanewise.loadtest.sweep": ("SweepResult", "SweepPoint"),
     "lanewise.loadtest.system": ("SystemStatistics",),
     "lanewise.loadtest.training": ("Training", "Span"),
+    "lanewise.director.client.pool": ("RemotePool",),
+    "lanewise.director.redfish.server": ("ListeningService",),
+    "lanewise.pool.listing": ("PoolListing", "ListedBlock", "ListedSystem", "ServiceEvent"),
+    "lanewise.pool.model": ("CompositionRequest", "PathRequirement", "Offer", "PathRate", "TenantLoss"),
     "lanewise.installed": ("Dependency",),
 }
 OPTIONS = {
@@ -102,6 +107,7 @@ OPTIONS = {
         "TrainingOptions",
     ),
     "lanewise.options.serve": ("ServeOptions",),
+    "lanewise.options.director": ("DirectorAddressOptions", "ServeDirectorOptions", "BackupOptions"),
 }
 
 

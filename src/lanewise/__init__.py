@@ -13,6 +13,7 @@ measured  measure_host, measure_gpu, measure_storage, measure_network, as_measur
 runs      as_run, save_run, load_run, render_report, compare, compare_sources, compare_systems, accuracy
 loads     loadtest_peak, loadtest_divisions, loadtest_run, loadtest_sweep, sweep_data, as_sweep_run,
           loadtest_training, loadtest_selftest, serve_node
+director  open_director, serve_director, backup_director, restore_director
 machine   doctor
 """
 

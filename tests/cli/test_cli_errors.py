@@ -118,7 +118,7 @@ hint:  give a file written by lanewise, with "schema": "lanewise.run/2"
 def test_an_unknown_verb(lanewise):
     assert complaint(lanewise, "predicct") == snapshot("""\
 error: unknown verb 'predicct'
-hint:  did you mean predict? see lanewise --help
+hint:  did you mean predict or director? see lanewise --help
 """)
 
 

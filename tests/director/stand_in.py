@@ -72,6 +72,62 @@ class StandInService:
         return error(404, "Base.1.0.ResourceMissingAtURI", f"nothing at {path}")
 
 
+class StandInChassis(StandInService):
+    """Two servers and three devices on one switch; a zone of each server, whose endpoints are patched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fabric = f"{ROOT}/Fabrics/F"
+        self.put(f"{ROOT}/", Name="Chassis", Fabrics=link(f"{ROOT}/Fabrics"))
+        collections = {name: link(f"{self.fabric}/{name}") for name in ("Switches", "Endpoints", "Zones")}
+        self.put(self.fabric, Id="F", FabricType="PCIe", **collections)
+        self.put(f"{self.fabric}/Switches/sw0", Id="sw0", Ports=link(f"{self.fabric}/Switches/sw0/Ports"))
+        for number, name in enumerate(("host0", "host1", "gpu0", "gpu1", "ssd0")):
+            self._add_endpoint(number, name)
+        for server in ("host0", "host1"):
+            self.put_zone(server, server)
+        self.handle = self._zones
+
+    def _add_endpoint(self, number: int, name: str) -> None:
+        port = f"{self.fabric}/Switches/sw0/Ports/{number}"
+        gen1 = name == "ssd0"  # in a slot that could do more
+        self.put(port, Id=str(number), Width=16, MaxSpeedGbps=256, ActiveWidth=4 if gen1 else 16,
+                 CurrentSpeedGbps=10.0 if gen1 else 252.03)  # fmt: skip
+        kind = {"h": "RootComplex", "g": "Processor", "s": "Drive"}[name[0]]
+        entity: dict[str, Any] = {"EntityType": kind, "EntityRole": "Initiator" if kind == "RootComplex" else "Target"}
+        if name == "gpu0":
+            entity |= {"EntityLink": link(f"{ROOT}/gpu0")}
+            self.put(f"{ROOT}/gpu0", Model="L40S")
+        links = {"ConnectedPorts": [link(port)]}
+        self.put(f"{self.fabric}/Endpoints/{name}", Id=name, ConnectedEntities=[entity], Links=links)
+
+    def put_zone(self, server: str, *members: str) -> None:
+        """A zone with these endpoints."""
+        ends = [link(f"{self.fabric}/Endpoints/{name}") for name in members]
+        self.put(f"{self.fabric}/Zones/{server}", Id=server, Links={"Endpoints": ends})
+
+    def members(self, server: str) -> list[str]:
+        """The endpoints of a zone."""
+        rows = self.resources[f"{self.fabric}/Zones/{server}"]["Links"]["Endpoints"]
+        return [row["@odata.id"].rpartition("/")[2] for row in rows]
+
+    def _zones(self, request: httpx.Request) -> httpx.Response | None:
+        path = request.url.path
+        folders = (f"{ROOT}/Fabrics", *(f"{self.fabric}/{name}" for name in ("Switches", "Endpoints", "Zones")))
+        if request.method == "GET" and path in (*folders, f"{self.fabric}/Switches/sw0/Ports"):
+            inside = [uri for uri in self.resources if uri.rpartition("/")[0] == path]
+            return httpx.Response(200, json={"Members": [link(uri) for uri in inside]})
+        if request.method != "PATCH":
+            return None
+        if request.headers.get("If-Match") != self.resources[path]["@odata.etag"]:
+            return error(412, "Base.1.0.PreconditionFailed", "The zone changed.")
+        self.put_zone(
+            path.rpartition("/")[2],
+            *[row["@odata.id"].rpartition("/")[2] for row in sent(request)["Links"]["Endpoints"]],
+        )
+        return httpx.Response(204)
+
+
 def link(uri: str) -> dict[str, str]:
     """A reference."""
     return {"@odata.id": uri}

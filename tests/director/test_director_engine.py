@@ -397,8 +397,8 @@ def test_what_came_attached_is_a_composition_of_its_server(start: Start) -> None
     from lanewise.api.loading import load_system
 
     one = start(SimDriver(load_system("composable-server-two-hosts")))
-    assert one.director.view().pool.compositions["host0"].blocks == ("gpu0", "gpu1", "gpu2", "gpu3")
-    one.director.detach("host0", "gpu0")
+    assert one.director.view().pool.compositions["host0-composed"].blocks == ("gpu0", "gpu1", "gpu2", "gpu3")
+    one.director.detach("host0-composed", "gpu0")
     check(one)
 
 

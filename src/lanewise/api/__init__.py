@@ -10,6 +10,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 from __future__ import annotations
 
 from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
+from lanewise.api.director import backup_director, open_director, restore_director, serve_director
 from lanewise.api.discovery import capture, discover
 from lanewise.api.divisions import loadtest_divisions
 from lanewise.api.loading import (
@@ -70,6 +71,7 @@ __all__ = [
     "as_run",
     "as_sweep_run",
     "attach",
+    "backup_director",
     "calibrate",
     "capture",
     "check",
@@ -101,6 +103,7 @@ __all__ = [
     "measure_network",
     "measure_storage",
     "new_study",
+    "open_director",
     "peak",
     "peers",
     "plan",
@@ -111,10 +114,12 @@ __all__ = [
     "ready_systems",
     "ready_workloads",
     "render_report",
+    "restore_director",
     "route",
     "run_studies",
     "save_run",
     "serve",
+    "serve_director",
     "serve_node",
     "simulate",
     "sweep_data",

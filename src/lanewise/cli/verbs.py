@@ -24,6 +24,7 @@ VERBS = {
     "check": "Judge whether each path delivers what it should.",
     "loadtest": "Load-test this machine with MLPerf LoadGen.",
     "serve": "Serve queries as an Accelerator node of load tests.",
+    "director": "Compose servers from a pool over Redfish, knowing the bandwidth.",
     "study": "Run studies: published tables compared with predictions.",
     "calibrate": "Fit unknown figures of parts to rows of studies.",
     "report": "Write a saved run as one HTML page.",

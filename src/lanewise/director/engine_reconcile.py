@@ -65,7 +65,8 @@ def register(change: Change, pool: Pool, rows: Iterable[BlockRow], adopt: bool) 
     ]
     if fresh:
         change.insert(*fresh)
-    adopted = list(pool.compositions.values()) if adopt else []
+    # Not by the server's own name: in Redfish servers and composed systems are in one collection.
+    adopted = [replace(one, name=f"{one.server}-composed") for one in pool.compositions.values()] if adopt else []
     for composition in adopted:
         row = CompositionRow(
             composition.name, change.version, composition.server, CompositionState.COMPOSED, "", change.now, change.now,

@@ -16,7 +16,11 @@ _UNAUTHORIZED, _MOST = 401, 600
 
 
 class ServiceUnreachable(LanewiseError):
-    """No Redfish service answers at an address, or its certificate is not trusted."""
+    """No Redfish service answers at an address, or its certificate is not trusted; `sent`: a request may be there."""
+
+    def __init__(self, cause: str, *, sent: bool = False, hint: str = "") -> None:
+        super().__init__(cause, hint=hint)
+        self.sent = sent
 
 
 class RefusedByService(LanewiseError):

@@ -227,7 +227,8 @@ class RedfishClient:
         hint = "start one with lanewise director serve, or name another with --url"
         if "certificate" in reason.lower():
             hint = "name the certificate to trust with --certificate"
-        return ServiceUnreachable(f"no Redfish service at {self.address.url}: {reason}", hint=hint)
+        sent = not isinstance(error, (self._httpx.ConnectError, self._httpx.ConnectTimeout))
+        return ServiceUnreachable(f"no Redfish service at {self.address.url}: {reason}", sent=sent, hint=hint)
 
     def _body(self, reply: Any) -> dict[str, Any]:
         body = _json(reply.content)

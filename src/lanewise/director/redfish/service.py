@@ -56,10 +56,11 @@ class RedfishService:
     ) -> None:
         from lanewise.director.redfish.event_hub import EventHub
 
-        self.director, self.store, self.settings, self.clock, self.draw = director, store, settings, clock, draw
+        self.director: Director = director
+        self.store, self.settings, self.clock, self.draw = store, settings, clock, draw
         self._drawn: tuple[PoolView | None, str] = (None, "")
         self.started = clock()
-        self.login = Login(store, settings, clock)
+        self.login: Login = Login(store, settings, clock)
         self.events: EventHub = EventHub(self)
         self._changing = threading.RLock()
         self._kept: dict[tuple[str, str], Representation] = {}
