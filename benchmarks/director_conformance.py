@@ -15,6 +15,7 @@ A failure or warning ends it with 1.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -243,6 +244,13 @@ class Rounds:
         if reply.status_code not in (201, 202):
             raise SystemExit(f"composing failed: {reply.text}")
 
+    def measured(self) -> None:
+        """A measured rate of one of its paths."""
+        actions = self.http.get("/redfish/v1/TelemetryService").json()["Actions"]["Oem"]
+        system = {"@odata.id": "/redfish/v1/Systems/job"}
+        body = {"ComputerSystem": system, "Rates": [{"Device": "gpu0", "RateGBps": 8.5}]}
+        self.http.post(actions["#LanewiseOem.SubmitMeasuredRates"]["target"], json=body).raise_for_status()
+
     def reserve(self) -> None:
         """A reservation by PreviewReserve."""
         need = {"Oem": {"Lanewise": {"Paths": [{"DeviceType": "GPU", "Count": 2}], "Server": "host1"}}}
@@ -283,6 +291,7 @@ def whole(rounds: Rounds) -> None:
     rounds.compose()
     rounds.service("while composing")
     rounds.proceed()
+    rounds.measured()
     rounds.reserve()
     for each in (rounds.service, rounds.protocol, rounds.use_cases, rounds.interop, rounds.clients):
         each("composed")
@@ -293,6 +302,7 @@ def whole(rounds: Rounds) -> None:
 def short(rounds: Rounds) -> None:
     """What continuous integration runs."""
     rounds.compose()
+    rounds.measured()
     rounds.reserve()
     for each in (rounds.service, rounds.use_cases, rounds.interop):
         each("composed")
@@ -343,7 +353,7 @@ def main() -> int:
     parser = kept.options(__doc__, "director-conformance")
     parser.add_argument("--short", action="store_true", help="a short round, nothing kept")
     parser.add_argument("--schemas", type=Path, help="the folder of DMTF's schemas")
-    parser.add_argument("--serve", type=Path, help="for its own use: be the director, in this folder")
+    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.serve:
         serve(asked.serve)

@@ -76,7 +76,8 @@ def documents(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
 @contextmanager
 def listening(running: Running, folder: Path, **settings: Any) -> Iterator[LiveService]:
     """A service of a running director at a port of its own, without TLS."""
-    with serving(running, folder, tls=False, **settings) as client, socket.socket() as bound:
+    bound = socket.socket(proto=socket.IPPROTO_TCP)
+    with serving(running, folder, tls=False, **settings) as client, bound:
         bound.bind(("127.0.0.1", 0))
         server = http_server(client.app, ServiceSettings(folder, tls=False, **settings), None)
         ready = threading.Event()

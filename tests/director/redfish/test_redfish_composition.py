@@ -191,3 +191,59 @@ def test_what_takes_long_is_a_task_with_a_monitor(start: Callable[..., Running],
         ended = client.get(monitor)
         assert (ended.status, ended.headers["location"]) == (200, f"{SYSTEMS}/job")
         assert client.get(begun.body["@odata.id"]).body["TaskState"] == "Completed"
+
+
+def test_measured_rates_are_reported_beside_the_predicted_ones(client: Client) -> None:
+    action = client.get("/redfish/v1/TelemetryService").body["Actions"]["Oem"]
+    submit = action["#LanewiseOem.SubmitMeasuredRates"]["target"]
+    client.post(SYSTEMS, system("job", "host0", "gpu1"))
+    body: dict[str, Any] = {
+        "ComputerSystem": {"@odata.id": f"{SYSTEMS}/job"},
+        "Rates": [{"Device": "gpu1", "RateGBps": 21.5}],
+    }
+    assert client.post(submit, body, user="reader").status == 403
+    assert client.post(submit, body).status == 204
+    assert {"@odata.id": f"{METRICS}/Measured-job"} in client.get(METRICS).body["Members"]
+    values = client.get(f"{METRICS}/Measured-job").body["MetricValues"]
+    assert [(row["MetricId"], row["MetricValue"]) for row in values] == [("MeasuredGBps", "21.5")]
+    body["Rates"] = [{"Device": "gpu2", "RateGBps": 1}]
+    assert client.post(submit, body).keys == ["ActionParameterValueError"]
+    client.call("DELETE", f"{SYSTEMS}/job")
+    assert client.get(f"{METRICS}/Measured-job").status == 404
+
+
+def test_a_zone_takes_and_gives_back_endpoints(client: Client) -> None:
+    zone = "/redfish/v1/Fabrics/PCIe/Zones/host1"
+
+    def change(action: str, name: str, **more: Any) -> Answer:
+        endpoint = {"@odata.id": f"/redfish/v1/Fabrics/PCIe/Endpoints/{name}"}
+        return client.post(f"{zone}/Actions/Zone.{action}", {"Endpoint": endpoint, **more})
+
+    first = client.get(zone)
+    assert change("AddEndpoint", "gpu1", ZoneETag=first.headers["etag"]).status == 204
+    assert change("AddEndpoint", "gpu2", ZoneETag=first.headers["etag"]).status == 412
+    assert change("AddEndpoint", "gpu2").status == 204
+    assert client.running.driver.observe("host1") == {"gpu1", "gpu2"}
+    assert client.get(f"{SYSTEMS}/zone-host1").status == 200
+    assert change("RemoveEndpoint", "gpu3").status == 409
+    assert change("AddEndpoint", "host0").status == 400
+    assert change("RemoveEndpoint", "gpu1").status == 204
+    assert change("RemoveEndpoint", "gpu2").status == 204
+    assert client.running.driver.observe("host1") == frozenset()
+    assert client.get(f"{SYSTEMS}/zone-host1").status == 404
+
+
+def test_a_device_that_left_is_unavailable_until_it_is_back(client: Client) -> None:
+    client.running.driver.lose("gpu1")
+    client.running.director.poll()
+    body = client.get(f"{BLOCKS}/gpu1").body
+    assert (body["CompositionStatus"]["CompositionState"], body["Pool"]) == ("Unavailable", "Unassigned")
+    assert body["Status"]["Health"] == "Critical"
+    assert body["Oem"]["Lanewise"]["Notes"]
+    assert client.post(SYSTEMS, system("job", "host0", "gpu1")).status == 409
+    assert client.get("/redfish/v1/Managers/Director").body["Status"]["Health"] == "Critical"
+    client.running.driver.find("gpu1")
+    client.running.director.poll()
+    repair = body["Actions"]["Oem"]["#LanewiseOem.RepairResourceBlock"]["target"]
+    assert client.post(repair, {}).status == 204
+    assert client.get(f"{BLOCKS}/gpu1").body["CompositionStatus"]["CompositionState"] == "Unused"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import select
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -27,6 +29,7 @@ def live(start: Callable[..., Running], tmp_path: Path) -> Iterator[LiveService]
         "push_retry_seconds": 0.01,
         "push_attempts": 2,
         "request_seconds": 0.5,
+        "read_seconds": 0.3,
         "most_header": 4096,
     }
     with listening(start(simulated()), tmp_path, **settings) as one:
@@ -208,3 +211,15 @@ def test_a_body_that_is_too_large_is_not_read(live: LiveService) -> None:
             for _ in range(200):
                 chunked.sendall(block)
         assert received(chunked)[:12] in (b"HTTP/1.1 413", b""), "the service took 13 MB"
+
+
+def test_a_client_that_reads_nothing_is_cut_off(live: LiveService) -> None:
+    with socket.socket() as lazy:
+        lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        lazy.connect(("127.0.0.1", live.port))
+        request = f"GET /redfish/v1/?$expand=*($levels=3) HTTP/1.1\r\nHost: x\r\nX-Auth-Token: {live.token}\r\n\r\n"
+        lazy.sendall(40 * request.encode())
+        watch = select.poll()
+        watch.register(lazy, select.POLLHUP | select.POLLERR)
+        assert watch.poll(1000 * PATIENCE), "the service still waits"
+    assert live.request("GET", "/redfish/v1/")[0] == 200

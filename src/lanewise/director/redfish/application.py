@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ _POLICY = (
     "frame-ancestors 'none'; form-action 'self'"
 )
 _HOUSEKEEPING_SECONDS = 20.0
+_log = logging.getLogger("lanewise.director")
 
 
 def create_app(
@@ -47,11 +49,12 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.events.start()
-        keeper = asyncio.get_running_loop().create_task(_keep_house(service))
+        keepers = [asyncio.get_running_loop().create_task(work(service)) for work in (_keep_house, _poll)]
         try:
             yield
         finally:
-            keeper.cancel()
+            for keeper in keepers:
+                keeper.cancel()
             await service.events.close()
             await to_thread.run_sync(service.login.note_use)
 
@@ -103,7 +106,23 @@ class _Page:
 
 async def _keep_house(service: RedfishService) -> None:
     """Note when sessions were used, end those that are too old, and reservations whose time is over."""
+    works = (service.login.note_use, partial(getattr, service.login, "sessions"), service.director.expire)
     while True:
         await asyncio.sleep(_HOUSEKEEPING_SECONDS)
-        for work in (service.login.note_use, partial(getattr, service.login, "sessions"), service.director.expire):
-            await to_thread.run_sync(work)
+        for work in works:
+            await _carry_out(work)
+
+
+async def _poll(service: RedfishService) -> None:
+    """Take what the fabric reports by itself into the pool: devices that come, go or train down."""
+    while True:
+        await asyncio.sleep(service.settings.poll_seconds)
+        await _carry_out(service.director.poll)
+
+
+async def _carry_out(work: Callable[[], object]) -> None:
+    """Do it in a thread; what fails is in the log, and is tried again next time."""
+    try:
+        await to_thread.run_sync(work)
+    except Exception as error:
+        _log.warning("%s failed: %s", getattr(work, "__name__", "housekeeping"), error)

@@ -1,8 +1,10 @@
-"""HTTP connections that cost a hostile client more than the service: late headers, large headers, too many."""
+"""HTTP connections that cost a hostile client more than the service: too many, headers or readers that are too slow."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -13,13 +15,17 @@ from lanewise.director.redfish.messages import refusal
 HANDSHAKE_SECONDS = 10.0
 
 
-def bounded_protocol(most: int, header_seconds: float) -> type[H11Protocol]:
-    """A protocol class that refuses connections beyond `most` and closes those whose headers come too late."""
+def bounded_protocol(most: int, header_seconds: float, read_seconds: float) -> type[H11Protocol]:
+    """A protocol class that refuses connections beyond `most`, and closes those that are too slow.
+
+    Headers have `header_seconds`; a client that reads none of a long answer has `read_seconds`.
+    """
 
     class BoundedProtocol(H11Protocol):
-        """uvicorn's HTTP/1.1 with a deadline from the first byte, or the connection, to the end of the headers."""
+        """uvicorn's HTTP/1.1 with deadlines for the headers of a request, and for an answer that is not read."""
 
         _deadline: asyncio.TimerHandle | None = None
+        _unread: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -30,7 +36,16 @@ def bounded_protocol(most: int, header_seconds: float) -> type[H11Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
+            self._read()
             super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._unread = self._unread or self.loop.call_later(read_seconds, self._late)
+
+        def resume_writing(self) -> None:
+            self._read()
+            super().resume_writing()
 
         def data_received(self, data: bytes) -> None:
             before = self.scope
@@ -53,12 +68,20 @@ def bounded_protocol(most: int, header_seconds: float) -> type[H11Protocol]:
 
         def _late(self) -> None:
             if self.transport is not None and not self.transport.is_closing():
+                # Without this the kernel would keep what is unsent, and go on trying.
+                connection = self.transport.get_extra_info("socket")
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.transport.abort()
 
         def _stop(self) -> None:
             if self._deadline is not None:
                 self._deadline.cancel()
                 self._deadline = None
+
+        def _read(self) -> None:
+            if self._unread is not None:
+                self._unread.cancel()
+                self._unread = None
 
     return BoundedProtocol
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from lanewise.director.redfish.resource import ResourceType
@@ -55,7 +55,7 @@ def _complex(name: str, *properties: str, outer: bool = False) -> str:
     return f'<ComplexType Name="{name}"{base}>{"".join(properties)}</ComplexType>'
 
 
-def _document(space: str, types: str) -> str:
+def _document(space: str, types: str, actions: str) -> str:
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">'
@@ -63,7 +63,11 @@ def _document(space: str, types: str) -> str:
         'Org.OData.Core.V1.xml"><edmx:Include Namespace="Org.OData.Core.V1" Alias="OData"/></edmx:Reference>'
         f'<edmx:Reference Uri="{PUBLISHED}/Resource_v1.xml"><edmx:Include Namespace="Resource"/>'
         '<edmx:Include Namespace="Resource.v1_0_0"/></edmx:Reference>'
-        f'<edmx:DataServices><Schema xmlns="{_EDM}" Namespace="{space}"/>'
+        f'<edmx:Reference Uri="{PUBLISHED}/TelemetryService_v1.xml">'
+        '<edmx:Include Namespace="TelemetryService.v1_0_0"/></edmx:Reference>'
+        f'<edmx:Reference Uri="{PUBLISHED}/ResourceBlock_v1.xml">'
+        '<edmx:Include Namespace="ResourceBlock.v1_0_0"/></edmx:Reference>'
+        f'<edmx:DataServices><Schema xmlns="{_EDM}" Namespace="{space}">{actions}</Schema>'
         f'<Schema xmlns="{_EDM}" Namespace="{space}.v1_0_0">{types}</Schema></edmx:DataServices></edmx:Edmx>'
     )
 
@@ -140,4 +144,27 @@ def oem_schemas() -> dict[str, str]:
         _property("Holders", text, "What uses the device on its server."),
         outer=True,
     )
-    return {OEM_NAMESPACE: _document(OEM_NAMESPACE, path + loss + offer + need + note + message)}
+    measured = _complex(
+        "MeasuredRate",
+        _property("Device", text, "The device at the far end of the path."),
+        _property("RateGBps", number, "The measured rate in GB/s."),
+    )
+    types = path + loss + offer + need + note + message + measured
+    return {OEM_NAMESPACE: _document(OEM_NAMESPACE, types, _actions())}
+
+
+def _actions() -> str:
+    """The actions under Oem: measured rates, and a block that is observed again."""
+    submit = {
+        "TelemetryService": "TelemetryService.v1_0_0.OemActions",
+        "ComputerSystem": "Resource.Item",
+        "Rates": f"Collection({OEM_NAMESPACE}.v1_0_0.MeasuredRate)",
+    }
+    return _action("SubmitMeasuredRates", submit) + _action(
+        "RepairResourceBlock", {"ResourceBlock": "ResourceBlock.v1_0_0.OemActions"}
+    )
+
+
+def _action(name: str, parameters: Mapping[str, str]) -> str:
+    rows = "".join(f'<Parameter Name="{one}" Type="{kind}" Nullable="false"/>' for one, kind in parameters.items())
+    return f'<Action Name="{name}" IsBound="true">{rows}</Action>'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -66,7 +66,7 @@ class RedfishService:
         self._kept: dict[tuple[str, str], Representation] = {}
         self._stamp: tuple[PoolView | None, int, int] = (None, -1, -1)
         self._inventory: Inventory | None = None
-        self.measured: dict[str, tuple[MeasuredRate, ...]] = {}
+        self._measured: dict[str, dict[str, MeasuredRate]] = {}
         self._predicting = threading.Lock()
         self._rates: dict[str, tuple[PathRate, ...]] = {}
         self._rates_view: PoolView | None = None
@@ -133,6 +133,23 @@ class RedfishService:
             return preview(view.pool, view.pool.compositions[composition].server, (), extends=composition).rates
         except LanewiseError:
             return ()
+
+    def measured(self, view: PoolView, composition: str) -> tuple[MeasuredRate, ...]:
+        """The newest measured rate of each device of a composition that somebody reported, while it has the device."""
+        record = view.compositions.get(composition)
+        if record is None:
+            return ()
+        found = self._measured.get(composition, {})
+        blocks = record.composition.blocks
+        return tuple(one for one in found.values() if one.device in blocks and one.time >= record.created)
+
+    def add_measured(self, view: PoolView, composition: str, rates: Mapping[str, float]) -> None:
+        """Note rates of devices in B/s as measured now; they are kept until the service ends."""
+        now = self.clock()
+        with self._changing:
+            kept = {name: found for name, found in self._measured.items() if name in view.compositions}
+            new = {device: MeasuredRate(device, rate, now) for device, rate in rates.items()}
+            self._measured = {**kept, composition: {**kept.get(composition, {}), **new}}
 
     def drawn(self, view: PoolView) -> str:
         """The drawing of the pool with the loads of all compositions, made once a version; RedfishError 404 if none."""

@@ -27,6 +27,7 @@ class ServiceSettings:
     most_header: int = 16 * 1024
     request_seconds: float = 10.0
     answer_seconds: float = 20.0
+    read_seconds: float = 30.0
     most_connections: int = 512
     most_sessions: int = 64
     most_subscriptions: int = 32
@@ -37,6 +38,7 @@ class ServiceSettings:
     lockout_threshold: int = 5
     lockout_seconds: int = 30
     heartbeat_seconds: float = 2.0
+    poll_seconds: float = 5.0
     push_attempts: int = 3
     push_retry_seconds: float = 10.0
     push_networks: tuple[str, ...] = ()

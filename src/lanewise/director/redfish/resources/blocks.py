@@ -5,7 +5,8 @@ from __future__ import annotations
 from lanewise.director.records import Health
 from lanewise.director.redfish import uris
 from lanewise.director.redfish.inventory import Inventory
-from lanewise.director.redfish.resource import Call, Json, ResourceType
+from lanewise.director.redfish.json_body import RequestForm
+from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
 from lanewise.director.redfish.resources.common import collection, status
 from lanewise.director.redfish.resources.devices import (
     NOTE_TYPE,
@@ -18,6 +19,7 @@ from lanewise.director.redfish.uris import BLOCKS, COMPOSITION, ZONES, link, lin
 from lanewise.pool.model import BlockState, CompositionState
 from lanewise.topology.model import Device, Kind
 
+_REPAIR = "LanewiseOem.RepairResourceBlock"
 _TYPES = {Kind.GPU: "Processor", Kind.NIC: "Network", Kind.SSD: "Storage", Kind.RAID: "Storage"}
 _SERVER_STATES = {
     CompositionState.COMPOSING: "Composing",
@@ -73,6 +75,7 @@ def _block(call: Call) -> Json:
             }
         },
     }
+    body["Actions"] = {"Oem": {f"#{_REPAIR}": {"target": f"{base}/Actions/Oem/{_REPAIR}"}}}
     if block.kind is Kind.GPU:
         body["Processors"] = [link(f"{base}/Processors/{name}")]
     elif block.kind is Kind.SSD:
@@ -81,6 +84,19 @@ def _block(call: Call) -> Json:
     elif block.kind is Kind.NIC:
         body["NetworkInterfaces"] = [link(f"{base}/NetworkInterfaces/{name}")]
     return body
+
+
+class RepairForm(RequestForm):
+    """LanewiseOem.RepairResourceBlock."""
+
+
+def _repair(call: Call) -> Reply:
+    """Observe a block that failed or was away again: it is free, or composed, if the fabric now says so."""
+    name = call.names["block"]
+    if name not in call.inventory.pool.blocks:
+        raise not_there(call.path)
+    call.service.director.repair(name)
+    return Reply(204)
 
 
 def _pool(state: BlockState, holder: str | None) -> str:
@@ -169,6 +185,10 @@ BLOCK = ResourceType(f"{BLOCKS}/{{block}}", "ResourceBlock.v1_4_3", _block)
 TYPES = (
     collection(BLOCKS, "ResourceBlockCollection", "Resource blocks", _all),
     BLOCK,
+    ResourceType(
+        f"{BLOCKS}/{{block}}/Actions/Oem/{_REPAIR}",
+        writes={"POST": WriteMethod(_repair, RepairForm, action=_REPAIR, alone=False)},
+    ),
     ResourceType(f"{BLOCKS}/{{block}}/Processors/{{device}}", "Processor.v1_22_0", _processor),
     ResourceType(f"{BLOCKS}/{{block}}/NetworkInterfaces/{{device}}", "NetworkInterface.v1_2_3", _interface),
     collection(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from lanewise.director.records import Health
-from lanewise.director.redfish.messages import RedfishMessage
+from lanewise.director.redfish.etags import matches
+from lanewise.director.redfish.messages import RedfishMessage, refusal
 from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, WriteMethod
 from lanewise.director.redfish.uris import links, not_there
 
@@ -68,3 +70,17 @@ def changed(call: Call, kind: ResourceType) -> Reply:
     """200 with the resource as it is now."""
     found = call.service.represent(kind, call)
     return Reply(200, found.data, {"ETag": found.etag})
+
+
+def idempotency_key(call: Call) -> str:
+    """The client's key for a repeated request, '' without one; RedfishError 400 unless it is short and plain."""
+    key = call.headers.get("idempotency-key", "")
+    if len(key) > 128 or not key.isprintable():
+        raise refusal(400, "Base.HeaderInvalid", "Idempotency-Key")
+    return key and f"{call.user.account}:{key}"
+
+
+def check_tag(call: Call, tag: str | None, kind: ResourceType, uri: str, names: dict[str, str]) -> None:
+    """RedfishError 412 unless the resource still has this ETag."""
+    if tag is not None and not matches(tag, call.service.represent(kind, replace(call, path=uri, names=names)).etag):
+        raise refusal(412, "Base.PreconditionFailed")

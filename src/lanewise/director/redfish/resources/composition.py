@@ -18,9 +18,9 @@ from lanewise.director.redfish.json_body import checked
 from lanewise.director.redfish.messages import RedfishError, RedfishMessage, refusal
 from lanewise.director.redfish.offers import offer_json, requirement_json
 from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
-from lanewise.director.redfish.resources.common import collection, moment, status
+from lanewise.director.redfish.resources.common import collection, idempotency_key, moment, status
 from lanewise.director.redfish.resources.devices import NOTE_TYPE
-from lanewise.director.redfish.resources.systems import composed_reply, idempotency_key
+from lanewise.director.redfish.resources.systems import composed_reply
 from lanewise.director.redfish.resources.tasks import task_reply
 from lanewise.director.redfish.translation import translated
 from lanewise.director.redfish.uris import COMPOSITION, RESERVATIONS, ROOT, link, links, not_there

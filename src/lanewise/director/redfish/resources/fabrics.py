@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import Field
+
 from lanewise.director.redfish import uris
-from lanewise.director.redfish.resource import Call, Json, ResourceType
-from lanewise.director.redfish.resources.common import collection, named, status
+from lanewise.director.redfish.composition_forms import ReferenceForm
+from lanewise.director.redfish.json_body import RequestForm
+from lanewise.director.redfish.messages import refusal
+from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
+from lanewise.director.redfish.resources.common import check_tag, collection, idempotency_key, named, status
 from lanewise.director.redfish.resources.devices import device_status, drive_uri, lane_gbps, number, part_title
+from lanewise.director.redfish.resources.tasks import task_reply
 from lanewise.director.redfish.uris import FABRIC, MANAGER, ROOT, link, links, not_there
+from lanewise.pool.model import CompositionRequest
 from lanewise.topology.model import Kind, LinkKind
 from lanewise.topology.model import Link as TopologyLink
 
 _ENTITIES = {Kind.GPU: "Processor", Kind.NIC: "NetworkController", Kind.SSD: "Drive", Kind.RAID: "StorageInitiator"}
 _P2P = "CrossDomainPeers"
+_ZONE_ACTIONS = ("AddEndpoint", "RemoveEndpoint")
+
+
+class EndpointForm(RequestForm):
+    """Zone.AddEndpoint and RemoveEndpoint."""
+
+    Endpoint: ReferenceForm
+    EndpointETag: Annotated[str, Field(max_length=200)] | None = None
+    ZoneETag: Annotated[str, Field(max_length=200)] | None = None
 
 
 def _fabric(call: Call) -> Json:
@@ -150,6 +169,7 @@ def _zone(call: Call) -> Json:
     if server not in call.inventory.own:
         raise not_there(call.path)
     ends = [server, *call.inventory.attached.get(server, [])]
+    base = f"{FABRIC}/Zones/{server}"
     return {
         "Id": server,
         "Name": f"Virtual PCIe domain of {server}",
@@ -160,7 +180,39 @@ def _zone(call: Call) -> Json:
             "Endpoints": links([uris.endpoint(end) for end in ends]),
             "InvolvedSwitches": links([uris.switch(name) for name in call.inventory.boxes]),
         },
+        "Actions": {f"#Zone.{action}": {"target": f"{base}/Actions/Zone.{action}"} for action in _ZONE_ACTIONS},
     }
+
+
+def _change_zone(call: Call, action: str) -> Reply:
+    """Give a device to a zone's server, or take it back: a composition of that server changes, or begins, or ends."""
+    body: EndpointForm = call.body
+    server = call.names["zone"]
+    if server not in call.inventory.own:
+        raise not_there(call.path)
+    name = uris.name_below(body.Endpoint.uri, f"{FABRIC}/Endpoints", "Endpoint")
+    if name not in call.inventory.pool.blocks:
+        raise refusal(400, "Base.ActionParameterValueError", "Endpoint", f"Zone.{action}", prop="Endpoint")
+    check_tag(call, body.ZoneETag, ZONE, f"{FABRIC}/Zones/{server}", {"zone": server})
+    check_tag(call, body.EndpointETag, ENDPOINT, uris.endpoint(name), {"endpoint": name})
+    owner = call.inventory.composition_of_server.get(server)
+    arguments: dict[str, Any] = {"key": idempotency_key(call), "client": call.user.account, "wait": False}
+    if owner is not None and (body.ZoneETag is not None or body.EndpointETag is not None):
+        arguments["version"] = call.view.compositions[owner.name].version
+    director = call.service.director
+    if action == "AddEndpoint":
+        if owner is None:
+            request = CompositionRequest(blocks=(name,), server=server, name=f"zone-{server}")
+            task = director.compose(request, **arguments)
+        else:
+            task = director.attach(owner.name, name, **arguments)
+    elif owner is None or name not in owner.blocks:
+        raise refusal(409, "Base.ActionParameterValueError", "Endpoint", f"Zone.{action}", prop="Endpoint")
+    elif owner.name == f"zone-{server}" and owner.blocks == (name,):
+        task = director.release(owner.name, **arguments)
+    else:
+        task = director.detach(owner.name, name, **arguments)
+    return task_reply(call, task, lambda: Reply(204))
 
 
 def _group(call: Call) -> Json:
@@ -194,6 +246,8 @@ def _connection(call: Call) -> Json:
 
 
 _F = f"{ROOT}/Fabrics/PCIe"
+ENDPOINT = ResourceType(f"{_F}/Endpoints/{{endpoint}}", "Endpoint.v1_8_2", _endpoint)
+ZONE = ResourceType(f"{_F}/Zones/{{zone}}", "Zone.v1_6_3", _zone)
 TYPES = (
     collection(f"{ROOT}/Fabrics", "FabricCollection", "Fabrics", lambda call: [FABRIC]),
     ResourceType(_F, "Fabric.v1_4_0", _fabric),
@@ -212,14 +266,25 @@ TYPES = (
         "Endpoints",
         lambda call: [uris.endpoint(name) for name in (*call.inventory.servers, *call.inventory.pool.blocks)],
     ),
-    ResourceType(f"{_F}/Endpoints/{{endpoint}}", "Endpoint.v1_8_2", _endpoint),
+    ENDPOINT,
     collection(
         f"{_F}/Zones",
         "ZoneCollection",
         "Virtual PCIe domains",
         lambda call: [f"{FABRIC}/Zones/{server}" for server in call.inventory.servers],
     ),
-    ResourceType(f"{_F}/Zones/{{zone}}", "Zone.v1_6_3", _zone),
+    ZONE,
+    *(
+        ResourceType(
+            f"{_F}/Zones/{{zone}}/Actions/Zone.{action}",
+            writes={
+                "POST": WriteMethod(
+                    partial(_change_zone, action=action), EndpointForm, action=f"Zone.{action}", alone=False
+                )
+            },
+        )
+        for action in _ZONE_ACTIONS
+    ),
     collection(
         f"{_F}/EndpointGroups",
         "EndpointGroupCollection",

@@ -10,12 +10,11 @@ from typing import Any
 from lanewise.director.records import Health
 from lanewise.director.redfish import uris
 from lanewise.director.redfish.composition_forms import BlockForm, NewSystemForm, composition_request
-from lanewise.director.redfish.etags import matches
 from lanewise.director.redfish.messages import refusal
 from lanewise.director.redfish.offers import requirement_json
 from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
 from lanewise.director.redfish.resources.blocks import BLOCK
-from lanewise.director.redfish.resources.common import collection, status
+from lanewise.director.redfish.resources.common import check_tag, collection, idempotency_key, status
 from lanewise.director.redfish.resources.devices import (
     NOTE_TYPE,
     SYSTEM_STATES,
@@ -173,14 +172,6 @@ def _collection_extra(call: Call) -> Json:
 # --- changes ---
 
 
-def idempotency_key(call: Call) -> str:
-    """The client's key for a repeated request, '' without one; RedfishError 400 unless it is short and plain."""
-    key = call.headers.get("idempotency-key", "")
-    if len(key) > 128 or not key.isprintable():
-        raise refusal(400, "Base.HeaderInvalid", "Idempotency-Key")
-    return key and f"{call.user.account}:{key}"
-
-
 def composed_reply(call: Call, name: str, code: int) -> Reply:
     """The composed system as it is now."""
     service = call.service
@@ -216,12 +207,6 @@ def _delete(call: Call) -> Reply:
     return task_reply(call, task, lambda: Reply(204))
 
 
-def _check_tag(call: Call, tag: str | None, kind: ResourceType, uri: str, names: dict[str, str]) -> None:
-    """RedfishError 412 unless the resource still has this ETag."""
-    if tag is not None and not matches(tag, call.service.represent(kind, replace(call, path=uri, names=names)).etag):
-        raise refusal(412, "Base.PreconditionFailed")
-
-
 def _change_block(call: Call, action: str) -> Reply:
     body: BlockForm = call.body
     name = _exists(call)
@@ -230,8 +215,8 @@ def _change_block(call: Call, action: str) -> Reply:
     block = uris.name_below(body.ResourceBlock.uri, uris.BLOCKS, "ResourceBlock")
     if block not in call.inventory.pool.blocks:
         raise refusal(400, "Composition.ResourceBlockNotFound", shorten(printable(block)), prop="ResourceBlock")
-    _check_tag(call, body.ComputerSystemETag, SYSTEM, uris.system(name), {"system": name})
-    _check_tag(call, body.ResourceBlockETag, BLOCK, uris.block(block), {"block": block})
+    check_tag(call, body.ComputerSystemETag, SYSTEM, uris.system(name), {"system": name})
+    check_tag(call, body.ResourceBlockETag, BLOCK, uris.block(block), {"block": block})
     record = call.view.compositions.get(name)
     tagged = body.ComputerSystemETag is not None or body.ResourceBlockETag is not None
     version = record.version if record and tagged else None
