@@ -21,6 +21,7 @@ from lanewise.pool.model import (
     NoOffer,
     PathRequirement,
     Pool,
+    Reservation,
 )
 from lanewise.pool.offers import offers, preview
 from lanewise.pool.rules import why_no_space
@@ -112,6 +113,23 @@ def test_what_another_composition_asked_for_is_kept(pool: Pool) -> None:
     assert "5 GB/s asked for" in refused(pool, asked(gpus(2), extends="host0")).cause
 
 
+def test_who_has_claimed_or_reserved_blocks_is_reckoned_with_before_they_are_attached() -> None:
+    free = op.released(op.pool_of(load_system("composable-pool")), "host0")
+    h100 = (gpus(1, 12, part="h100-nvl"),)
+    for promised in (
+        op.claim(free, Composition("job", "host0", ("gpu12",), h100)),
+        op.reserve(free, Reservation("job", "host0", ("gpu12",), expires=1.0, requirements=h100)),
+    ):
+        offer = preview(promised, "host1", ["gpu13"])
+        assert [(loss.composition, loss.device, loss.breaks) for loss in offer.losses] == [("job", "gpu12", True)]
+    assert preview(free, "host1", ["gpu13"]).losses == ()
+
+
+def test_equal_offers_take_the_first_blocks_of_the_description_however_a_pool_lists_them(empty: Pool) -> None:
+    shuffled = replace(empty, blocks=dict(list(empty.blocks.items())[::-1]))
+    assert offers(shuffled, asked(gpus(2)))[0].blocks == offers(empty, asked(gpus(2)))[0].blocks == ("gpu0", "gpu1")
+
+
 def test_too_few_blocks_say_who_has_the_others(pool: Pool) -> None:
     pool = op.with_block_state(pool, "gpu7", BlockState.FAILED)
     error = refused(pool, asked(gpus(5), server="host1"))
@@ -176,6 +194,18 @@ def test_a_server_without_space_is_passed_over(empty: Pool, space: Space, words:
         offers(empty, asked(gpus(2), server="host1"), spaces={"host1": space})
     with pytest.raises(Unreachable, match=words):
         preview(empty, "host1", ["gpu0", "gpu1"], spaces={"host1": space})
+
+
+def test_servers_are_asked_for_their_space_only_when_it_is_their_turn(empty: Pool) -> None:
+    asked_of: list[str] = []
+
+    class Spaces(dict[str, Space]):
+        def get(self, server: str, default: Space | None = None) -> Space | None:  # type: ignore[override]
+            asked_of.append(server)
+            return Space(slots=8)
+
+    (offer, *_) = offers(empty, asked(gpus(2)), spaces=Spaces())
+    assert (offer.server, offer.alike, asked_of) == ("host0", ("host1",), ["host0"])
 
 
 def test_the_bars_of_gpus_need_address_space() -> None:

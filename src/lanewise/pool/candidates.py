@@ -21,7 +21,7 @@ Spaces = Mapping[str, ServerSpace]
 
 @dataclass(frozen=True)
 class Candidates:
-    """What a request may have: servers with classes of blocks, and why a server has no space (`full`)."""
+    """What a request may have: servers with classes of blocks, and why some servers have no space (`full`)."""
 
     pool: Pool
     request: CompositionRequest
@@ -55,11 +55,16 @@ def candidates(pool: Pool, request: CompositionRequest, spaces: Spaces | None = 
     kinds |= {Kind.NIC} if any(requirement.nics for requirement in request.requirements) else set()
     classes = [members for members in block_classes(pool) if members.kind in kinds]
     allowed = check_target(pool, request)
-    full = {server: _why_full(pool, request, server, spaces) for server in allowed}
-    groups = [(allowed[0],)] if len(allowed) == 1 else server_classes(pool)
-    spacious = [tuple(server for server in alike if not full[server]) for alike in groups]
-    choices = tuple(server_choice(pool, alike, classes) for alike in spacious if alike)
-    return Candidates(pool, request, PoolRates(pool), choices, {name: why for name, why in full.items() if why}, spaces)
+    groups = [allowed] if len(allowed) == 1 else server_classes(pool)
+    choices, full = [], {}
+    for alike in groups:
+        for index, server in enumerate(alike):
+            reason = _why_full(pool, request, server, spaces)
+            if not reason:  # the others are asked for their space only when it is their turn
+                choices.append(server_choice(pool, alike[index:], classes))
+                break
+            full[server] = reason
+    return Candidates(pool, request, PoolRates(pool), tuple(choices), full, spaces)
 
 
 def check_target(pool: Pool, request: CompositionRequest) -> tuple[str, ...]:
@@ -86,7 +91,7 @@ def check_target(pool: Pool, request: CompositionRequest) -> tuple[str, ...]:
 
 def _why_full(pool: Pool, request: CompositionRequest, server: str, spaces: Spaces | None) -> str:
     """Why a server has no space for a request, judged by the first free blocks that fit."""
-    space = (spaces or {}).get(server)
+    space = None if spaces is None else spaces.get(server)
     if space is None:
         return ""
     devices: list[str] = []

@@ -158,7 +158,9 @@ class Pool:
 
     def free(self, kind: Kind | None = None) -> tuple[ResourceBlock, ...]:
         """The blocks that anybody may claim, in the order of the description; of one kind if given."""
-        return tuple(block for block in self.blocks.values() if block.free and kind in (None, block.kind))
+        free = [block for block in self.blocks.values() if block.free and kind in (None, block.kind)]
+        order = {name: number for number, name in enumerate(self.system.devices)}
+        return tuple(sorted(free, key=lambda block: order[block.device]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ class Offer:
     `rates` are those of the blocks offered and, where they extend a composition, of its other devices too; `total` is
     their sum. A network card that came along with other devices (`paired`, with the device it serves) has the rate to
     that device and is not in the sum. `losses` lists devices of other compositions that get less. `notes` says which
-    devices do not meet in the fabric. `alike` are other servers that would do as well.
+    devices do not meet in the fabric. `alike` are other free servers cabled alike.
     """
 
     server: str

@@ -69,7 +69,7 @@ def _preview(pool: Pool, rates: PoolRates, server: str, request: CompositionRequ
             error = Unreachable if pool.block(name).free else Contradiction
             raise error(reason, location=pool.system.device(pool.block(name).device).location)
     devices = [pool.block(name).device for name in request.blocks]
-    full = why_no_space(pool.system, server, devices, (spaces or {}).get(server))
+    full = why_no_space(pool.system, server, devices, None if spaces is None else spaces.get(server))
     if full:
         raise Unreachable(full, hint="name another server, or fewer blocks")
     return predicted_offer(pool, rates, server, request.blocks, request)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from lanewise.errors import LanewiseError
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import Shares, SolverFlow, share
 from lanewise.pool.loads import PathLoad, loads_of, required_rates
-from lanewise.pool.model import CompositionState, Pool, is_enough
+from lanewise.pool.model import BlockState, Composition, CompositionState, Pool, ReservationState, is_enough
+from lanewise.topology.compose import attach
+from lanewise.topology.model import System
 
 
 @dataclass(frozen=True, slots=True)
 class TenantPaths:
-    """Devices of one composition with one load, each with `before` B/s while everything attached is active."""
+    """Devices of one composition with one load, each with `before` B/s while everything is active."""
 
     composition: str
     devices: tuple[str, ...]
@@ -174,12 +178,30 @@ def _missing(rate: float, required: float | None) -> float:
 
 
 def _tenant_paths(pool: Pool) -> Iterable[TenantPaths]:
-    for composition in pool.compositions.values():
-        if composition.state is CompositionState.RELEASED:
-            continue
-        required = required_rates(pool, composition.blocks, composition.requirements)
+    """The paths of everybody who has blocks or will: compositions, also while they are composed, and reservations."""
+    tenants = [one for one in pool.compositions.values() if one.state is not CompositionState.RELEASED]
+    tenants += [
+        Composition(one.name, one.server, one.blocks, one.requirements)
+        for one in pool.reservations.values()
+        if one.state is ReservationState.ACTIVE
+    ]
+    pool = replace(pool, system=_as_it_will_be(pool, tenants))
+    for tenant in tenants:
+        required = required_rates(pool, tenant.blocks, tenant.requirements)
         alike: dict[tuple[PathLoad, float | None], list[str]] = defaultdict(list)
-        for name, load in loads_of(pool, composition).items():
+        for name, load in loads_of(pool, tenant).items():
             alike[load, required[name]].append(name)
         for (load, rate), devices in alike.items():
-            yield TenantPaths(composition.name, tuple(devices), load, rate)
+            yield TenantPaths(tenant.name, tuple(devices), load, rate)
+
+
+def _as_it_will_be(pool: Pool, tenants: Iterable[Composition]) -> System:
+    """The system with the blocks attached that are claimed or reserved and not there yet."""
+    system = pool.system
+    for tenant in tenants:
+        for block in map(pool.block, tenant.blocks):
+            coming = block.state in (BlockState.COMPOSING, BlockState.UNUSED)
+            if coming and system.device(block.device).host is None:
+                with suppress(LanewiseError):
+                    system = attach(system, block.device, tenant.server)
+    return system

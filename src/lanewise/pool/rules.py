@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from lanewise.pool.equivalence import place
 from lanewise.pool.model import PathRequirement, Pool, ResourceBlock
 from lanewise.pool.operations import why_not_free
 from lanewise.routes.find import route
-from lanewise.topology.compose import attach, detach
+from lanewise.topology.compose import attach
 from lanewise.topology.model import Kind, System
 
 
@@ -31,25 +31,14 @@ class ServerSpace(Protocol):
         """Address space for BARs in B."""
 
 
-def why_not(pool: Pool, block: str, server: str, holder: str | None = None) -> str:
-    """Why a block cannot be attached to a server: its state, the reach of the fabric, or the server's virtual domains.
-
-    A block that `holder` has already is no obstacle.
-    """
+def why_not(pool: Pool, block: str, server: str) -> str:
+    """Why a block cannot be attached to a server: its state, the reach of the fabric, or the server's domains."""
     target = pool.block(block)
-    if holder is None or target.holder != holder:
-        reason = why_not_free(target)
-        if reason:
-            return f"block {block} is {reason}"
-    system = pool.system
-    if system.device(target.device).host == server:
-        return ""
+    reason = why_not_free(target)
+    if reason:
+        return f"block {block} is {reason}"
     try:
-        attach(
-            system if system.device(target.device).host is None else detach(system, target.device),
-            target.device,
-            server,
-        )
+        attach(pool.system, target.device, server)
     except LanewiseError as error:
         return error.cause
     return ""
@@ -112,8 +101,3 @@ def _why_no_peer(system: System, a: str, b: str) -> str:
     if default.stages:
         return f"{a} and {b} exchange data through host memory: {default.note}"
     return f"{a} and {b}: {default.note}" if default.note else ""
-
-
-def spaces_left(spaces: Mapping[str, ServerSpace] | None, server: str) -> ServerSpace | None:
-    """What a server has left, None where nobody says."""
-    return spaces.get(server) if spaces else None

@@ -53,7 +53,7 @@ def _best_of_servers(placements: Placements) -> list[tuple[ServerChoice, Counts]
 
 def first_fit(placements: Placements, choice: ServerChoice) -> Counts | None:
     """The first blocks in the order of the description that reach the server; None if they are too few."""
-    order = {name: position for position, name in enumerate(placements.pool.blocks)}
+    order = {block.name: position for position, block in enumerate(placements.pool.free())}
     members = sorted(
         ((order[name], number) for number, same in enumerate(choice.classes) for name in same.blocks),
     )
