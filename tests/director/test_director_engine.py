@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Thread
+from typing import Any
 
 import pytest
 from director.directors import Clock, Crash, Running, check, request, simulated, small_pool
 
-from lanewise.director.drivers.base import Busy, DeviceHolder, Gone, HolderKind, Retryable, Unknown
+from lanewise.director.drivers.base import (
+    Busy,
+    DeviceHolder,
+    FabricEvent,
+    FabricEventKind,
+    Gone,
+    HolderKind,
+    Retryable,
+    Unknown,
+)
 from lanewise.director.drivers.sim import SimDriver
 from lanewise.director.errors import (
     BlockInUse,
@@ -446,4 +456,49 @@ def test_a_server_that_does_not_answer_keeps_what_it_has(start: Start) -> None:
     one.driver.meddle("gpu1", "host0")
     one.director.reconcile()
     assert states(one) == {"gpu0": BlockState.COMPOSED, "gpu1": BlockState.UNAVAILABLE}
+    check(one)
+
+
+def test_what_the_director_did_itself_is_no_news(start: Start) -> None:
+    one = start(simulated())
+    one.director.compose(request("gpu0", name="a"))
+    one.driver._reports.append(FabricEvent(FabricEventKind.ATTACHED, "gpu0", "host0"))
+    one.driver.observe = lambda server: pytest.fail("observed")  # type: ignore[method-assign]
+    assert one.director.poll() == 1
+
+
+def test_a_database_that_is_away_at_the_end_of_an_operation_is_waited_for(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = start(simulated())
+    change, failures = one.store.change, [StoreError("away"), StoreError("away")]
+
+    def failing(now: float, work: Any, after: Any) -> Any:
+        if one.driver.observe("host0") and failures:
+            raise failures.pop()
+        return change(now, work, after)
+
+    monkeypatch.setattr(one.store, "change", failing)
+    assert one.director.compose(request("gpu0", name="a")).problem is None
+    check(one)
+
+
+def test_a_database_that_stays_away_leaves_the_rest_to_a_reconcile(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = start(simulated())
+    change = one.store.change
+
+    def failing(now: float, work: Any, after: Any) -> Any:
+        if one.driver.observe("host0"):
+            raise StoreError("away")
+        return change(now, work, after)
+
+    monkeypatch.setattr(one.store, "change", failing)
+    with pytest.raises(StoreError):
+        one.director.compose(request("gpu0", name="a"))
+    assert states(one) == {"gpu0": BlockState.COMPOSING}
+    monkeypatch.undo()
+    assert len(one.director.reconcile().finished) == 1
+    assert states(one) == {"gpu0": BlockState.COMPOSED}
     check(one)

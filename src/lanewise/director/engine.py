@@ -11,14 +11,15 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lanewise.director import engine_claims as claims
-from lanewise.director.drivers.base import Driver, DriverError, FabricEventKind, Retryable
+from lanewise.director.drivers.base import Driver, DriverError, FabricEventKind
 from lanewise.director.engine_claims import Begun, BlockPlacement, End, Order
+from lanewise.director.engine_fabric import FabricReader, news
 from lanewise.director.engine_placement import Placer
 from lanewise.director.engine_reconcile import FabricObservation, compare, observe, place_all, register
 from lanewise.director.engine_steps import ATTEMPTS, StepOutcome, StepRunner
 from lanewise.director.engine_tasks import EventBoard, TaskBoard
 from lanewise.director.engine_view import PoolMirror
-from lanewise.director.errors import BlockInUse, DeviceInUse, StaleVersion, StoreError
+from lanewise.director.errors import BlockInUse, StaleVersion, StoreError
 from lanewise.director.records import Event, PoolView, ReconcileReport, Task
 from lanewise.director.store.changes import Change
 from lanewise.director.store.database import Store
@@ -63,7 +64,7 @@ class Director:
     ) -> None:  # fmt: skip
         """`clock` gives s since 1970; `pause` waits before the n-th retry of a driver's call."""
         self._store, self._driver, self._clock, self._pause = store, driver, clock, pause
-        self._placer, self._mirror = Placer(driver), PoolMirror()
+        self._placer, self._fabric, self._mirror = Placer(driver), FabricReader(driver, pause), PoolMirror()
         self._runner = StepRunner(driver, pause, self._mirror.place)
         self._present: frozenset[str] = frozenset()
         self._tasks, self._events = TaskBoard(), EventBoard()
@@ -186,7 +187,7 @@ class Director:
         """Allow or forbid that the devices of a composition reach each other without the CPU."""
         before = self._change(lambda change: claims.change_p2p(change, composition, allowed, version))
         try:
-            self._retried(lambda: self._driver.set_p2p(secrets.token_hex(8), before.server, allowed))
+            self._fabric.retried(lambda: self._driver.set_p2p(secrets.token_hex(8), before.server, allowed))
         except DriverError:
             self._change(lambda change: claims.change_p2p(change, composition, before.p2p, None))
             raise
@@ -195,7 +196,7 @@ class Director:
     def poll(self) -> int:
         """Take what the driver's fabric reported by itself into the pool and the outbox; the number of reports."""
         reports = list(self._driver.events())
-        devices = {report.device for report in reports} & self.view().pool.blocks.keys()
+        devices = {report.device for report in news(reports, self.view().pool.system)} & self.view().pool.blocks.keys()
         found = any(report.kind is FabricEventKind.DEVICE_FOUND for report in reports)
         if found or any(report.kind is FabricEventKind.DEVICE_LOST for report in reports):
             self._discover()
@@ -287,28 +288,29 @@ class Director:
             if order.version not in (None, current):
                 raise StaleVersion(f"composition {composition}", order.version or 0, current)
             for name in owner.blocks if block is None else {block} & set(owner.blocks):
-                self._check_idle(name, owner.server)
+                self._fabric.check_idle(name, owner.server)
             return self._operate(lambda change: claims.begin_removal(change, order, composition, block), wait)
 
         return self._once(order, begin, lambda task: self._reached(task, wait))
 
-    def _check_idle(self, device: str, server: str) -> None:
-        """DeviceInUse if something on its server uses a device; what the driver cannot say, the removal itself will."""
-        with contextlib.suppress(DriverError):
-            holders = self._driver.holders(device)
-            if holders:
-                raise DeviceInUse(device, server, holders)
-
     def _operate(self, begin: Callable[[Change], Begun], wait: bool) -> Task:
         """Commit the begin of an operation, then carry it out here or in a thread."""
 
-        def announced(change: Change) -> Begun:
+        announced: list[Task] = []
+
+        def announce(change: Change) -> Begun:
             begun = begin(change)
             if begun.task is not None:  # before it is committed, so that nobody takes it for one left over
                 self._tasks.commit(begun.task)
+                announced.append(begun.task)
             return begun
 
-        begun = self._change(announced)
+        try:
+            begun = self._change(announce)
+        except BaseException:
+            for task in announced:
+                self._tasks.drop(task.name)
+            raise
         if begun.task is None or begun.intent is None:
             return self._reached(begun.repeated, wait)
         if wait:
@@ -334,7 +336,7 @@ class Director:
         total = max(1, len(intent.steps))
         result = self._runner.run(intent.steps, lambda done: self._tasks.progress(task.name, 99 * done // total))
         bound = [name for name, state in result.states.items() if state is StepOutcome.BOUND]
-        links = {name: note for name in bound if (note := self._link_note(name))}
+        links = {name: note for name in bound if (note := self._fabric.link_note(name))}
         end = End(result, links)
         try:
             return self._ended(task, intent, end)
@@ -350,24 +352,19 @@ class Director:
                 self._pause(attempt)
         return self._change(lambda change: claims.finish(change, task, intent, end))
 
-    def _link_note(self, device: str) -> str:
-        """What is wrong with the link of a device that was attached; '' if it is as it should be, or not known."""
-        try:
-            link = self._driver.link(device)
-        except DriverError as error:
-            return f"its link cannot be read: {error.cause}"
-        if link is None or not link.trained_down:
-            return ""
-        return f"its link trained at {link}, of {link.most}"
-
     def _read_links(self, devices: Iterable[str]) -> None:
         """Read the links of devices that are composed, and report those that trained down, or do so no more."""
         composed = [name for name in devices if self.view().blocks[name].block.state is BlockState.COMPOSED]
-        notes = {name: self._link_note(name) for name in composed}
+        notes = {name: self._fabric.link_note(name) for name in composed}
         self._change(lambda change: claims.note_links(change, notes))
 
     def _change(self, work: Callable[[Change], _Result], now: float | None = None) -> _Result:
-        return self._store.change(self._clock() if now is None else now, work, self._committed)
+        try:
+            return self._store.change(self._clock() if now is None else now, work, self._committed)
+        except StoreError:  # whether it was committed may not be known: what is there counts
+            with contextlib.suppress(StoreError):
+                self._mirror.load(self._store.pool_rows())
+            raise
 
     def _committed(self, change: Change) -> None:
         """Show what was committed to readers, waiters and listeners; called in the order of commits."""
@@ -387,18 +384,10 @@ class Director:
 
     def _discover(self, adopt: bool = False) -> tuple[str, ...]:
         """Read the fabric and add the blocks that are new to the pool; the compositions adopted with them."""
-        pool = pool_of(self._retried(self._driver.discover))
+        pool = pool_of(self._fabric.retried(self._driver.discover))
         self._present = frozenset(pool.system.devices)
         for server in pool.servers:
             reached_from(pool.system, server)  # so that the first claim for a server takes no longer than others
         self._mirror.discovered(pool.system, pool.servers)
         rows = self._store.pool_rows().blocks
         return tuple(self._change(lambda change: register(change, pool, rows, adopt)))
-
-    def _retried(self, call: Callable[[], _Result]) -> _Result:
-        for attempt in range(1, ATTEMPTS):
-            try:
-                return call()
-            except Retryable:
-                self._pause(attempt)
-        return call()

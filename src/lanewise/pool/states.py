@@ -21,6 +21,7 @@ from lanewise.pool.model import (
 _State = TypeVar("_State", bound=StrEnum)
 _B, _C, _R = BlockState, CompositionState, ReservationState
 
+# A composition that could not be made is Released at once, and one of which a device is in use is Composed again.
 # A block that failed or went away keeps its holder, so it may come back to it; nobody else gets it until it is Unused.
 BLOCK_TRANSITIONS: Mapping[BlockState, frozenset[BlockState]] = {
     _B.UNUSED: frozenset({_B.COMPOSING, _B.FAILED, _B.UNAVAILABLE}),
@@ -30,11 +31,11 @@ BLOCK_TRANSITIONS: Mapping[BlockState, frozenset[BlockState]] = {
     _B.UNAVAILABLE: frozenset({_B.UNUSED, _B.COMPOSING, _B.COMPOSED, _B.FAILED}),
 }
 COMPOSITION_TRANSITIONS: Mapping[CompositionState, frozenset[CompositionState]] = {
-    _C.COMPOSING: frozenset({_C.COMPOSED, _C.RELEASING, _C.FAILED}),
+    _C.COMPOSING: frozenset({_C.COMPOSED, _C.RELEASING, _C.RELEASED, _C.FAILED}),
     _C.COMPOSED: frozenset({_C.CHANGING, _C.RELEASING, _C.FAILED}),
     _C.CHANGING: frozenset({_C.COMPOSED, _C.FAILED}),
-    _C.RELEASING: frozenset({_C.RELEASED, _C.FAILED}),
-    _C.FAILED: frozenset({_C.COMPOSED, _C.RELEASING}),
+    _C.RELEASING: frozenset({_C.RELEASED, _C.COMPOSED, _C.FAILED}),
+    _C.FAILED: frozenset({_C.COMPOSED, _C.CHANGING, _C.RELEASING}),
     _C.RELEASED: frozenset(),
 }
 RESERVATION_TRANSITIONS: Mapping[ReservationState, frozenset[ReservationState]] = {
@@ -63,8 +64,13 @@ def block_in(block: ResourceBlock, state: BlockState, holder: str | None = None)
 
 def composition_in(composition: Composition, state: CompositionState) -> Composition:
     """The composition in another state; Contradiction if it may not go there."""
-    _check(f"composition {composition.name}", composition.state, state, COMPOSITION_TRANSITIONS)
+    check_composition(composition.name, composition.state, state)
     return replace(composition, state=state)
+
+
+def check_composition(name: str, before: CompositionState, after: CompositionState) -> None:
+    """Contradiction if a composition may not go from a state to another."""
+    _check(f"composition {name}", before, after, COMPOSITION_TRANSITIONS)
 
 
 def reservation_in(reservation: Reservation, state: ReservationState) -> Reservation:

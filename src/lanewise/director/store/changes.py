@@ -28,6 +28,7 @@ from lanewise.director.store.rows import (
 )
 from lanewise.errors import Contradiction, UnknownName
 from lanewise.pool.model import CompositionState, Reservation, ReservationState
+from lanewise.pool.states import check_composition
 
 BLOCKS = RecordTable(tables.blocks, BlockRow)
 CLAIMS = RecordTable(tables.claims, ClaimRow)
@@ -196,7 +197,9 @@ class Change:
         self.written.append(row)
 
     def change_composition(self, row: CompositionRow, state: CompositionState, **changes: Any) -> None:
-        """Write a composition in another state."""
+        """Write a composition in the same or another state; Contradiction if it may not go there."""
+        if state is not row.state:
+            check_composition(row.name, row.state, state)
         self.update(replace(row, state=state, changed=self.now, version=self.version, **changes))
 
     def open_intent(self, intent: IntentRow) -> None:
