@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from lanewise.director.records import Event, Task
 
 
+@dataclass
+class RunningTask:
+    """A task with its progress; `ended` wakes those who wait for it, and nobody else."""
+
+    task: Task
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
 class TaskBoard:
-    """The running tasks with their progress, and who waits for a task's end."""
+    """The running tasks, and who waits for a task's end."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._running: dict[str, Task] = {}
+        self._guard = threading.Lock()
+        self._running: dict[str, RunningTask] = {}
 
     def commit(self, task: Task) -> None:
         """A task is in the store: it runs from now, or has ended."""
-        with self._changed:
-            if task.ended:
-                self._running.pop(task.name, None)
-                self._changed.notify_all()
-            else:
-                self._running[task.name] = task
+        if task.ended:
+            self.drop(task.name)
+            return
+        with self._guard:
+            self._running.setdefault(task.name, RunningTask(task)).task = task
 
     def progress(self, name: str, percent: int) -> None:
         """So much of a task is done."""
-        with self._changed:
+        with self._guard:
             if name in self._running:
-                self._running[name] = replace(self._running[name], percent=percent)
+                self._running[name].task = replace(self._running[name].task, percent=percent)
 
     def drop(self, name: str) -> None:
-        """Nobody runs a task any more, though its end is not in the store."""
-        with self._changed:
-            self._running.pop(name, None)
-            self._changed.notify_all()
+        """Nobody runs a task any more, whether its end is in the store or not."""
+        with self._guard:
+            running = self._running.pop(name, None)
+        if running is not None:
+            running.ended.set()
 
     def runs(self, name: str) -> bool:
         """Whether the steps of a task are under way."""
@@ -43,12 +51,14 @@ class TaskBoard:
 
     def current(self, task: Task) -> Task:
         """The task as of now, if it runs, else as the store has it."""
-        return self._running.get(task.name, task)
+        running = self._running.get(task.name)
+        return task if running is None or task.ended else running.task
 
     def wait(self, name: str, timeout: float | None) -> None:
         """Return once the task does not run any more, or after so many seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: name not in self._running, timeout)
+        running = self._running.get(name)
+        if running is not None:
+            running.ended.wait(timeout)
 
 
 class EventBoard:

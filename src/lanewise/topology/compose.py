@@ -70,6 +70,7 @@ class Cabling:
         self._graph = Graph(system.devices, system.links, PCIE_AND_FABRIC)
         self._paths: dict[str, dict[str, tuple[str, ...]]] = {}
         self.hosts = HostReach(system.devices, system.links)
+        self.cpus = {host: system.of_kind(Kind.CPU, host=host) for host in system.hosts}
 
     def paths(self, cpu: str) -> dict[str, tuple[str, ...]]:
         """Every device that a CPU reaches over PCIe and fabric, with the devices on a shortest path."""
@@ -106,7 +107,7 @@ def _paths(system: System, device: str, host: str) -> Paths:
     """For every CPU of the host that reaches the device over PCIe and fabric, the devices on the path."""
     cabling = _cabling(system)
     paths: Paths = {}
-    for cpu in system.of_kind(Kind.CPU, host=host):
+    for cpu in cabling.cpus[host]:
         path = cabling.paths(cpu).get(device)
         if path:
             paths[cpu] = path

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -67,15 +68,15 @@ class SimDriver:
     """A simulated fabric over a system; `state` is a file it is kept in, so that a killed director finds it again.
 
     `crash` is called with the name of each point at which a director may be killed: 'before bind gpu3', 'after bind
-    gpu3'. `slots` is how many devices a server takes, None for any number.
+    gpu3'. `slots` is how many devices a server takes, None for any number; an operation takes `delay` s.
     """
 
     def __init__(
         self, system: System, *, faults: SimFaults = SimFaults(), seed: int = 0, state: Path | None = None,
-        crash: Callable[[str], None] = lambda point: None, slots: int | None = None,
+        crash: Callable[[str], None] = lambda point: None, slots: int | None = None, delay: float = 0.0,
     ) -> None:  # fmt: skip
         self._faults, self._seed, self._path, self._crash, self._slots = faults, seed, state, crash, slots
-        self._guard = threading.RLock()
+        self._delay, self._guard = delay, threading.RLock()
         self._system = system
         self._holders: dict[str, tuple[DeviceHolder, ...]] = {}
         self._unclear: set[str] = set()
@@ -196,6 +197,8 @@ class SimDriver:
 
     def _operate(self, verb: str, operation: str, server: str, device: str) -> None:
         self._crash(f"before {verb} {device}")
+        if self._delay:
+            time.sleep(self._delay)
         with self._guard:
             tries = self._try(operation, device)
             origin = f"{self._seed}/{verb}/{device}/{tries.number}"
