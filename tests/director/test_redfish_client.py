@@ -196,9 +196,12 @@ def test_counts_become_a_constrained_composition(service: StandInService, client
 
 def test_a_listing_has_servers_blocks_and_systems(service: StandInService, client: RedfishClient) -> None:
     service.compose("train", ["host0", "gpu1"])
+    service.put(f"{BLOCKS}/gpu10", Id="gpu10", ResourceBlockType=["Processor"])
+    service.put(f"{BLOCKS}/gpu2", Id="gpu2", ResourceBlockType=["Processor"])
     listing = RemotePool(client).listing()
     assert [block.name for block in listing.servers] == ["host0"]
-    assert [(block.name, block.type, block.state) for block in listing.blocks] == [
+    assert [block.name for block in listing.blocks] == ["gpu0", "gpu1", "gpu2", "gpu10"]
+    assert [(block.name, block.type, block.state) for block in listing.blocks[:2]] == [
         ("gpu0", "Processor", "Unused"), ("gpu1", "Processor", "Unused"),
     ]  # fmt: skip
     assert [(system.name, system.server, system.blocks) for system in listing.systems] == [

@@ -15,6 +15,7 @@ from lanewise.director.drivers.redfish_fabric import port_speed
 from lanewise.errors import UnknownName
 from lanewise.topology.model import LinkKind
 
+RUNNING = {"Lanewise": {"Task": "/redfish/v1/TaskService/Tasks/1"}}
 Answer = Callable[[httpx.Request], httpx.Response | None]
 
 
@@ -86,6 +87,7 @@ def test_links_are_those_of_the_ports(driver: RedfishDriver) -> None:
     ("answer", "kind", "message"),
     [
         (error(409, "Base.1.0.ResourceInUse", "It is in use."), Busy, "gpu0 on host0: It is in use"),
+        (error(409, "Base.1.0.ResourceInUse", "A task runs.", Oem=RUNNING), Retryable, "gpu0 on host0: A task runs"),
         (error(503, "Base.1.0.ServiceTemporarilyUnavailable", "Later."), Retryable, "Later"),
         (error(404, "Base.1.0.ResourceMissingAtURI", "No such zone."), Gone, "No such zone"),
         (error(403, "Base.1.0.InsufficientPrivilege", "You may not."), DriverError, "You may not"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -43,7 +44,7 @@ class RemotePool:
 
     def listing(self, rates: bool = True) -> PoolListing:
         """Servers, blocks and composed systems, with predicted rates if asked for and if the service has them."""
-        blocks = self._blocks()
+        blocks = sorted(self._blocks(), key=lambda block: _by_number(block.name))
         servers = [block for block in blocks if is_server(block)]
         known = [block.name for block in servers]
         systems = [listed_system(one, known, self._rates(one.name) if rates else ()) for one in self._systems()]
@@ -173,3 +174,8 @@ class RemotePool:
         if place is None:
             raise RefusedByService(f"the service has no {collection}", 404)
         return place
+
+
+def _by_number(name: str) -> list[str | int]:
+    """A key that sorts gpu2 before gpu10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]

@@ -213,6 +213,8 @@ def _translated(change: str = "") -> Iterator[None]:
     except RefusedByService as error:
         if error.status == _STALE:
             raise _Overtaken from None
+        if error.status == _IN_USE and "Task" in error.details:
+            raise Retryable(f"{change}: {error.cause}", hint=error.hint) from None  # an operation that has not ended
         if error.status == _IN_USE:
             holders = error.details.get("Holders")
             users = (DeviceHolder(HolderKind.PROCESS, str(holders)),) if holders else ()

@@ -59,7 +59,9 @@ def describe(client: RedfishClient, fabric: RedfishFabric) -> System:
     catalog = builtin()
     devices: dict[str, dict[str, Any]] = {}
     for name, switch in fabric.switches.items():
-        devices[name] = {"switch": _part(switch.body.get("Model"), catalog, "switch")}
+        model = switch.body.get("Model")
+        adapter = _part(model, catalog, "adapter")
+        devices[name] = {"adapter": adapter} if adapter else {"switch": _part(model, catalog, "switch")}
     links = _switch_links(fabric)
     for name, endpoint in fabric.servers.items():
         cpu = f"{name}-cpu"
@@ -163,7 +165,7 @@ def _part(model: str | None, catalog: Catalog, kind: str) -> str | None:
     if model in catalog:
         part = catalog.get(model)
         return part.name if part.kind == kind else None
-    titled = [part.name for part in catalog.parts.values() if part.title == model and part.kind in (kind, "adapter")]
+    titled = [part.name for part in catalog.parts.values() if part.title == model and part.kind == kind]
     return titled[0] if len(titled) == 1 else None
 
 
