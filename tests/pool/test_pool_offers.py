@@ -27,6 +27,7 @@ from lanewise.pool.offers import offers, preview
 from lanewise.pool.rules import why_no_space
 from lanewise.topology.compose import attach
 from lanewise.topology.model import Kind
+from lanewise.topology.read import read_system
 
 TWO = load_system("composable-server-two-hosts")
 GB = 1e9
@@ -136,6 +137,23 @@ def test_too_few_blocks_say_who_has_the_others(pool: Pool) -> None:
     assert error.cause == "host1 can be given 3 of 5 GPUs asked for: 4 are held by host0; 1 is Failed"
     assert error.hint == "nearest: 3 GPUs on host1"
     assert "0 of 2 h100-nvl GPUs" in refused(pool, asked(gpus(2, part="h100-nvl"))).cause
+
+
+def test_blocks_that_the_fabric_of_a_server_does_not_reach_are_named_with_the_reason() -> None:
+    islands = read_system(
+        "lanewise: 1\nsystem: islands\nhosts: [host0, host1]\ndevices:\n"
+        "  cpu0: {cpu: xeon-gold-6454s, host: host0}\n  cpu1: {cpu: xeon-gold-6454s, host: host1}\n"
+        '  "sw[0-1]": {switch: cdi-gen4-fabric-switch}\n  "gpu[0-1]": {gpu: l40s, host: null}\nlinks:\n'
+        '  - {from: "cpu[0-1]", to: "sw[0-1]", pairs: true, pcie: gen4 x16}\n'
+        '  - {from: "sw[0-1]", to: "gpu[0-1]", pairs: true, pcie: gen4 x16}\n',
+        "islands.yaml",
+    )
+    pool = op.pool_of(islands)
+    error = refused(pool, asked(gpus(2), server="host0"))
+    assert error.cause == "host0 can be given 1 of 2 GPUs asked for: 1 is out of reach, no cable joins 'gpu1' and host0"
+    assert [offer.server for offer in offers(pool, asked(gpus(1)))] == ["host0", "host1"]
+    with pytest.raises(Unreachable, match="no cable joins 'gpu1' and host0"):
+        preview(pool, "host0", ["gpu1"])
 
 
 def test_without_a_free_server_there_is_no_offer(pool: Pool) -> None:

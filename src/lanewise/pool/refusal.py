@@ -145,7 +145,8 @@ def _reasons(found: Candidates, choice: ServerChoice, requirement: PathRequireme
             yield f"{number} {'is' if number == 1 else 'are'} {reason}"
     for members, reason in choice.refusals.items():
         if of_class(members, requirement):
-            yield f"{len(members.blocks)} more: {reason}"
+            number = len(members.blocks)
+            yield f"{number} {'is' if number == 1 else 'are'} out of reach, {reason}"
 
 
 def _hint(alternatives: Sequence[Offer]) -> str:
