@@ -78,6 +78,7 @@ def listening(running: Running, folder: Path, **settings: Any) -> Iterator[LiveS
     """A service of a running director at a port of its own, without TLS."""
     bound = socket.socket(proto=socket.IPPROTO_TCP)
     with serving(running, folder, tls=False, **settings) as client, bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16384)  # the kernel's part of an unread answer
         bound.bind(("127.0.0.1", 0))
         server = http_server(client.app, ServiceSettings(folder, tls=False, **settings), None)
         ready = threading.Event()

@@ -153,9 +153,10 @@ class Dispatcher:
             headers = (allow, ("ETag", etag_of(found.text)), *found.headers.items())
             return HttpAnswer(found.status, found.text, found.media, headers)
         options = parse_query(query, collection=kind.collection)
+        # What is not in memory is read from the store, or predicted: in a thread, as others wait.
         slow = kind.slow or options.costly
         represent = self.service.represent
-        if kind.slow:
+        if kind.slow or kind.live:
             resource = await to_thread.run_sync(represent, kind, call, limiter=self._readers)
         else:
             resource = represent(kind, call)

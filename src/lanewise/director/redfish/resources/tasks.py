@@ -135,5 +135,5 @@ TYPES = (
         live=True,
     ),
     TASK,
-    ResourceType(f"{ROOT}/TaskMonitors/{{task}}", document=_monitor),
+    ResourceType(f"{ROOT}/TaskMonitors/{{task}}", document=_monitor, slow=True),
 )
