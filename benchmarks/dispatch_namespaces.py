@@ -114,9 +114,7 @@ def page(record: kept.Record) -> str:
     shares_of = " and ".join(f"{bits(rate) / whole:.0%}" for rate in record["rates"])
     most = whole / (8 * SAMPLE_BYTES)
     about = (f"Links of {rates}, {shares_of} of their sum, which carries {most:,.0f} samples/s of {SAMPLE_BYTES:,} B "
-             "without headers. A query goes to the connection with the fewest in flight, so shares come near those of "
-             "the links only once both links are full, as Offline; before that the slow link has more than its share "
-             "and bounds the Server rate.")  # fmt: skip
+             "without headers.")
     reasons = [f"* `{each['test']}`: {each['reasons'][0]}" for each in record["rows"] if each["test"] in LOSSES]
     return "\n".join([*kept.heading("Query dispatch over links of unequal rates", record), about, "", *lines, "",
                       "The link to b, once queries were answered:", "", *reasons, ""])  # fmt: skip
