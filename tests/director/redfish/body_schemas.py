@@ -18,7 +18,7 @@ ADDRESSES = st.sampled_from(
     + ["/redfish/v1/Systems/job", "/redfish/v1/Systems/host0", "http://127.0.0.1/", "x"]
 )
 JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | WORDS,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORDS, inner, max_size=2),
     max_leaves=4,
 )
@@ -52,7 +52,7 @@ def _right(schema: dict[str, Any], names: dict[str, Any], depth: int) -> st.Sear
     if kind == "integer":
         return st.integers(-1, 9) | st.integers()
     if kind == "number":
-        return st.floats(allow_nan=False) | st.sampled_from([0.0, 1.0, 12.5, 1e300])
+        return st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0, 12.5, 1e300])
     return {"boolean": st.booleans(), "null": st.none()}.get(str(kind), JUNK)
 
 

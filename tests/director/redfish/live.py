@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from director.directors import Running
 from director.redfish.services import PASSWORD, SESSIONS, Client, serving
 
@@ -25,8 +26,8 @@ PATIENCE = 60.0  # s, only to fail a test that hangs
 class LiveService:
     """Requests over a socket."""
 
-    def __init__(self, port: int, client: Client) -> None:
-        self.port, self.client = port, client
+    def __init__(self, port: int, client: Client, server: uvicorn.Server) -> None:
+        self.port, self.client, self.server = port, client, server
         answer = self.request("POST", SESSIONS, {"UserName": "admin", "Password": PASSWORD}, token="")
         self.token = str(answer[2]["x-auth-token"])
 
@@ -98,7 +99,7 @@ def listening(running: Running, folder: Path, **settings: Any) -> Iterator[LiveS
         thread.start()
         try:
             assert ready.wait(PATIENCE)
-            yield LiveService(bound.getsockname()[1], client)
+            yield LiveService(bound.getsockname()[1], client, server)
         finally:
             server.should_exit = True
             thread.join(PATIENCE)

@@ -70,10 +70,11 @@ class EventHub:
             self._begin(record)
 
     async def close(self) -> None:
-        """End all streams and deliveries."""
+        """End all streams and deliveries; a second time it does nothing."""
         self._closing = True
         if self._unlisten:
             self._unlisten()
+            self._unlisten = None
         self._wake()
         tasks = [task for _, task in self._deliveries.values()]
         for task in tasks:

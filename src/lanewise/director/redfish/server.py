@@ -76,6 +76,15 @@ def serve(
         runner.run(run())
 
 
+class DirectorServer(uvicorn.Server):
+    """uvicorn's server; event streams end before it waits for its connections to end."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End streams and deliveries, then as usual."""
+        await self.config.app.state.service.events.close()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+
 def http_server(app: object, settings: ServiceSettings, context: ssl.SSLContext | None) -> uvicorn.Server:
     """The HTTP server of an application with the settings' limits; TLS with a context."""
     config = uvicorn.Config(
@@ -96,7 +105,7 @@ def http_server(app: object, settings: ServiceSettings, context: ssl.SSLContext 
     config.load()
     if context is not None:
         config.ssl = context
-    return uvicorn.Server(config)
+    return DirectorServer(config)
 
 
 def _listen(settings: ServiceSettings) -> socket.socket:
@@ -115,5 +124,5 @@ def _listen(settings: ServiceSettings) -> socket.socket:
     except OSError as error:
         listening.close()
         cause = f"cannot listen at {settings.host}:{settings.port}: {error.strerror}"
-        raise InputError(cause, hint="choose another port with --port, or 0 for a free one") from None
+        raise InputError(cause, hint="choose another port, or 0 for a free one") from None
     return listening
