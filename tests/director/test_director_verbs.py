@@ -15,7 +15,7 @@ import pytest
 from lanewise import api
 from lanewise.cli import verbs
 from lanewise.errors import InputError
-from lanewise.options.director import CompositionOptions, ServeDirectorOptions
+from lanewise.options.director import CompositionOptions, ServeDirectorOptions, pci_functions
 
 pytest.importorskip("starlette", reason="needs lanewise[director]")
 pytest.importorskip("argon2", reason="needs lanewise[director]")
@@ -115,6 +115,7 @@ def test_requests_that_ask_for_nothing_are_refused(options: dict[str, object], m
         ({"driver": "redfish"}, "--driver redfish and --fabric go together"),
         ({"fabric": "https://chassis"}, "--driver redfish and --fabric go together"),
         ({"demo": True, "database": "x.sqlite"}, "--demo keeps nothing"),
+        ({"hardware": {"gpu0": "0000:41:00.0"}}, "--hardware and --accelerator go with --driver qemu"),
         ({"driver": "usb"}, "unknown --driver 'usb'"),
     ],
 )
@@ -129,6 +130,13 @@ def test_counts_become_requirements() -> None:
     first, second = request.requirements
     assert (first.kind, first.count, first.rate, first.part, first.nics) == ("gpu", 4, 20e9, "l40s", 1)
     assert (second.kind, second.count, second.rate, request.server) == ("ssd", 2, None, "host0")
+
+
+def test_what_names_no_pci_function_is_an_error(run: Run) -> None:
+    assert pci_functions(["gpu0=0000:41:00.0"]) == {"gpu0": "0000:41:00.0"}
+    code, _, err = run("serve", "--driver", "qemu", "--hardware", "gpu0=41:00")
+    assert code == 2
+    assert err.splitlines()[0] == "error: --hardware: 'gpu0=41:00' names no PCI function"
 
 
 def test_a_password_file_that_cannot_be_read_is_an_error(run: Run, tmp_path: Path) -> None:

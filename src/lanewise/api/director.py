@@ -202,9 +202,11 @@ def _driver(options: ServeDirectorOptions, directory: Path, say: Callable[[str],
         return
     if options.driver == QEMU:
         from lanewise.director.drivers.qemu.driver import QemuDriver
+        from lanewise.director.drivers.qemu.machine import MachineSize
 
         system = load_system(options.system or "emulated-two-servers", options.settings)
-        driver = QemuDriver(system, directory / "servers")
+        size = MachineSize(accelerator=options.accelerator)
+        driver = QemuDriver(system, directory / "servers", size=size, hardware=options.hardware)
         say(f"starting {len(system.hosts)} emulated servers")
         driver.start()
         with driver:

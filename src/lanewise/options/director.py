@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lanewise.errors import InputError
+from lanewise.errors import FormatError, InputError
 from lanewise.options.option import Options, argument, option, settings_option
 
 DEFAULT_URL = "https://127.0.0.1:8443"
 DRIVERS = (SIM, QEMU, REDFISH) = ("sim", "qemu", "redfish")
 _CHASSIS = "redfish only, of the chassis: "
 _STATE = "lanewise/director in XDG_STATE_HOME"
+
+
+def pci_functions(pairs: Iterable[str]) -> dict[str, str]:
+    """'gpu0=0000:41:00.0' as a mapping; FormatError names what is none."""
+    mapping: dict[str, str] = {}
+    for pair in pairs:
+        name, _, function = pair.partition("=")
+        if not re.fullmatch(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", function):
+            raise FormatError(f"'{pair}' names no PCI function", hint="write DEVICE=0000:41:00.0, as lspci -D does")
+        mapping[name.strip()] = function
+    return mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +141,12 @@ class ServeDirectorOptions(DirectorStoreOptions):
                          default_text="composable-pool; qemu: emulated-two-servers",
                          complete="systems")  # fmt: skip
     settings: dict[str, int] = settings_option()
+    hardware: dict[str, str] = option(
+        dict, "qemu only: give guests this PCI function of this machine, through VFIO, in place of an emulated device; "
+        "repeatable. Never tried on hardware.",
+        metavar="DEVICE=FUNCTION", repeat=True, parse=pci_functions,
+    )  # fmt: skip
+    accelerator: str = option("tcg", "qemu only: how guests run.", metavar="tcg|kvm", choices=("tcg", "kvm"))
     fabric: str = option("", _CHASSIS + "its address.", metavar="URL")
     fabric_user: str = option("admin", _CHASSIS + "account; '' to log in as nobody.", metavar="NAME")
     fabric_password_file: Path | None = option(None, _CHASSIS + "file with the password.", metavar="FILE",
@@ -142,5 +160,7 @@ class ServeDirectorOptions(DirectorStoreOptions):
         if (self.driver == REDFISH) != bool(self.fabric):
             hint = "write --driver redfish --fabric https://HOST, or neither"
             raise InputError("--driver redfish and --fabric go together", hint=hint)
+        if self.driver != QEMU and (self.hardware or self.accelerator != "tcg"):
+            raise InputError("--hardware and --accelerator go with --driver qemu", hint="leave them out")
         if self.demo and (self.database or self.directory is not None):
             raise InputError("--demo keeps nothing", hint="leave out --demo, or --database and --directory")

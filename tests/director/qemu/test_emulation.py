@@ -14,6 +14,7 @@ from director.qemu.emulated import ONE_SERVER
 
 from lanewise import api
 from lanewise.director.drivers.base import DriverError, Gone, Unknown
+from lanewise.director.drivers.qemu import driver as qemu_driver
 from lanewise.director.drivers.qemu.boot import GuestSoftware, find_software, initramfs
 from lanewise.director.drivers.qemu.channel import CommandChannel, CommandFailed
 from lanewise.director.drivers.qemu.driver import QemuDriver, link_status
@@ -27,7 +28,7 @@ Answer = Callable[[dict[str, Any]], list[dict[str, Any]] | None]
 
 def test_every_device_has_a_slot_below_the_switches_of_its_path() -> None:
     system = read_system(ONE_SERVER, "one-server.yaml")
-    tree = emulated_tree(system, "server0")
+    tree = emulated_tree(system, "server0", pool_devices(system))
     assert tree.options[1::2] == [
         "pcie-root-port,id=cpu0.hba0,chassis=1,slot=1,hotplug=off", "x3130-upstream,id=hba0,bus=cpu0.hba0",
         "xio3130-downstream,id=hba0.box0,bus=hba0,chassis=1,slot=2,hotplug=off", "x3130-upstream,id=box0,bus=hba0.box0",
@@ -43,7 +44,7 @@ def test_every_device_has_a_slot_below_the_switches_of_its_path() -> None:
 
 def test_each_server_sees_its_own_cables() -> None:
     system = api.load_system("emulated-two-servers")
-    trees = [emulated_tree(system, server) for server in system.hosts]
+    trees = [emulated_tree(system, server, pool_devices(system)) for server in system.hosts]
     assert [tree.slots["ssd5"].switches for tree in trees] == [("a_hba1", "box1"), ("b_hba1", "box1")]
     assert all(set(tree.slots) == set(pool_devices(system)) for tree in trees)
 
@@ -56,6 +57,24 @@ def test_what_cannot_be_emulated_is_refused(tmp_path: Path) -> None:
         QemuDriver(many, tmp_path)
     with pytest.raises(InputError, match="too long for a Unix socket"):
         QemuDriver(read_system(ONE_SERVER, "s"), tmp_path / ("folder" * 20))
+
+
+def test_devices_of_this_machine_are_passed_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[str, Any]] = []
+
+    class Channel:
+        def execute(self, command: str, arguments: Any) -> None:
+            sent.append((command, arguments))
+
+    checked: list[tuple[str, str]] = []
+    monkeypatch.setattr(qemu_driver, "check_passthrough", lambda device, function: checked.append((device, function)))
+    system = read_system(ONE_SERVER.replace('"ssd[0-2]": {ssd', "gpu0: {gpu").replace('"ssd[0-2]"', "gpu0"), "s")
+    driver = QemuDriver(system, tmp_path, hardware={"gpu0": "0000:41:00.0"})
+    driver._plug(Channel(), "gpu0", driver.machines["server0"].tree.slots["gpu0"])  # type: ignore[arg-type]
+    options = {"id": "gpu0", "bus": "box0.gpu0", "driver": "vfio-pci", "host": "0000:41:00.0"}
+    assert (checked, sent) == ([("gpu0", "0000:41:00.0")], [("device_add", options)])
+    with pytest.raises(UnknownName, match="unknown device of one-server 'gpu1'"):
+        QemuDriver(system, tmp_path, hardware={"gpu0": "0000:41:00.0", "gpu1": "0000:42:00.0"})
 
 
 def test_what_is_not_there_has_no_slot_and_no_channel(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from lanewise.director.drivers.base import (
 from lanewise.director.drivers.qemu.boot import find_software, initramfs
 from lanewise.director.drivers.qemu.channel import CommandChannel, CommandFailed, Message
 from lanewise.director.drivers.qemu.machine import Machine, MachineSize
+from lanewise.director.drivers.qemu.passthrough import check_passthrough
 from lanewise.director.drivers.qemu.tree import EmulatedSlot, emulated_tree, pool_devices
 from lanewise.errors import unknown_name
 from lanewise.topology.model import Kind, System
@@ -53,16 +54,20 @@ class QemuDriver:
         kernel: Path | None = None,
         size: MachineSize | None = None,
         limits: Mapping[str, float] | None = None,
+        hardware: Mapping[str, str] | None = None,
     ) -> None:
         """Describe the machines without starting them; `limits` are B/s of data through a switch, by its name.
 
-        Contradiction for a device that QEMU does not emulate.
+        `hardware` names devices that are functions of this machine (0000:03:00.0), which guests get through VFIO in
+        place of emulated ones. Contradiction for a device that QEMU does not emulate.
         """
         self.system = system
         self.folder = folder
         self._kernel, self._size, self._limits = kernel, size or MachineSize(), dict(limits or {})
-        self._devices = pool_devices(system)
-        self.machines = {name: Machine(name, folder / name, emulated_tree(system, name)) for name in system.hosts}
+        self._hardware = dict(hardware or {})
+        self._devices = pool_devices(system, self._hardware)
+        trees = {name: emulated_tree(system, name, self._devices) for name in system.hosts}
+        self.machines = {name: Machine(name, folder / name, tree) for name, tree in trees.items()}
         self._events: list[FabricEvent] = []
         self._lock = threading.Lock()
 
@@ -112,9 +117,10 @@ class QemuDriver:
         if holder is None:
             self._plug(machine.qmp(), device, slot)
             self._note(FabricEventKind.ATTACHED, device, server)
-        arguments = {"slot_number": slot.number, "present": True, "seconds": _GUEST_LIMIT}
+        emulated = device not in self._hardware  # for which guests have drivers
+        arguments = {"slot_number": slot.number, "present": True, "seconds": _GUEST_LIMIT, "usable": emulated}
         found = machine.agent().execute("await_slot", arguments, _GUEST_LIMIT + _SPARE)
-        if not (found and found["usable"]):
+        if not (found and (found["usable"] or not emulated)):
             raise Unknown(f"{device} is plugged into slot {slot.number} of {server}, whose guest has not taken it in")
 
     def unbind(self, operation: str, server: str, device: str) -> None:
@@ -179,7 +185,10 @@ class QemuDriver:
 
     def _plug(self, qmp: CommandChannel, device: str, slot: EmulatedSlot) -> None:
         options: Message = {"id": device, "bus": slot.port}
-        if self.system.devices[device].kind is Kind.NIC:
+        if function := self._hardware.get(device):
+            check_passthrough(device, function)
+            options |= {"driver": "vfio-pci", "host": function}
+        elif self.system.devices[device].kind is Kind.NIC:
             options |= {"driver": "e1000e", "mac": _hardware_address(self._devices.index(device))}
         else:
             self._add_drive(qmp, device, slot)

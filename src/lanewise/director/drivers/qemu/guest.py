@@ -48,12 +48,12 @@ def slot(slot: int) -> dict[str, Any] | None:
     return {"function": function, "driver": driver, "serial": serial, "usable": usable, "disks": linux.disks(function)}
 
 
-def await_slot(slot_number: int, present: bool, seconds: float) -> dict[str, Any] | None:
-    """What is in a slot, once a usable function is there, or once it is empty; as it is after so many seconds."""
+def await_slot(slot_number: int, present: bool, seconds: float, usable: bool = True) -> dict[str, Any] | None:
+    """What is in a slot, once a function is there (a `usable` one), or once it is empty, or after so many seconds."""
     end = time.monotonic() + seconds
     while True:
         function = slot(slot_number)
-        if (function is not None and function["usable"]) if present else function is None:
+        if (function is not None and (function["usable"] or not usable)) if present else function is None:
             return function
         if time.monotonic() > end:
             return function

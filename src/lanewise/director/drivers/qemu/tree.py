@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lanewise.errors import Contradiction
+from lanewise.errors import Contradiction, unknown_name
 from lanewise.topology.model import Kind, System
 from lanewise.topology.trees import PCIE_AND_FABRIC, Graph
 
@@ -30,25 +31,27 @@ class EmulatedTree:
     slots: dict[str, EmulatedSlot] = field(default_factory=dict)
 
 
-def pool_devices(system: System) -> tuple[str, ...]:
-    """The devices that servers are given; Contradiction for a kind that is not emulated."""
+def pool_devices(system: System, hardware: Collection[str] = ()) -> tuple[str, ...]:
+    """The devices that servers are given; Contradiction for a kind that is not emulated, unless it is `hardware`."""
     ends = [device for device in system.devices.values() if device.kind not in (Kind.CPU, Kind.SWITCH)]
     for device in ends:
-        if device.kind not in EMULATED:
+        if device.kind not in EMULATED and device.name not in hardware:
             cause = f"'{device.name}' is a {device.kind}, which QEMU does not emulate"
             raise Contradiction(cause, location=device.location, hint="describe drives (ssd) and network cards (nic)")
+    for name in sorted(set(hardware) - {device.name for device in ends}):
+        raise unknown_name(f"device of {system.name}", name, [device.name for device in ends])
     return tuple(device.name for device in ends)
 
 
-def emulated_tree(system: System, server: str) -> EmulatedTree:
-    """The tree a server would see with every device it can reach attached, each by a shortest path from a CPU.
+def emulated_tree(system: System, server: str, devices: Collection[str]) -> EmulatedTree:
+    """The tree a server would see with every one of the `devices` it can reach, each by a shortest path from a CPU.
 
     Contradiction if the server reaches more devices than it has slots.
     """
     tree = EmulatedTree()
     parents: dict[str, str] = {}
     number = 0
-    for path in sorted(_paths(system, server), key=len):
+    for path in sorted(_paths(system, server, devices), key=len):
         for parent, name in pairwise(path):
             if name not in parents:
                 number += 1
@@ -60,10 +63,10 @@ def emulated_tree(system: System, server: str) -> EmulatedTree:
     return tree
 
 
-def _paths(system: System, server: str) -> list[tuple[str, ...]]:
+def _paths(system: System, server: str, devices: Collection[str]) -> list[tuple[str, ...]]:
     graph = Graph(system.devices, system.links, PCIE_AND_FABRIC)
     paths = [path for cpu in system.of_kind(Kind.CPU, host=server) for path in graph.reach(cpu).values()]
-    return [path for path in paths if system.devices[path[-1]].kind in EMULATED]
+    return [path for path in paths if path[-1] in devices]
 
 
 def _add(tree: EmulatedTree, system: System, parents: dict[str, str], name: str, number: int) -> None:
