@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         DirectorStoreOptions,
         ServeDirectorOptions,
     )
+    from lanewise.perf.flow import Flow
     from lanewise.pool.model import CompositionRequest
+    from lanewise.topology.model import System
 
 _PORT = 8443
 _CERTIFICATE = "certificate.pem"
@@ -102,7 +104,6 @@ def serve_director(
 
     options = options or ServeDirectorOptions()
     serve = import_extra("lanewise.director.redfish.server", "director", _CAUSE).serve
-    from lanewise.api.systems import draw
     from lanewise.control.service import parse_address
     from lanewise.director.engine import Director
     from lanewise.director.redfish.settings import ServiceSettings
@@ -120,7 +121,7 @@ def serve_director(
         director.start()
         stack.callback(director.close)
         settings = ServiceSettings(directory, host, port, not options.no_tls, static=_page())
-        serve(director, store, settings, ready, draw)
+        serve(director, store, settings, ready, _drawing)
 
 
 def backup_director(options: BackupOptions) -> int:
@@ -174,6 +175,18 @@ def _store(options: DirectorStoreOptions, directory: Path | None = None) -> Iter
         yield store
     finally:
         store.close()
+
+
+def _drawing(system: System, flows: Sequence[Flow]) -> str:
+    """The fabric with the loads of all flows on its links."""
+    from lanewise.api.systems import predict
+    from lanewise.report.draw import draw
+    from lanewise.results.outline import outline
+
+    if not flows:
+        return draw(outline(system))
+    prediction = predict(system, flows)
+    return draw(outline(system, prediction.loads, prediction.link_utilization))
 
 
 def _page() -> Path | None:
