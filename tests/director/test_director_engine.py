@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Thread
 from typing import Any
 
@@ -31,9 +32,12 @@ from lanewise.director.errors import (
     StoreError,
 )
 from lanewise.director.records import EventKind, Health, ProblemKind, TaskState
+from lanewise.director.store.changes import Change
 from lanewise.director.store.database import Store
+from lanewise.director.store.rows import ClaimState
 from lanewise.errors import Contradiction, InputError, UnknownName
-from lanewise.pool.model import BlockState, CompositionState
+from lanewise.pool.model import BlockState, CompositionRequest, CompositionState, NoOffer, PathRequirement
+from lanewise.topology.model import Kind
 
 Start = Callable[..., Running]
 PYTHON = DeviceHolder(HolderKind.PROCESS, "python", 77)
@@ -502,3 +506,83 @@ def test_a_database_that_stays_away_leaves_the_rest_to_a_reconcile(
     assert len(one.director.reconcile().finished) == 1
     assert states(one) == {"gpu0": BlockState.COMPOSED}
     check(one)
+
+
+def test_what_happens_to_other_blocks_meanwhile_is_seen_at_the_end(start: Start) -> None:
+    one = start(simulated())
+    one.director.compose(request("gpu0", "gpu1", name="a"))
+    reached: list[CompositionState] = []
+
+    def meanwhile(point: str) -> None:
+        if point in ("before bind gpu2", "before unbind gpu1"):
+            one.driver.meddle("gpu0" if "gpu2" in point else "gpu2", None)
+            one.director.poll()
+            reached.append(one.director.view().compositions["a"].composition.state)
+
+    one.driver._crash = meanwhile
+    one.director.attach("a", "gpu2")
+    assert one.director.view().compositions["a"].composition.state is CompositionState.FAILED
+    one.director.detach("a", "gpu0")
+    assert one.director.view().compositions["a"].composition.state is CompositionState.COMPOSED
+    one.director.release("a")
+    assert reached == [CompositionState.CHANGING, CompositionState.RELEASING]
+    assert states(one) == {}
+    check(one)
+
+
+def gpus(count: int, rate: float) -> CompositionRequest:
+    """A request for so many GPUs with so many B/s each."""
+    return CompositionRequest((PathRequirement(Kind.GPU, count, rate),))
+
+
+def test_a_composition_gets_the_best_offer_or_the_reason_why_not(start: Start) -> None:
+    one = start(simulated())
+    task = one.director.compose(gpus(2, 8e9))
+    assert (task.problem, len(task.blocks)) == (None, 2)
+    with pytest.raises(NoOffer) as caught:
+        one.director.compose(gpus(2, 20e9))
+    assert caught.value.limit
+    assert caught.value.nearest
+    more = replace(gpus(1, 1e9), extends=task.composition)
+    assert one.director.compose(more).problem is None
+    assert len(one.director.view().compositions[task.composition].composition.requirements) == 2
+    with pytest.raises(NoOffer):  # the GPUs that it has would no longer get what was asked for
+        one.director.compose(replace(gpus(4, 1e9), extends=task.composition))
+    check(one)
+
+
+def test_an_offer_that_another_client_took_is_replaced_by_the_next(start: Start) -> None:
+    one = start(simulated())
+    place = one.director._placer.place
+    taken: list[str] = []
+
+    def slow(pool: Any, asked: CompositionRequest) -> Any:
+        placement = place(pool, asked)
+        if not taken:
+            taken.extend(placement.blocks)
+            one.store.change(0.0, other_client, one.director._committed)
+        return placement
+
+    def other_client(change: Change) -> None:
+        change.claim(taken, ClaimState.COMPOSED, composition="b")
+        change.report(EventKind.POOL_CHANGED, "claimed")
+
+    object.__setattr__(one.director._placer, "place", slow)
+    task = one.director.compose(gpus(2, 1e9))
+    assert task.problem is None
+    assert not set(task.blocks) & set(taken)
+
+
+def test_a_device_that_somebody_moved_during_its_removal_is_failed(start: Start) -> None:
+    one = start(simulated())
+    one.director.compose(request("gpu0", name="a"))
+
+    def meanwhile(point: str) -> None:
+        one.driver._crash = lambda reached: None
+        one.driver.meddle("gpu0", "host1")
+
+    one.driver._crash = meanwhile
+    task = one.director.detach("a", "gpu0")
+    assert task.problem
+    assert task.problem.cause == "gpu0: the fabric has it at host1, where the director did not attach it"
+    assert states(one) == {"gpu0": BlockState.FAILED}

@@ -42,6 +42,7 @@ class DirectorMachine(RuleBasedStateMachine):
         self._path = copied(TEMPLATE[0], Path(self._folder.name) / "director.db")
         self._one: Running | None = None
         self._crash_in = -1
+        self._soon: tuple[str, str | None] | None = None
 
     @initialize(faults=FAULTS, seed=st.integers(0, 1000))
     def begin(self, faults: SimFaults, seed: int) -> None:
@@ -97,6 +98,11 @@ class DirectorMachine(RuleBasedStateMachine):
     def meddle(self, block: str, server: str | None) -> None:
         self.one.driver.meddle(block, server)
         self.one.director.poll()
+
+    @rule(block=some_gpu, server=st.sampled_from([*SERVERS, None]))
+    def meddle_soon(self, block: str, server: str | None) -> None:
+        """During the next operation, whatever that is on."""
+        self._soon = block, server
 
     @rule(block=some_gpu, back=st.booleans())
     def lose(self, block: str, back: bool) -> None:
@@ -164,6 +170,9 @@ class DirectorMachine(RuleBasedStateMachine):
             assert free or expired or not new
 
     def _reached(self, _: str) -> None:
+        if self._soon is not None:
+            (block, server), self._soon = self._soon, None
+            self.meddle(block, server)
         self._crash_in -= self._crash_in >= 0
         if self._crash_in == 0:
             raise Crash

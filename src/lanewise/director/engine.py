@@ -15,7 +15,7 @@ from lanewise.director.drivers.base import Driver, DriverError, FabricEventKind
 from lanewise.director.engine_claims import Begun, BlockPlacement, End, Order
 from lanewise.director.engine_fabric import FabricReader, news
 from lanewise.director.engine_placement import Placer
-from lanewise.director.engine_reconcile import FabricObservation, compare, observe, place_all, register
+from lanewise.director.engine_reconcile import FabricObservation, compare, judge_free, observe, place_all, register
 from lanewise.director.engine_steps import ATTEMPTS, StepOutcome, StepRunner
 from lanewise.director.engine_tasks import EventBoard, TaskBoard
 from lanewise.director.engine_view import PoolMirror
@@ -335,6 +335,9 @@ class Director:
         """The steps of an operation and the commit of its end state."""
         total = max(1, len(intent.steps))
         result = self._runner.run(intent.steps, lambda done: self._tasks.progress(task.name, 99 * done // total))
+        if result.observed:
+            for name, server in judge_free(result, self._observe()).items():
+                self._mirror.place(name, server)
         bound = [name for name, state in result.states.items() if state is StepOutcome.BOUND]
         links = {name: note for name in bound if (note := self._fabric.link_note(name))}
         end = End(result, links)
@@ -377,10 +380,13 @@ class Director:
     def _compare(self, names: Iterable[str], repair: bool = False) -> tuple[str, ...]:
         """Observe the fabric and write what contradicts the store about these blocks; those that are Failed by it."""
         view = self.view()
-        observation: FabricObservation = observe(self._driver, view.pool, self._present, ATTEMPTS, self._pause)
+        observation = self._observe()
         versions = {name: record.version for name, record in view.blocks.items()}
         place_all(self._mirror, observation, view)
         return tuple(self._change(lambda change: compare(change, names, observation, versions, repair)))
+
+    def _observe(self) -> FabricObservation:
+        return observe(self._driver, self.view().pool, self._present, ATTEMPTS, self._pause)
 
     def _discover(self, adopt: bool = False) -> tuple[str, ...]:
         """Read the fabric and add the blocks that are new to the pool; the compositions adopted with them."""

@@ -233,8 +233,11 @@ def _ended_block(
 
 
 def settle(change: Change, name: str) -> None:
-    """Write a composition's state after what happened to its blocks."""
+    """Write a composition's state after what happened to its blocks; while an operation runs, its end will do so."""
     row = change.composition(name)
+    if row.state in _RUNNING:
+        change.change_composition(row, row.state)
+        return
     blocks = [claim.name for claim in change.claims_of(name) if claim.kind is ClaimKind.BLOCK]
     good = all(block.condition is Condition.OK for block in change.touch(blocks))
     change.change_composition(row, CompositionState.COMPOSED if good else CompositionState.FAILED)

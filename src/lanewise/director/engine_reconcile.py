@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from lanewise.director.drivers.base import Driver, DriverError, Gone
 from lanewise.director.engine_claims import settle
+from lanewise.director.engine_steps import StepOutcome, StepsResult
 from lanewise.director.engine_view import PoolMirror
-from lanewise.director.records import EventKind, Health, PoolView
+from lanewise.director.records import EventKind, Health, PoolView, ProblemKind, TaskProblem
 from lanewise.director.store.changes import Change
 from lanewise.director.store.rows import BlockRow, ClaimRow, ClaimState, CompositionRow, Condition
-from lanewise.pool.model import CompositionState, Pool
+from lanewise.pool.model import BlockState, CompositionState, Pool
 
 _HELD = (ClaimState.COMPOSED, ClaimState.RESERVED)
 
@@ -34,13 +35,20 @@ def observe(
     twice, unclear = set(), set()
     for server in pool.servers:
         bound = _observe(driver, server, attempts, pause)
-        if bound is None:  # what was last known of it
+        if bound is None:
             unclear.add(server)
-            bound = frozenset(name for name in pool.blocks if pool.system.devices[name].host == server)
+            bound = _last_known(pool, server)
         for device in bound & pool.blocks.keys():
             if servers.setdefault(device, server) != server:
                 twice.add(device)
     return FabricObservation(present, servers, frozenset(twice), frozenset(unclear))
+
+
+def _last_known(pool: Pool, server: str) -> frozenset[str]:
+    """What a server has as far as anybody knows: its composition's blocks, and what was discovered there."""
+    owner = pool.composition_on(server)
+    composed = [name for name in owner.blocks if pool.blocks[name].state is BlockState.COMPOSED] if owner else []
+    return frozenset([*composed, *(name for name in pool.blocks if pool.system.devices[name].host == server)])
 
 
 def _observe(driver: Driver, server: str, attempts: int, pause: Callable[[int], None]) -> frozenset[str] | None:
@@ -146,6 +154,20 @@ def _write(change: Change, row: BlockRow, condition: Condition, note: str, claim
         EventKind.BLOCK_CHANGED, text, severity=Health.OK if condition is Condition.OK else Health.CRITICAL,
         composition=claim.composition if claim else None, blocks=[row.name],
     )  # fmt: skip
+
+
+def judge_free(result: StepsResult, observation: FabricObservation) -> dict[str, str]:
+    """Call unknown what an operation took for free and another server has; those servers by device."""
+    elsewhere = {
+        name: observation.servers[name]
+        for name, state in result.states.items()
+        if state is StepOutcome.FREE and name in observation.servers
+    }
+    for name, server in elsewhere.items():
+        result.states[name] = StepOutcome.UNKNOWN
+        result.notes[name] = note = f"the fabric has it at {server}, where the director did not attach it"
+        result.problem = result.problem or TaskProblem(ProblemKind.UNKNOWN, f"{name}: {note}", name)
+    return elsewhere
 
 
 def place_all(mirror: PoolMirror, observation: FabricObservation, view: PoolView) -> None:

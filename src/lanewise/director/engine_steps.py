@@ -31,11 +31,15 @@ _PROBLEMS = (
 
 @dataclass
 class StepsResult:
-    """Where each device is after the steps, why they did not all succeed, and notes on devices that went astray."""
+    """Where each device is after the steps, why they did not all succeed, and notes on devices that went astray.
+
+    `observed`: a call failed, and where its device is was observed on its server.
+    """
 
     states: dict[str, StepOutcome]
     problem: TaskProblem | None = None
     notes: dict[str, str] = field(default_factory=dict)
+    observed: bool = False
 
 
 class StepRunner:
@@ -75,6 +79,7 @@ class StepRunner:
             if problem is None:
                 state = GOALS[step.verb]
                 break
+            result.observed = True
             state = self._observed(step, problem)
             if state is GOALS[step.verb]:  # it did happen, and only the reply was lost
                 problem = None
@@ -103,8 +108,6 @@ class StepRunner:
 
     def _observed(self, step: Step, problem: TaskProblem) -> StepOutcome:
         """Where the fabric says the device is after a call that failed."""
-        if problem.kind is ProblemKind.BUSY and step.verb is StepVerb.UNBIND:
-            return StepOutcome.BOUND
         if problem.kind is ProblemKind.GONE:
             return StepOutcome.GONE
         for attempt in range(1, ATTEMPTS + 1):
@@ -118,7 +121,9 @@ class StepRunner:
                 break
             else:
                 return StepOutcome.BOUND if bound else StepOutcome.FREE
-        return StepOutcome.UNKNOWN
+        # A driver that says Busy has changed nothing.
+        busy = problem.kind is ProblemKind.BUSY and step.verb is StepVerb.UNBIND
+        return StepOutcome.BOUND if busy else StepOutcome.UNKNOWN
 
     def _take_back(self, done: list[Step], result: StepsResult) -> None:
         """Undo steps, the last one first; a device that cannot go back is noted."""
