@@ -74,6 +74,7 @@ class Login:
         self._accounts = {account.name: account for account in store.accounts()}
         self._sessions = {session.token_hash: session for session in store.sessions()}
         self._used: set[str] = set()
+        self._failed: dict[str, float] = {}  # when an account that exists was last tried in vain
 
     # --- accounts ---
 
@@ -253,9 +254,13 @@ class Login:
 
     def _count(self, account: AccountRecord, *, failed: bool) -> AccountRecord:
         with self._lock:
+            now = self._clock()
+            if failed and now - self._failed.get(account.name, now) > self.settings.lockout_seconds:
+                self._accounts[account.name] = self._store.count_login(account.name, False)
+            self._failed[account.name] = now
             failures = self._accounts[account.name].failed_logins + 1 if failed else 0
             lock = failed and failures >= self.settings.lockout_threshold
-            until = self._clock() + self.settings.lockout_seconds if lock else 0.0
+            until = now + self.settings.lockout_seconds if lock else 0.0
             kept = self._store.count_login(account.name, failed, until)
             self._accounts[account.name] = kept
             self.generation += 1

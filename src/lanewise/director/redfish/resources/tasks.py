@@ -15,6 +15,7 @@ from lanewise.director.redfish.uris import ROOT, link, links, not_there
 from lanewise.errors import UnknownName
 
 _SERVICE = f"{ROOT}/TaskService"
+_SHOWN = 1000  # newest tasks in the collection
 _STATES = {TaskState.RUNNING: "Running", TaskState.COMPLETED: "Completed", TaskState.EXCEPTION: "Exception"}
 
 
@@ -131,7 +132,7 @@ TYPES = (
         f"{_SERVICE}/Tasks",
         "TaskCollection",
         "Tasks",
-        lambda call: [uris.task(task.name) for task in call.service.director.tasks()],
+        lambda call: [uris.task(task.name) for task in call.service.director.tasks()[-_SHOWN:]],
         live=True,
     ),
     TASK,
