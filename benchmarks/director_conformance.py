@@ -4,8 +4,9 @@
 
 The service validator runs before a composition, while one is half made, with one composed, and after its release; the
 protocol validator, the use-case checkers (accounts, query parameters) and the interop validator with the project's own
-profile run with one composed. sushy and redfishtool read systems and resource blocks. `--short` runs the service
-validator once, the use-case checkers and the interop validator, keeps nothing, and is what continuous integration runs.
+profile run with one composed. The pool is that of the ready system `composable-pool`, where one server has two GPUs
+from the start. sushy and redfishtool read systems and resource blocks. `--short` runs the service validator once, the
+use-case checkers and the interop validator, keeps nothing, and is what continuous integration runs.
 
 It needs DMTF's schemas: csdl-2025.4.tgz, or its folder, in --schemas (default: $LANEWISE_REDFISH, else
 ../shared/redfish beside the repository), and `pip install redfish_service_validator redfish_protocol_validator
@@ -44,7 +45,7 @@ TOOLS = (
     "redfish_interop_validator",
 )
 BLOCKS = "/redfish/v1/CompositionService/ResourceBlocks"
-SYSTEM = "composable-server-two-hosts"
+SYSTEM = "composable-pool"
 _TABLE = re.compile(r"\|\s*(\d+)\s*\|\s*(\d+)\s*\|\s*(\d+)\s*\|\s*(\d+)\s*\|")
 _SUMMARY = re.compile(r"PASS: (\d+), WARN: (\d+), FAIL: (\d+), NOT_TESTED: (\d+)")
 
@@ -84,7 +85,7 @@ def serve(folder: Path) -> None:
         (folder / "ready.part").replace(folder / "ready")
 
     store = Store(folder / "director.db")
-    director = Director(store, SimDriver(load_system(SYSTEM, settings={"bound": 0}), crash=wait))
+    director = Director(store, SimDriver(load_system(SYSTEM), crash=wait))
     director.start()
     store.put_account(AccountRecord("admin", PasswordVerifier().hash(PASSWORD), "Administrator"), 0)
     serve(director, store, ServiceSettings(folder, port=0), ready)
@@ -234,8 +235,8 @@ class Rounds:
     # --- what the director is made to do ---
 
     def compose(self) -> None:
-        """A system of a server and three GPUs with a least rate."""
-        names = ("host0", "gpu0", "gpu1", "gpu2")
+        """A system of a server, three GPUs with a least rate, a drive and a network card."""
+        names = ("host1", "gpu4", "gpu5", "gpu6", "ssd2", "nic1")
         links = {"ResourceBlocks": [{"@odata.id": f"{BLOCKS}/{name}"} for name in names]}
         needs = {"Lanewise": {"Paths": [{"DeviceType": "GPU", "MinimumGBps": 5}]}}
         body = {"Name": "job", "Links": links, "Oem": needs}
@@ -248,12 +249,12 @@ class Rounds:
         """A measured rate of one of its paths."""
         actions = self.http.get("/redfish/v1/TelemetryService").json()["Actions"]["Oem"]
         system = {"@odata.id": "/redfish/v1/Systems/job"}
-        body = {"ComputerSystem": system, "Rates": [{"Device": "gpu0", "RateGBps": 8.5}]}
+        body = {"ComputerSystem": system, "Rates": [{"Device": "gpu4", "RateGBps": 8.5}]}
         self.http.post(actions["#LanewiseOem.SubmitMeasuredRates"]["target"], json=body).raise_for_status()
 
     def reserve(self) -> None:
         """A reservation by PreviewReserve."""
-        need = {"Oem": {"Lanewise": {"Paths": [{"DeviceType": "GPU", "Count": 2}], "Server": "host1"}}}
+        need = {"Oem": {"Lanewise": {"Paths": [{"DeviceType": "GPU", "Count": 2}], "Server": "host2"}}}
         stanza = {"StanzaType": "ComposeSystem", "StanzaId": "1", "Request": need}
         body = {"RequestFormat": "Manifest", "RequestType": "PreviewReserve", "Manifest": {"Stanzas": [stanza]}}
         action = "/redfish/v1/CompositionService/Actions/CompositionService.Compose"
