@@ -66,7 +66,8 @@ def refuse_a_mounted_drive(driver: QemuDriver) -> None:
     assert [(holder.kind, holder.name) for holder in busy.value.holders] == [(HolderKind.MOUNT, "/tmp/disk")]
     assert driver.observe(SERVER) == {"ssd1"}
     shell(driver, "umount /tmp/disk")
-    shell(driver, "(exec 3</dev/nvme0n1; exec sleep 1000) >/dev/null 2>&1 & echo $! >/tmp/pid")
+    reader = "(exec 3</dev/nvme0n1; exec sleep 1000) >/dev/null 2>&1 & echo $! >/tmp/pid"
+    shell(driver, f"{reader}; while [ $(cat /proc/$!/comm) != sleep ]; do :; done")
     holders = driver.holders("ssd1")
     assert [(holder.kind, holder.name) for holder in holders] == [(HolderKind.PROCESS, "sleep")]
     shell(driver, "kill $(cat /tmp/pid)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -94,6 +95,16 @@ def test_what_is_not_there_has_no_slot_and_no_channel(tmp_path: Path) -> None:
         driver.set_p2p("a", "server0", True)
     health = driver.health()
     assert (health.ok, health.reason) == (False, "not running: server0, server1")
+
+
+def test_a_process_that_has_the_number_of_an_ended_server_is_left_alone(tmp_path: Path) -> None:
+    driver = QemuDriver(read_system(ONE_SERVER, "s"), tmp_path)
+    with subprocess.Popen(["sleep", "1000"]) as other:
+        (tmp_path / "server0").mkdir()
+        (tmp_path / "server0/pid").write_text(f"{other.pid}\n")
+        driver.stop()
+        assert other.poll() is None
+        other.kill()
 
 
 def test_modules_are_loaded_after_those_they_depend_on(tmp_path: Path) -> None:

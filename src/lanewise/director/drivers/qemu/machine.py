@@ -85,10 +85,10 @@ class Machine:
 
     def stop(self) -> None:
         """End QEMU, whatever the guest does."""
+        pid = self._pid()  # QEMU removes the file when it ends
         with contextlib.suppress(DriverError):
             self.qmp().execute("quit", timeout=5.0)
-        with contextlib.suppress(OSError, ValueError):
-            pid = int(self._path("pid").read_text())
+        if pid is not None:
             _await_end(pid)
         for channel in (self._qmp, self._agent):
             if channel is not None:
@@ -115,6 +115,15 @@ class Machine:
             return self._path("console.log").read_text(errors="replace")
         except OSError:
             raise Gone(f"{self.name} has not been started") from None
+
+    def _pid(self) -> int | None:
+        """The process of QEMU; None if it ended, be it that another process has its number now."""
+        try:
+            pid = int(self._path("pid").read_text())
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (OSError, ValueError):
+            return None
+        return pid if os.fsencode(self._path("pid")) in command.split(b"\0") else None
 
     def _path(self, name: str) -> Path:
         return self.folder / name
