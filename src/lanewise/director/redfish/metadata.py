@@ -22,6 +22,79 @@ _INSIDE = {
 }
 
 
+_TEXT, _NUMBER, _COUNT, _NAMES = "Edm.String", "Edm.Decimal", "Edm.Int64", "Collection(Edm.String)"
+_OWN = f"{OEM_NAMESPACE}.v1_0_0"
+_RATE = {
+    "Device": (_TEXT, "The device at the far end of the path."),
+    "DeviceType": (_TEXT, "GPU, SSD or NIC."),
+    "Path": (_NAMES, "The devices passed, in the direction of the data."),
+    "PredictedGBps": (_NUMBER, "Predicted rate in GB/s with every composition active."),
+    "LowGBps": (_NUMBER, "The least rate that the model allows, in GB/s."),
+    "HighGBps": (_NUMBER, "The largest rate that the model allows, in GB/s."),
+    "AloneGBps": (_NUMBER, "Predicted rate in GB/s with only this composition active."),
+    "RequiredGBps": (_NUMBER, "The least rate that was asked for, in GB/s."),
+    "Limit": (_TEXT, "What holds the rate."),
+    "Basis": (_TEXT, "What the prediction is based on."),
+    "Sources": (_NAMES, "Where its figures are from."),
+    "Doubt": (_TEXT, "What is not known about it."),
+}
+# Our complex types: each property with its type and what it says.
+_TYPES: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "PathRate": _RATE,
+    "RateNote": _RATE,
+    "TenantLoss": {
+        "Composition": (_TEXT, "The other composition."),
+        "Device": (_TEXT, "Its device that gets less."),
+        "BeforeGBps": (_NUMBER, "Predicted rate before, in GB/s."),
+        "AfterGBps": (_NUMBER, "Predicted rate after, in GB/s."),
+        "RequiredGBps": (_NUMBER, "The least rate that its composition asked for, in GB/s."),
+    },
+    "Offer": {
+        "Server": (_TEXT, "The server."),
+        "Blocks": (_NAMES, "The resource blocks."),
+        "TotalGBps": (_NUMBER, "The sum of the predicted rates in GB/s."),
+        "LostGBps": (_NUMBER, "What other compositions lose, in GB/s."),
+        "Paths": (f"Collection({_OWN}.PathRate)", "The rate of each path."),
+        "Losses": (f"Collection({_OWN}.TenantLoss)", "Who loses what."),
+        "Notes": (_NAMES, "Which devices do not reach each other directly."),
+        "OtherServers": (_NAMES, "Servers that would do as well."),
+    },
+    "PathRequirement": {
+        "DeviceType": (_TEXT, "GPU, SSD or NIC."),
+        "Count": (_COUNT, "How many devices."),
+        "MinimumGBps": (_NUMBER, "The least rate of each in GB/s, all active at once."),
+        "Model": (_TEXT, "The only catalogue part that will do."),
+        "NetworkCards": (_COUNT, "Network cards that come along."),
+    },
+    "Note": {
+        "Server": (_TEXT, "The server that has it now."),
+        "Composition": (_TEXT, "The composition that claims it."),
+        "Reservation": (_TEXT, "The reservation that keeps it."),
+        "State": (_TEXT, "The director's own word for its state."),
+        "Notes": (_NAMES, "What is wrong with it."),
+        "Paths": (f"Collection({_OWN}.PathRequirement)", "What was asked for."),
+        "Expires": ("Edm.DateTimeOffset", "When it ends by itself."),
+        "PeerToPeer": ("Edm.Boolean", "Whether its devices may reach each other without the CPU."),
+        "Offers": (f"Collection({_OWN}.Offer)", "Placements, best first."),
+    },
+    "MessageNote": {
+        "Limit": (_TEXT, "The link or device that is too narrow."),
+        "PredictedGBps": (_NUMBER, "What it would give, in GB/s."),
+        "Nearest": (f"{_OWN}.Offer", "The nearest placement that can be had."),
+        "Alternatives": (f"Collection({_OWN}.Offer)", "Other placements that can be had."),
+        "Task": (_TEXT, "The task that failed or runs."),
+        "Device": (_TEXT, "The device concerned."),
+        "Holder": (_TEXT, "The composition or reservation that has it."),
+        "Holders": (_TEXT, "What uses the device on its server."),
+    },
+    "MeasuredRate": {
+        "Device": (_TEXT, "The device at the far end of the path."),
+        "RateGBps": (_NUMBER, "The measured rate in GB/s."),
+    },
+}
+_OUTER = {"RateNote", "Note", "MessageNote"}  # right under Oem, where they say their type
+
+
 def reference_list(types: Iterable[ResourceType]) -> list[tuple[str, tuple[str, ...]]]:
     """The schema documents that $metadata refers to, each with the namespaces it includes."""
     table: dict[str, tuple[str, ...]] = {
@@ -42,17 +115,15 @@ def reference_list(types: Iterable[ResourceType]) -> list[tuple[str, tuple[str, 
     return sorted(table.items())
 
 
-def _property(name: str, kind: str, text: str) -> str:
-    return (
-        f'<Property Name="{name}" Type="{kind}"><Annotation Term="OData.Permissions" '
+def _complex(name: str, properties: Mapping[str, tuple[str, str]]) -> str:
+    """The markup of a complex type."""
+    base = ' BaseType="Resource.OemObject"' if name in _OUTER else ""
+    rows = "".join(
+        f'<Property Name="{one}" Type="{kind}"><Annotation Term="OData.Permissions" '
         f'EnumMember="OData.Permission/Read"/><Annotation Term="OData.Description" String="{text}"/></Property>'
+        for one, (kind, text) in properties.items()
     )
-
-
-def _complex(name: str, *properties: str, outer: bool = False) -> str:
-    """A complex type; `outer` ones stand right under Oem and say their type."""
-    base = ' BaseType="Resource.OemObject"' if outer else ""
-    return f'<ComplexType Name="{name}"{base}>{"".join(properties)}</ComplexType>'
+    return f'<ComplexType Name="{name}"{base}>{rows}</ComplexType>'
 
 
 def _document(space: str, types: str, actions: str) -> str:
@@ -75,81 +146,7 @@ def _document(space: str, types: str, actions: str) -> str:
 @cache
 def oem_schemas() -> dict[str, str]:
     """Our own schema documents (CSDL) by name."""
-    text, number, names = "Edm.String", "Edm.Decimal", "Collection(Edm.String)"
-    rate = (
-        _property("Device", text, "The device at the far end of the path."),
-        _property("DeviceType", text, "GPU, SSD or NIC."),
-        _property("Path", names, "The devices passed, in the direction of the data."),
-        _property("PredictedGBps", number, "Predicted rate in GB/s with every composition active."),
-        _property("LowGBps", number, "The least rate that the model allows, in GB/s."),
-        _property("HighGBps", number, "The largest rate that the model allows, in GB/s."),
-        _property("AloneGBps", number, "Predicted rate in GB/s with only this composition active."),
-        _property("RequiredGBps", number, "The least rate that was asked for, in GB/s."),
-        _property("Limit", text, "What holds the rate."),
-        _property("Basis", text, "What the prediction is based on."),
-        _property("Sources", names, "Where its figures are from."),
-        _property("Doubt", text, "What is not known about it."),
-    )
-    path = _complex("PathRate", *rate) + _complex("RateNote", *rate, outer=True)
-    loss = _complex(
-        "TenantLoss",
-        _property("Composition", text, "The other composition."),
-        _property("Device", text, "Its device that gets less."),
-        _property("BeforeGBps", number, "Predicted rate before, in GB/s."),
-        _property("AfterGBps", number, "Predicted rate after, in GB/s."),
-        _property("RequiredGBps", number, "The least rate that its composition asked for, in GB/s."),
-    )
-    offer = _complex(
-        "Offer",
-        _property("Server", text, "The server."),
-        _property("Blocks", names, "The resource blocks."),
-        _property("TotalGBps", number, "The sum of the predicted rates in GB/s."),
-        _property("LostGBps", number, "What other compositions lose, in GB/s."),
-        _property("Paths", f"Collection({OEM_NAMESPACE}.v1_0_0.PathRate)", "The rate of each path."),
-        _property("Losses", f"Collection({OEM_NAMESPACE}.v1_0_0.TenantLoss)", "Who loses what."),
-        _property("Notes", names, "Which devices do not reach each other directly."),
-        _property("OtherServers", names, "Servers that would do as well."),
-    )
-    need = _complex(
-        "PathRequirement",
-        _property("DeviceType", text, "GPU, SSD or NIC."),
-        _property("Count", "Edm.Int64", "How many devices."),
-        _property("MinimumGBps", number, "The least rate of each in GB/s, all active at once."),
-        _property("Model", text, "The only catalogue part that will do."),
-        _property("NetworkCards", "Edm.Int64", "Network cards that come along."),
-    )
-    note = _complex(
-        "Note",
-        _property("Server", text, "The server that has it now."),
-        _property("Composition", text, "The composition that claims it."),
-        _property("Reservation", text, "The reservation that keeps it."),
-        _property("State", text, "The director's own word for its state."),
-        _property("Notes", names, "What is wrong with it."),
-        _property("Paths", f"Collection({OEM_NAMESPACE}.v1_0_0.PathRequirement)", "What was asked for."),
-        _property("Expires", "Edm.DateTimeOffset", "When it ends by itself."),
-        _property("PeerToPeer", "Edm.Boolean", "Whether its devices may reach each other without the CPU."),
-        _property("Driver", text, "The driver of the fabric, and where it has run."),
-        _property("Offers", f"Collection({OEM_NAMESPACE}.v1_0_0.Offer)", "Placements, best first."),
-        outer=True,
-    )
-    message = _complex(
-        "MessageNote",
-        _property("Limit", text, "The link or device that is too narrow."),
-        _property("PredictedGBps", number, "What it would give, in GB/s."),
-        _property("Nearest", f"{OEM_NAMESPACE}.v1_0_0.Offer", "The nearest placement that can be had."),
-        _property("Alternatives", f"Collection({OEM_NAMESPACE}.v1_0_0.Offer)", "Other placements that can be had."),
-        _property("Task", text, "The task that failed or runs."),
-        _property("Device", text, "The device concerned."),
-        _property("Holder", text, "The composition or reservation that has it."),
-        _property("Holders", text, "What uses the device on its server."),
-        outer=True,
-    )
-    measured = _complex(
-        "MeasuredRate",
-        _property("Device", text, "The device at the far end of the path."),
-        _property("RateGBps", number, "The measured rate in GB/s."),
-    )
-    types = path + loss + offer + need + note + message + measured
+    types = "".join(_complex(name, properties) for name, properties in _TYPES.items())
     return {OEM_NAMESPACE: _document(OEM_NAMESPACE, types, _actions())}
 
 
@@ -158,7 +155,7 @@ def _actions() -> str:
     submit = {
         "TelemetryService": "TelemetryService.v1_0_0.OemActions",
         "ComputerSystem": "Resource.Item",
-        "Rates": f"Collection({OEM_NAMESPACE}.v1_0_0.MeasuredRate)",
+        "Rates": f"Collection({_OWN}.MeasuredRate)",
     }
     return _action("SubmitMeasuredRates", submit) + _action(
         "RepairResourceBlock", {"ResourceBlock": "ResourceBlock.v1_0_0.OemActions"}
