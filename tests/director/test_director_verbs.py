@@ -64,12 +64,24 @@ def test_a_pool_is_used_from_the_command_line(run: Run, service: subprocess.Pope
     code, out, _ = run("attach", "train", "ssd0")
     assert code == 0
     assert out.startswith(f"train: {composed['server']} with {' '.join(composed['blocks'])} ssd0\nComposed\n")
+    code, _, err = run("attach", "train", "gpu0")
+    assert code == 2
+    assert err == "error: gpu0 is held by host0-composed\nhint:  choose a free one, or release this one first\n"
+    code, _, err = run("detach", "train", "gpu0")
+    assert err.splitlines()[1] == f"hint:  it has {', '.join([*composed['blocks'], 'ssd0'])}"
+    code, out, _ = run("pool", "--json", "-")
+    assert {block["part"] for block in json.loads(out)["blocks"] if "gpu" in block["name"]} == {"h100-nvl", "l40s"}
     code, out, _ = run("pool")
     assert next(line.split()[:2] for line in out.splitlines() if "train" in line) == [composed["server"], "train"]
     code, out, err = run("offer", "--gpus", "8", "--gpu-rate", "50GB/s")
     assert code == 1
     assert err.startswith("error: ")
     assert "nearest offer:" in err
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LANEWISE_DIRECTOR_PASSWORD", "wrong")
+        code, _, err = run("pool")
+    assert code == 2
+    assert err.startswith("error: the service refuses the login as admin: ")
     assert run("release", "train") == (0, "", "released train\n")
     code, out, _ = run("watch", "--after", "0", "--count", "3", "--json", "-")
     assert [json.loads(line)["text"].split(":")[0] for line in out.splitlines()][-1] == "train"
@@ -100,6 +112,7 @@ def test_a_backup_is_restored_into_an_empty_database(run: Run, tmp_path: Path) -
     ("options", "message"),
     [
         ({}, "nothing is asked for"),
+        ({"gpus": 4, "gpu_rate": 20.0}, "--gpu-rate 20 is 20 B/s, too little"),
         ({"gpu_rate": 1e9, "ssds": 1}, "a rate or a part of gpus, and no number of them"),
         ({"ssds": 1, "gpu_nics": 1}, "--gpu-nics without GPUs"),
     ],

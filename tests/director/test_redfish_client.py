@@ -50,7 +50,7 @@ def test_without_an_account_nobody_logs_in(service: StandInService) -> None:
 
 def test_a_refused_login_says_how_to_name_the_account(service: StandInService) -> None:
     service.handle = lambda request: error(401, "Base.1.0.NoValidSession", "Go away.") if request.content else None
-    with pytest.raises(RefusedByService, match=r"^Go away$") as refusal:
+    with pytest.raises(RefusedByService, match=r"^the service refuses the login as \w+: Go away$") as refusal:
         RedfishClient(ADDRESS, transport=service.transport())
     assert (refusal.value.status, refusal.value.keys) == (401, ("NoValidSession",))
     assert "LANEWISE_DIRECTOR_PASSWORD" in refusal.value.hint
@@ -213,6 +213,9 @@ def test_names_that_the_service_lacks_are_named(client: RedfishClient) -> None:
     pool = RemotePool(client)
     with pytest.raises(UnknownName, match="unknown block of the service 'gpu9'"):
         pool.compose(CompositionRequest(blocks=("gpu9",)))
+    with pytest.raises(UnknownName, match="unknown server 'host9'") as error:
+        pool.compose(CompositionRequest(blocks=("gpu0",), server="host9"))
+    assert "gpu0" not in error.value.hint
     with pytest.raises(UnknownName, match="unknown composed system 'train'"):
         pool.attach("train", "gpu0")
     with pytest.raises(UnknownName, match="unknown composed system 'train'"):

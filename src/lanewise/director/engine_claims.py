@@ -131,7 +131,8 @@ def begin_removal(change: Change, order: Order, composition: str, block: str | N
     claims = [claim for claim in change.claims_of(composition) if claim.kind is ClaimKind.BLOCK]
     leaving = [claim for claim in claims if block in (None, claim.name)]
     if block is not None and not leaving:
-        raise Contradiction(f"composition {composition} has no block {block}")
+        has = ", ".join(sorted(claim.name for claim in claims)) or "no blocks"
+        raise Contradiction(f"composition {composition} has no block {block}", hint=f"it has {has}")
     change.set_claims(leaving, ClaimState.REMOVING)
     action, state = Action.DETACH, CompositionState.CHANGING
     if block is None:

@@ -27,7 +27,7 @@ class BlockInUse(Refused):
     """Somebody else has the block or the server `name`: `holder` is a composition or reservation."""
 
     def __init__(self, name: str, holder: str, *, hint: str = "") -> None:
-        super().__init__(f"{name} is held by {holder}", hint=hint)
+        super().__init__(f"{name} is held by {holder}", hint=hint or "choose a free one, or release this one first")
         self.name = name
         self.holder = holder
 

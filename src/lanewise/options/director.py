@@ -13,6 +13,7 @@ from lanewise.options.option import Options, argument, option, settings_option
 DEFAULT_URL = "https://127.0.0.1:8443"
 DRIVERS = (SIM, QEMU, REDFISH) = ("sim", "qemu", "redfish")
 _CHASSIS = "redfish only, of the chassis: "
+_LEAST_RATE = 1e6  # B/s; less is a forgotten unit
 _STATE = "lanewise/director in XDG_STATE_HOME"
 
 
@@ -74,6 +75,9 @@ class CompositionOptions(DirectorAddressOptions):
             if not count and (rate is not None or part is not None):
                 hint = f"add --{kind}s N, or leave out --{kind}-rate and --{kind}-part"
                 raise InputError(f"a rate or a part of {kind}s, and no number of them", hint=hint)
+            if rate is not None and 0 < rate < _LEAST_RATE:
+                hint = f"write the unit: --{kind}-rate {rate:g}GB/s"
+                raise InputError(f"--{kind}-rate {rate:g} is {rate:g} B/s, too little to ask for", hint=hint)
         if self.gpu_nics and not self.gpus:
             raise InputError("--gpu-nics without GPUs", hint="add --gpus N, or ask for cards alone with --nics N")
         if not self.blocks and not any(count for _, count, _, _ in self.counts()):

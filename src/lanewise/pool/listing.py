@@ -11,7 +11,7 @@ from lanewise.pool.model import PathRate
 class ListedBlock:
     """A resource block: its type and state in Redfish's words, the composed system that has it ('' if none).
 
-    `server` is the server it is attached to now, '' if unknown or none.
+    `server` is the server it is attached to now, `part` its catalogue part; '' if unknown or none.
     """
 
     name: str
@@ -22,6 +22,7 @@ class ListedBlock:
     reserved: bool = False
     health: str = ""
     notes: tuple[str, ...] = ()
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

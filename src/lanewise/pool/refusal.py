@@ -64,6 +64,11 @@ def too_few(found: Candidates, request: CompositionRequest) -> NoOffer:
     if requirement is None:
         cause = f"no server can be given {' and '.join(_asked(one) for one in request.requirements)} together"
         return NoOffer(cause, hint="ask for fewer of one kind")
+    of_kind = {block.part or "?" for block in found.pool.blocks.values() if block.kind is requirement.kind}
+    if requirement.part is not None and requirement.part not in of_kind:
+        noun = NOUNS[requirement.kind]
+        hint = f"{noun}s of the pool: {', '.join(sorted(of_kind))}" if of_kind else ""
+        return NoOffer(f"the pool has no {requirement.part} {noun}", hint=hint)
     choice = max(found.choices, key=lambda each: available(each, requirement))
     cause = f"{choice.server} can be given {most[requirement]} of {_asked(requirement)} asked for"
     reasons = "; ".join(_reasons(found, choice, requirement))

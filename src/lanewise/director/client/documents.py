@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -31,6 +32,7 @@ def listed_block(resource: RedfishResource) -> ListedBlock:
         bool(status.get("Reserved")),
         str(body.get("Status", {}).get("Health") or ""),
         tuple(map(str, note.get("Notes", []))),
+        str(note.get("Part") or ""),
     )
 
 
@@ -48,12 +50,17 @@ def listed_system(resource: RedfishResource, servers: Iterable[str], rates: tupl
     return ListedSystem(
         resource.name,
         server,
-        tuple(name for name in blocks if name not in known),
+        tuple(sorted((name for name in blocks if name not in known), key=by_number)),
         str(note.get("State") or status.get("State", "")),
         str(status.get("Health") or ""),
-        rates,
+        tuple(sorted(rates, key=lambda rate: by_number(rate.device))),
         tuple(map(str, note.get("Notes", []))),
     )
+
+
+def by_number(name: str) -> list[str | int]:
+    """A key that sorts gpu2 before gpu10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]
 
 
 def system_body(request: CompositionRequest, blocks: Mapping[str, str], predicts: bool) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lanewise.director.client.documents import (
+    by_number,
     event_of,
     is_server,
     listed_block,
@@ -44,7 +44,7 @@ class RemotePool:
 
     def listing(self, rates: bool = True) -> PoolListing:
         """Servers, blocks and composed systems, with predicted rates if asked for and if the service has them."""
-        blocks = sorted(self._blocks(), key=lambda block: _by_number(block.name))
+        blocks = sorted(self._blocks(), key=lambda block: by_number(block.name))
         servers = [block for block in blocks if is_server(block)]
         known = [block.name for block in servers]
         systems = [listed_system(one, known, self._rates(one.name) if rates else ()) for one in self._systems()]
@@ -107,8 +107,11 @@ class RemotePool:
         if not predicts and any(need.rate is not None or need.nics for need in request.requirements):
             cause = f"the service at {self._client.address.url} predicts no rates and would not heed them"
             raise InputError(cause, hint="leave out rates, or ask a Lanewise director")
-        places = {block.name: block.uri for block in self._blocks()} if request.blocks or request.server else {}
-        for name in (*request.blocks, *([request.server] if request.server else [])):
+        blocks = self._blocks() if request.blocks or request.server else []
+        places = {block.name: block.uri for block in blocks}
+        if request.server and request.server not in places:
+            raise unknown_name("server", request.server, [block.name for block in blocks if is_server(block)])
+        for name in request.blocks:
             if name not in places:
                 raise unknown_name("block of the service", name, places)
         return system_body(request, places, predicts)
@@ -174,8 +177,3 @@ class RemotePool:
         if place is None:
             raise RefusedByService(f"the service has no {collection}", 404)
         return place
-
-
-def _by_number(name: str) -> list[str | int]:
-    """A key that sorts gpu2 before gpu10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]

@@ -17,7 +17,7 @@ from lanewise.director.client.errors import RefusedByService, ServiceUnreachable
 from lanewise.errors import InputError, import_extra
 
 ROOT = "/redfish/v1/"
-_ACCEPTED = 202
+_ACCEPTED, _UNAUTHORIZED = 202, 401
 _MOST_MEMBERS = 100_000
 _MOST_PAUSE = 30.0  # s between two looks at a task, whatever the service says
 _ENDED = {"Completed", "Exception", "Killed", "Cancelled"}
@@ -178,7 +178,14 @@ class RedfishClient:
 
     def _log_in(self, address: ServiceAddress) -> None:
         uri = self.root.link("Links", "Sessions") or f"{ROOT}SessionService/Sessions"
-        reply = self._send("POST", uri, json={"UserName": address.user, "Password": address.password})
+        try:
+            reply = self._send("POST", uri, json={"UserName": address.user, "Password": address.password})
+        except RefusedByService as refusal:
+            if refusal.status != _UNAUTHORIZED:
+                raise
+            cause = f"the service refuses the login as {address.user}: {refusal.cause}"
+            hint = f"{refusal.hint}; each serve --demo makes a new password"
+            raise RefusedByService(cause, _UNAUTHORIZED, refusal.keys, refusal.details, hint) from None
         self._http.headers["X-Auth-Token"] = reply.headers.get("x-auth-token", "")
         self._session = reply.headers.get("location", "")
 

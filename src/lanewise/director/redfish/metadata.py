@@ -68,6 +68,7 @@ _TYPES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Note": {
         "Server": (_TEXT, "The server that has it now."),
+        "Part": (_TEXT, "The catalogue part that it is."),
         "Composition": (_TEXT, "The composition that claims it."),
         "Reservation": (_TEXT, "The reservation that keeps it."),
         "State": (_TEXT, "The director's own word for its state."),

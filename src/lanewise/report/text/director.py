@@ -29,7 +29,8 @@ def render_pool(listing: PoolListing, screen: Screen = PLAIN) -> str:
         servers.add(server.name, system.name if system else "", state, blocks, _total(system.rates if system else ()))
     rates = {rate.device: rate for system in listing.systems for rate in system.rates}
     blocks_table = Table([
-        Column("block"), Column("type", drop_order=3), Column("state"), Column("composition"),
+        Column("block"), Column("type", drop_order=4), Column("part", drop_order=3), Column("state"),
+        Column("composition"),
         Column("GB/s", number=True), Column("limit", wrap=True, drop_order=1), Column("note", wrap=True, drop_order=2),
     ])  # fmt: skip
     for block in listing.blocks:
@@ -42,7 +43,8 @@ def _block_row(block: ListedBlock, rate: PathRate | None) -> tuple[str | TableCe
     state = "Reserved" if block.reserved and block.state == _FREE else block.state
     figure, limit = (_rate(rate.rate), rate.limit) if rate else ("", "")
     grade = "good" if state == _FREE else _GRADES.get(block.health, "")
-    return block.name, block.type, TableCell(state, grade), block.system, figure, limit, "; ".join(block.notes)
+    notes = "; ".join(block.notes)
+    return block.name, block.type, block.part, TableCell(state, grade), block.system, figure, limit, notes
 
 
 def _state(state: str, health: str) -> TableCell:

@@ -68,6 +68,7 @@ def _block(call: Call) -> Json:
             "Lanewise": {
                 "@odata.type": NOTE_TYPE,
                 "Server": inventory.system.devices[name].host if name in inventory.system.devices else None,
+                "Part": block.part,
                 "Composition": block.holder,
                 "Reservation": block.reservation,
                 "State": str(block.state),
