@@ -91,3 +91,16 @@ def test_every_file_that_the_page_loads_is_there_and_nothing_comes_from_elsewher
         assert "https://" not in text, file
         assert page.get(f"/{file.name}", user=None).status == 200
     assert page.get(f"{OEM}/Drawing", user=None).status == 401
+
+
+def test_what_ended_a_month_ago_is_forgotten_and_what_is_composed_stays(page: Client) -> None:
+    page.post(SYSTEMS, system("old", "host0", "gpu0"))
+    page.call("DELETE", f"{SYSTEMS}/old")
+    page.post(SYSTEMS, system("train", "host0", "gpu0"))
+    page.service.forget()
+    assert len(page.get(f"{OEM}/History").body["Changes"]) == 3
+    page.running.clock.now += 31 * 86_400
+    page.tokens.clear()  # the session has ended as well
+    page.service.forget()
+    assert page.get(f"{OEM}/History").body["Changes"] == []
+    assert page.get(f"{SYSTEMS}/train").status == 200

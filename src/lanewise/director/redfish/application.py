@@ -29,6 +29,7 @@ _POLICY = (
     "frame-ancestors 'none'; form-action 'self'"
 )
 _HOUSEKEEPING_SECONDS = 20.0
+_FORGETTING_SECONDS = 3600.0
 _log = logging.getLogger("lanewise.director")
 
 
@@ -49,7 +50,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.events.start()
-        keepers = [asyncio.get_running_loop().create_task(work(service)) for work in (_keep_house, _poll)]
+        keepers = [asyncio.get_running_loop().create_task(work(service)) for work in (_keep_house, _poll, _forget)]
         try:
             yield
         finally:
@@ -118,6 +119,13 @@ async def _poll(service: RedfishService) -> None:
     while True:
         await asyncio.sleep(service.settings.poll_seconds)
         await _carry_out(service.director.poll)
+
+
+async def _forget(service: RedfishService) -> None:
+    """Remove what ended long ago, or the database would grow without end."""
+    while True:
+        await _carry_out(service.forget)
+        await asyncio.sleep(_FORGETTING_SECONDS)
 
 
 async def _carry_out(work: Callable[[], object]) -> None:

@@ -161,6 +161,10 @@ class RedfishService:
             self._drawn = view, text
         return text
 
+    def forget(self) -> int:
+        """Remove events, ended tasks and audit records older than the settings keep them; how many rows."""
+        return self.store.prune(self.clock() - self.settings.kept_seconds)
+
     def audit(self, who: Principal | None, address: str, method: str, path: str, status: int, text: str) -> None:
         """Note in the audit log a request that changed, or tried to change, something."""
         account = who.account if who else ""

@@ -12,7 +12,8 @@ class ServiceSettings:
 
     `directory` holds the TLS key and certificate made at the first start, and the first password. Without `tls` only
     loopback addresses are served. `push_networks` are the only networks that events may be pushed to
-    ('10.0.0.0/8'); without them all but local addresses. `static` is the folder of the web page at /, None for no page.
+    ('10.0.0.0/8'); without them all but local addresses. Events, ended tasks and the audit log stay for
+    `kept_seconds`. `static` is the folder of the web page at /, None for no page.
     """
 
     directory: Path
@@ -39,6 +40,7 @@ class ServiceSettings:
     lockout_seconds: int = 30
     heartbeat_seconds: float = 2.0
     poll_seconds: float = 5.0
+    kept_seconds: float = 30 * 86_400.0
     push_attempts: int = 3
     push_retry_seconds: float = 10.0
     push_networks: tuple[str, ...] = ()
