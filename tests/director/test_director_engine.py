@@ -551,6 +551,18 @@ def test_a_composition_gets_the_best_offer_or_the_reason_why_not(start: Start) -
     check(one)
 
 
+def test_a_named_block_that_would_break_a_promised_rate_is_refused(start: Start) -> None:
+    one = start(simulated())
+    promised = (PathRequirement(Kind.GPU, 3, 8e9),)  # of 26.8 GB/s on the cable that all of host0 share
+    one.director.compose(CompositionRequest(promised, "host0", name="train"))
+    free = next(block.name for block in one.director.view().pool.free(Kind.GPU))
+    with pytest.raises(NoOffer, match=r"would get 6\.7 GB/s each, 8 GB/s asked for") as refused:
+        one.director.attach("train", free)
+    assert refused.value.limit
+    assert len(one.director.view().pool.composition("train").blocks) == 3
+    assert one.director.compose(request(free, server="host1")).state is TaskState.COMPLETED
+
+
 def test_an_offer_that_another_client_took_is_replaced_by_the_next(start: Start) -> None:
     one = start(simulated())
     place = one.director._placer.place

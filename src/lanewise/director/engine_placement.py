@@ -72,7 +72,8 @@ class Placer:
         if server is not None and request.blocks:
             self._check(pool, server, request.blocks)
         blocks = request.blocks
-        if server is None or request.requirements:
+        # Blocks that somebody names are refused too where they would break a rate that was promised.
+        if server is None or request.requirements or _promised(pool):
             best = self.offers(pool, request, 1)[0]
             server, blocks = best.server, best.blocks
         return BlockPlacement(server, blocks, request.requirements, request.name, request.extends)
@@ -87,6 +88,11 @@ class Placer:
         full = why_no_space(pool.system, server, devices, Rooms(self.driver, pool.servers).get(server))
         if full:
             raise NoSpace(full, hint="choose another server, or detach something from this one")
+
+
+def _promised(pool: Pool) -> bool:
+    """Whether any composition has been promised a rate."""
+    return any(need.rate is not None for one in pool.compositions.values() for need in one.requirements)
 
 
 def check_block(pool: Pool, block: ResourceBlock, server: str) -> None:
