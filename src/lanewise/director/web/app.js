@@ -1,8 +1,8 @@
 // The page of a director: reads the pool, shows it, and makes changes; in what-if mode it only shows what they would do.
 
-import { draw, legend } from "./drawing.js";
-import { by, element, list, notice } from "./elements.js";
-import { addEvent, showHistory } from "./history.js";
+import { draw, legend, toggleWidth } from "./drawing.js";
+import { by, element, gb, list, notice } from "./elements.js";
+import { addEvent, said, showHistory } from "./history.js";
 import * as offers from "./offers.js";
 import * as service from "./service.js";
 import { showDevice, showTenants } from "./tenants.js";
@@ -36,7 +36,7 @@ async function readAll() {
     const [found, changes] = await Promise.all([service.fabric(), service.history()]);
     fabric = found;
     by("system").textContent = found.Title || found.System;
-    showHistory(changes, act);
+    showHistory(changes, fabric, act);
     await show();
   } catch (error) {
     if (error.status === 401) return leave();
@@ -80,44 +80,64 @@ function imagined(after) {
 
 // --- changes ---
 
-async function act(change) {
+// Makes changes one after the other, or adds them to a what-if; whether all went well.
+async function act(...changes) {
   notice(null);
-  if (plan) return propose(change);
+  if (plan) return propose(changes);
+  const before = rates;
+  let made = 0;
+  let failed = null;
   document.body.setAttribute("aria-busy", "true");
   try {
-    await service.make(change);
-    notice(null, `Done: ${words(change)}.`);
+    for (const change of changes) {
+      await service.make(change);
+      made += 1;
+    }
   } catch (error) {
-    notice(error);
+    if (changes.length > 1) error.message = `${made} of ${changes.length} changes are made. ${error.message}`;
+    failed = error;
   }
   document.body.removeAttribute("aria-busy");
-  return refresh();
+  const done = changes.slice(0, made).map((change) => said(change, true)).join("; ");
+  notice(failed, `Done: ${done}.`);
+  await refresh();
+  if (!failed) notice(null, `Done: ${done}.`, lost(before, changes));
+  return !failed;
 }
 
-async function propose(change) {
+// What compositions other than the changed ones have lost.
+function lost(before, changes) {
+  const own = new Set(changes.map((change) => change.Composition));
+  const lines = [];
+  for (const [name, rows] of rates) {
+    const earlier = new Map((before.get(name) ?? []).map((row) => [row.Device, row.PredictedGBps]));
+    const less = rows.filter((row) => row.PredictedGBps < (earlier.get(row.Device) ?? 0) - 0.005);
+    const each = less.map((row) => `${row.Device} ${gb(earlier.get(row.Device))} → ${gb(row.PredictedGBps)}`);
+    if (each.length && !own.has(name)) lines.push(`${name} gets less: ${list(each)} GB/s predicted.`);
+  }
+  return lines;
+}
+
+async function propose(changes) {
   const before = plan;
-  plan = [...plan, { Action: change.Action, Composition: change.Composition, Server: change.Server ?? "", Blocks: change.Blocks }];
+  const bare = changes.map(({ Action, Composition, Server, Blocks }) => ({ Action, Composition, Server: Server ?? "", Blocks }));
+  plan = [...plan, ...bare];
   try {
     await show();
   } catch (error) {
     plan = before;
     notice(error);
+    return false;
   }
+  return true;
 }
 
-function chosen(kind, offer, paths, name) {
+async function chosen(kind, offer, paths, name) {
   const server = offer.Server;
   const change = { Action: "compose", Composition: name || `on-${server}`, Server: server, Blocks: offer.Blocks, Paths: paths };
   if (kind === "try" && !plan) plan = [];
   by("offers").replaceChildren();
-  return act(kind === "try" || name ? change : { ...change, Composition: plan ? change.Composition : "" });
-}
-
-function words(change) {
-  const things = list(change.Blocks);
-  if (change.Action === "compose") return `gave ${things} to ${change.Server}`;
-  if (change.Action === "release") return `released ${change.Composition}`;
-  return change.Action === "attach" ? `added ${things} to ${change.Composition}` : `took ${things} back from ${change.Composition}`;
+  if (await act(kind === "try" || name ? change : { ...change, Composition: plan ? change.Composition : "" })) by("name").value = "";
 }
 
 // --- what if ---
@@ -126,7 +146,7 @@ function showPlan() {
   by("whatif-bar").hidden = plan === null;
   by("whatif-start").hidden = plan !== null;
   if (plan === null) return;
-  const entries = plan.map((change) => element("li", {}, `${change.Action} ${change.Composition}: ${list(change.Blocks)}`));
+  const entries = plan.map((change) => element("li", {}, said(change)));
   by("whatif-changes").replaceChildren(...(entries.length ? entries : [element("li", { class: "soft" }, "nothing yet: add, take back, compose or release below")]));
   by("whatif-apply").disabled = by("whatif-back").disabled = !plan.length;
 }
@@ -141,18 +161,8 @@ async function setPlan(value) {
 async function applyPlan() {
   const changes = plan;
   plan = null;
-  let made = 0;
-  try {
-    for (const change of changes) {
-      await service.make(change);
-      made += 1;
-    }
-    notice(null, `Done: ${made === 1 ? words(changes[0]) : `${made} changes`}.`);
-  } catch (error) {
-    error.message = `${made} of ${changes.length} changes are made. ${error.message}`;
-    notice(error);
-  }
-  await refresh();
+  rates = new Map(fabric.Compositions.map((one) => [one.Name, Object.entries(one.Rates).map(([Device, PredictedGBps]) => ({ Device, PredictedGBps }))]));
+  await act(...changes);
 }
 
 // --- coming and going ---
@@ -181,7 +191,7 @@ function leave() {
   by("connection").textContent = by("system").textContent = "";
   by("connection").className = "state";
   by("login").hidden = false;
-  by("login-user").focus();
+  by("login-password").focus();
 }
 
 by("login").addEventListener("submit", async (event) => {
@@ -198,6 +208,7 @@ by("login").addEventListener("submit", async (event) => {
   }
 });
 by("logout").addEventListener("click", () => service.logout().catch(notice).finally(leave));
+by("fit").addEventListener("click", toggleWidth);
 by("whatif-start").addEventListener("click", () => setPlan([]));
 by("whatif-end").addEventListener("click", () => setPlan(null));
 by("whatif-back").addEventListener("click", () => setPlan(plan.slice(0, -1)));

@@ -16,7 +16,7 @@ export function draw(text, fabric, moved, onDevice) {
   for (const script of parsed.querySelectorAll("script, foreignObject")) script.remove();
   const svg = document.importNode(parsed, true);
   svg.removeAttribute("role");
-  svg.style.minWidth = `${narrowest ?? 0}px`;
+  svg.style.setProperty("--narrowest", `${narrowest ?? 0}px`);
   svg.style.maxWidth = `${svg.getAttribute("width")}px`;
   const devices = new Map(fabric.Devices.map((device) => [device.Name, device]));
   for (const rect of svg.querySelectorAll("rect.device")) {
@@ -29,7 +29,21 @@ export function draw(text, fabric, moved, onDevice) {
   const scrolled = place.scrollLeft;
   place.replaceChildren(svg);
   place.scrollLeft = scrolled;
+  fitted();
   if (focused) place.querySelector(`[data-device="${CSS.escape(focused)}"]`)?.focus();
+}
+
+// All of the drawing in the window's width, or again as wide as its text can be read.
+export function toggleWidth() {
+  by("drawing").classList.toggle("whole");
+  fitted();
+}
+
+function fitted() {
+  const place = by("drawing");
+  const whole = place.classList.contains("whole");
+  by("fit").hidden = !whole && place.scrollWidth <= place.clientWidth;
+  by("fit").textContent = whole ? "Readable size" : "Show the whole fabric";
 }
 
 function mark(rect, title, device, moved, onDevice) {

@@ -38,10 +38,10 @@ export function colour(name) {
   return COLOURS[order.indexOf(name) % COLOURS.length];
 }
 
-// Says what happened, above everything; errors stay until the next action.
-export function notice(error, done = "") {
+// Says what happened, at the lower edge of the window; it stays until the next action.
+export function notice(error, done = "", warnings = []) {
   const place = by("notice");
   if (!error && !done) return place.replaceChildren();
-  const lines = error ? [element("p", {}, error.message), error.hint ? element("p", { class: "soft" }, error.hint) : null] : [element("p", {}, done)];
+  const lines = error ? [element("p", {}, error.message), error.hint ? element("p", { class: "soft" }, error.hint) : null] : [element("p", {}, done), ...warnings.map((text) => element("p", { class: "warn" }, text))];
   place.replaceChildren(element("div", { class: error ? "problem" : "done" }, ...lines));
 }

@@ -74,7 +74,7 @@ async function ask(onOffer) {
   try {
     const found = await service.offers(paths, by("server").value);
     const title = found.length === 1 ? "One offer" : `${found.length} offers, the best first`;
-    place.replaceChildren(element("h3", {}, title), ...found.map((offer) => card(offer, (kind) => onOffer(kind, offer, paths, by("name").value))));
+    place.replaceChildren(element("h3", {}, title), ...found.map((offer, rank) => card(offer, rank === 0, (kind) => onOffer(kind, offer, paths, by("name").value))));
   } catch (error) {
     refused(error, onOffer);
   }
@@ -84,29 +84,29 @@ function refused(error, onOffer) {
   const nearest = error.facts?.Nearest;
   const lines = [element("p", { class: "bad" }, error.message), error.hint ? element("p", { class: "soft" }, error.hint) : null];
   if (nearest) {
-    lines.push(element("h3", {}, "The nearest that can be had"), card(nearest, (kind) => onOffer(kind, nearest, [], by("name").value)));
+    lines.push(element("h3", {}, "The nearest that can be had"), card(nearest, true, (kind) => onOffer(kind, nearest, [], by("name").value)));
   }
   by("offers").replaceChildren(...lines.filter(Boolean));
 }
 
-function card(offer, onChoose) {
+function card(offer, open, onChoose) {
   const rates = offer.Paths.map((path) => [
     path.Device, gb(path.PredictedGBps), `${gb(path.LowGBps)} to ${gb(path.HighGBps)}`, gb(path.RequiredGBps),
     element("span", { title: `${path.Basis}: ${path.Sources.join("; ")}` }, path.Limit),
   ]);
-  const columns = [{ title: "device" }, { title: "GB/s", number: true }, { title: "interval", number: true }, { title: "asked", number: true }, { title: "limit", long: true }];
+  const columns = [{ title: "device" }, { title: "predicted GB/s", number: true }, { title: "interval", number: true }, { title: "asked GB/s", number: true }, { title: "limit", long: true }];
   return element(
     "article", { class: "offer" },
     element("h3", {}, `${offer.Server}: ${list(sorted(offer.Blocks))}`),
-    element("p", {}, `${gb(offer.TotalGBps)} GB/s in all, predicted with everybody active`),
+    element("p", {}, `Predicted while everything is active: ${gb(offer.TotalGBps)} GB/s in all, the slowest device ${gb(Math.min(...offer.Paths.map((path) => path.PredictedGBps)))} GB/s`),
     losses(offer),
-    element("details", {}, element("summary", {}, "each path and what limits it"), table("", columns, rates)),
+    element("details", { open }, element("summary", {}, "each device and what limits it"), table("", columns, rates)),
     element("div", { class: "buttons" }, button("Compose this", () => onChoose("make"), { class: "primary" }), button("Try it (what if)", () => onChoose("try"))),
   );
 }
 
 function losses(offer) {
-  if (!offer.Losses.length) return element("p", { class: "good" }, "Nobody else loses anything.");
+  if (!offer.Losses.length) return element("p", { class: "good" }, "No other composition loses anything.");
   const by_name = Map.groupBy ? Map.groupBy(offer.Losses, (one) => one.Composition) : group(offer.Losses);
   const lines = [...by_name].map(([name, rows]) => {
     const lost = rows.reduce((sum, row) => sum + row.BeforeGBps - row.AfterGBps, 0);
