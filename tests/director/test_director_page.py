@@ -159,6 +159,16 @@ def test_a_device_is_chosen_in_the_drawing_by_keyboard(page: Any, service: Servi
     assert name not in service.blocks("two")
 
 
+def test_a_device_that_cannot_be_moved_stays(page: Any, service: Service) -> None:
+    composed(page, 1, 10, "one")
+    composed(page, 3, 8, "full")
+    (name,) = service.blocks("one")
+    page.locator(f"#drawing [data-device={name}]").press("Enter")
+    page.get_by_role("button", name="Move to full").click()
+    page.get_by_text(f"{name} stays with one.").wait_for()
+    assert service.blocks("one") == [name]
+
+
 def test_nothing_is_wider_than_a_phone_and_everything_has_a_name(page: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     nameless = page.evaluate(

@@ -94,7 +94,9 @@ async function act(...changes) {
       made += 1;
     }
   } catch (error) {
-    if (changes.length > 1) error.message = `${made} of ${changes.length} changes are made. ${error.message}`;
+    const back = returned(changes[made - 1], changes[made]);
+    if (back && (await service.make(back).then(() => true, () => false))) error.message = `${list(back.Blocks)} stays with ${back.Composition}. ${error.message}`;
+    else if (changes.length > 1) error.message = `${made} of ${changes.length} changes are made. ${error.message}`;
     failed = error;
   }
   document.body.removeAttribute("aria-busy");
@@ -103,6 +105,12 @@ async function act(...changes) {
   await refresh();
   if (!failed) notice(null, `Done: ${done}.`, lost(before, changes));
   return !failed;
+}
+
+// The change that gives a device back where a move took it from; null if the two changes are no move.
+function returned(first, second) {
+  const moved = first?.Action === "detach" && second.Action === "attach" && first.Blocks[0] === second.Blocks[0];
+  return moved ? { Action: "attach", Composition: first.Composition, Blocks: first.Blocks } : null;
 }
 
 // What compositions other than the changed ones have lost.
