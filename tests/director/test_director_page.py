@@ -19,6 +19,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("needs Debian's chromium", allow_module_level=True)
 
+pytestmark = pytest.mark.guest
 LANEWISE = Path(sys.executable).with_name("lanewise")
 PATIENCE = 120_000  # ms, only to fail a test that hangs
 

@@ -16,6 +16,8 @@ from network.rdma_guest import run_in_guest
 
 from lanewise import _native as native
 
+pytestmark = pytest.mark.guest
+
 RUNS: list[dict[str, Any]] = [
     {"queries": 1000},
     {"queries": 1000, "nodes": 2},

@@ -47,6 +47,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.guest
 def test_the_payload_audit_passes_over_verbs(runs: list[dict[str, Any]]) -> None:
     assert runs[0]["audit"] == {"checked": 300.0, "wrong": 0.0}
     assert runs[0]["setup"]["transport"] == "verbs (one host)"
@@ -55,12 +56,14 @@ def test_the_payload_audit_passes_over_verbs(runs: list[dict[str, Any]]) -> None
     assert "queries over 2 connections (verbs)" in runs[0]["session"]
 
 
+@pytest.mark.guest
 def test_a_device_and_a_gid_that_do_not_fit_are_named(runs: list[dict[str, Any]]) -> None:
     assert (runs[1]["error"], runs[1]["hint"]) == ("there is no RDMA device rxe9", "found: rxe0")
     assert runs[2]["error"].startswith("no RDMA port of this side (rxe0: RoCE v2 IPv6) is of the kind of one of node")
     assert "--gid-index" in runs[2]["hint"]
 
 
+@pytest.mark.guest
 def test_auto_is_verbs_between_two_hosts_with_rdma_and_says_why_not_shm(runs: list[dict[str, Any]]) -> None:
     setup = runs[3]["setup"]
     assert setup["transport"] == "verbs"
@@ -79,6 +82,7 @@ def test_auto_is_tcp_without_rdma_and_says_why_not_verbs(tmp_path: Path, monkeyp
     assert error.value.hint == "use --transport tcp"
 
 
+@pytest.mark.guest
 def test_a_killed_node_ends_its_run_and_is_named(runs: list[dict[str, Any]]) -> None:
     said = runs[4].get("error") or " ".join(runs[4]["reasons"])
     assert "node 10.9.0.1:" in said

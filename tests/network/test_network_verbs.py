@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from network.rdma_guest import run_in_guest
 
+pytestmark = pytest.mark.guest
 BINARY = Path(sys.executable).with_name("lanewise")
 SCRIPT = """\
 import dataclasses, json, os, subprocess, sys, time

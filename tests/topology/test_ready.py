@@ -39,11 +39,12 @@ MISSION = {
 
 
 def variants(name: str) -> list[System]:
-    """A ready system at all its parameter values."""
-    parameters = load_system(name).parameters.values()
-    values = [p.values or range(p.minimum, p.maximum + 1) for p in parameters]
-    names = [p.name for p in parameters]
-    return [load_system(name, dict(zip(names, chosen, strict=True))) for chosen in product(*values)]
+    """A ready system at each value of each parameter, and at all combinations of their least, default and largest."""
+    values = {p.name: p.values or range(p.minimum, p.maximum + 1) for p in load_system(name).parameters.values()}
+    defaults = {p.name: p.default for p in load_system(name).parameters.values()}
+    few = [sorted({found[0], defaults[parameter], found[-1]}) for parameter, found in values.items()]
+    chosen = {tuple({**defaults, parameter: value}.values()) for parameter, found in values.items() for value in found}
+    return [load_system(name, dict(zip(values, one, strict=True))) for one in sorted(chosen.union(product(*few)))]
 
 
 def test_all_systems_of_the_mission_are_there() -> None:

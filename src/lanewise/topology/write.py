@@ -29,15 +29,14 @@ def write_system(system: System) -> str:
     """
     import yaml  # here, so that importing the model stays cheap
 
-    class Dumper(yaml.SafeDumper):
-        pass
+    dumper: Any = type("Dumper", (getattr(yaml, "CSafeDumper", yaml.SafeDumper),), {})  # one of our own to add to
 
     def on_one_line(dumper: yaml.SafeDumper, data: FlowStyle) -> yaml.Node:
         return dumper.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=True)
 
-    Dumper.add_representer(FlowStyle, on_one_line)
-    Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
-    text: str = yaml.dump(_document(system), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
+    dumper.add_representer(FlowStyle, on_one_line)
+    dumper.ignore_aliases = lambda *_: True
+    text: str = yaml.dump(_document(system), Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDTH)
     return text
 
 

@@ -13,6 +13,8 @@ from lanewise.director.drivers.qemu.driver import QemuDriver
 from lanewise.director.drivers.qemu.machine import MachineSize
 from lanewise.topology.read import read_system
 
+pytestmark = pytest.mark.guest
+
 SERVER = "server0"
 
 
