@@ -36,7 +36,7 @@ test: dev
 	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
 	@# more workers than a small machine has cores: tests of real load wait for a third of their time
-	$(BIN)/python -m pytest -n 4 --hypothesis-profile=ci -m "not guest"
+	$(BIN)/python -m pytest -n 5 --hypothesis-profile=ci -m "not guest"
 
 # RDMA verbs and emulated servers in guests, the web page in Chromium; each skips with the reason where something is missing.
 guests: dev

@@ -16,7 +16,7 @@ if missing := loadgen_missing():
 
 from dispatch.kills import Killing
 
-KILLS = (("node", "tcp"), ("frontend", "shm"), ("node", "shm"))
+KILLS = (("node", "tcp"), ("frontend", "shm"))
 
 
 def test_kills_leave_no_hang_no_corrupt_answer_and_nothing_behind(tmp_path: Path) -> None:
