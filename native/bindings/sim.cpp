@@ -59,11 +59,14 @@ Rates to_pairs(const std::vector<sim::RateChange>& changes) {
 }
 
 nb::tuple run(std::shared_ptr<Network> network, const Column<std::int32_t>& classes, const Column<double>& sizes,
-              const Column<double>& starts, std::size_t keep_rates) {
+              const Column<double>& starts, std::size_t keep_rates, const Column<std::int32_t>& queues,
+              const Column<std::int32_t>& waiting, const Column<std::int32_t>& awaited) {
   sim::Outcome out;
   {
     nb::gil_scoped_release others_may_run;
-    out = sim::run_flows(std::move(network), {view(classes), view(sizes), view(starts)}, keep_rates);
+    out = sim::run_flows(std::move(network),
+                         {view(classes), view(sizes), view(starts), view(queues), view(waiting), view(awaited)},
+                         keep_rates);
   }
   return nb::make_tuple(to_numpy(std::move(out.finishes)), to_pairs(out.rates), out.rates_complete);
 }
@@ -93,8 +96,8 @@ void bind_sim(nb::module_& m) {
       },
       "network"_a, "counts"_a,
       "Weighted max-min: rates, limits (resource, -1 own cap, -2 no flow) and use of resources.");
-  m.def("run_flows", &run, "network"_a, "flow_class"_a, "sizes"_a, "starts"_a, "keep_rates"_a = 0,
-        "Finish times, kept changes of rates, and whether all changes were kept.");
+  m.def("run_flows", &run, "network"_a, "flow_class"_a, "sizes"_a, "starts"_a, "keep_rates"_a, "queues"_a, "waiting"_a,
+        "awaited"_a, "Finish times, kept changes of rates, and whether all changes were kept.");
 
   nb::class_<FlowEngine>(m, "FlowEngine", "Steps through transfers; the same that C++ code embeds.")
       .def(

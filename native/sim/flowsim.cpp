@@ -1,7 +1,6 @@
 #include "sim/flowsim.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "sim/numbers.hpp"
@@ -279,64 +278,6 @@ void FlowEngine::record() {
   for (std::size_t k = 0; k < clocks_.size(); ++k) {
     changes_.back().rates[k] = clocks_[k].aggregate < 0 ? clocks_[k].rate : solver_.rate(k);
   }
-}
-
-namespace {
-
-void check(const Network& network, const Transfers& transfers) {
-  const std::size_t size = transfers.bytes.size();
-  if (transfers.flow_class.size() != size || transfers.start.size() != size) {
-    throw BadInput("classes, sizes and starts of the transfers differ in number", "give one of each for each transfer");
-  }
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::string who = "transfer ";
-    if (transfers.flow_class[i] < 0 || static_cast<std::size_t>(transfers.flow_class[i]) >= network.classes().size()) {
-      throw BadInput(who + std::to_string(i) + " is of flow class " + std::to_string(transfers.flow_class[i]) +
-                         ", but there are " + std::to_string(network.classes().size()),
-                     "flow classes count from 0 in the order they are given");
-    }
-    if (!(transfers.bytes[i] >= 0.0 && transfers.bytes[i] <= kLargest)) {
-      throw BadInput(who + std::to_string(i) + " has a size of " + show(transfers.bytes[i]) + " B",
-                     "sizes are bytes from 0 to 1e60");
-    }
-    if (!(transfers.start[i] >= 0.0 && transfers.start[i] <= kLargest)) {
-      throw BadInput(who + std::to_string(i) + " starts at " + show(transfers.start[i]) + " s",
-                     "starts are seconds from 0 to 1e60");
-    }
-  }
-}
-
-}  // namespace
-
-Outcome run_flows(std::shared_ptr<const Network> network, const Transfers& transfers, std::size_t keep_rates) {
-  check(*network, transfers);
-  const std::size_t size = transfers.bytes.size();
-  std::vector<std::size_t> order(size);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto& start = transfers.start;
-  if (!std::ranges::is_sorted(start)) {
-    std::ranges::stable_sort(order, {}, [&start](std::size_t transfer) { return start[transfer]; });
-  }
-  FlowEngine engine(std::move(network));
-  engine.keep_rates(keep_rates);
-  Outcome out{std::vector<double>(size), {}, true};
-  std::size_t arrived = 0;
-  while (arrived < size || engine.active() > 0) {
-    const double arrival = arrived < size ? start[order[arrived]] : kInfinity;
-    if (engine.next_event_time() <= arrival) {
-      for (const std::int64_t id : engine.advance()) out.finishes[static_cast<std::size_t>(id)] = engine.now();
-      continue;
-    }
-    engine.advance_to(arrival);
-    for (; arrived < size && start[order[arrived]] == arrival; ++arrived) {
-      const std::size_t i = order[arrived];
-      engine.add(transfers.flow_class[i], transfers.bytes[i], static_cast<std::int64_t>(i));
-    }
-  }
-  engine.next_event_time();  // the last end sets all rates to zero: that is a change, too
-  out.rates = engine.rates();
-  out.rates_complete = engine.rates_complete();
-  return out;
 }
 
 }  // namespace lanewise::sim

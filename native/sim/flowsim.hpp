@@ -118,11 +118,16 @@ class FlowEngine {
   double now_ = 0.0;
 };
 
-// Transfers as columns of one length.
+// Transfers as columns of one length. A transfer begins `start` seconds after the last of those it waits for has ended
+// (after 0 if it waits for none). Transfers of one `queue` then run one at a time, in the order in which they could
+// have begun; -1 is no queue.
 struct Transfers {
   std::span<const std::int32_t> flow_class;
   std::span<const double> bytes;
   std::span<const double> start;
+  std::span<const std::int32_t> queue;    // empty: no transfer has one
+  std::span<const std::int32_t> waiting;  // a transfer, once for each that it waits for;
+  std::span<const std::int32_t> awaited;  // and that one
 };
 
 struct Outcome {
@@ -131,7 +136,8 @@ struct Outcome {
   bool rates_complete;
 };
 
-// Runs all transfers to their ends. Throws BadInput for unknown classes and negative or unusable sizes and starts.
+// Runs all transfers to their ends. Throws BadInput for unknown classes, negative or unusable sizes and starts, and for
+// transfers that wait for each other.
 Outcome run_flows(std::shared_ptr<const Network> network, const Transfers& transfers, std::size_t keep_rates);
 
 }  // namespace lanewise::sim

@@ -38,7 +38,10 @@ def run_flows(
     flow_class: NDArray[np.int32],
     sizes: NDArray[np.float64],
     starts: NDArray[np.float64],
-    keep_rates: int = 0,
+    keep_rates: int,
+    queues: NDArray[np.int32],
+    waiting: NDArray[np.int32],
+    awaited: NDArray[np.int32],
 ) -> tuple[NDArray[np.float64], list[tuple[float, list[float]]], bool]: ...
 
 class Arrivals:

@@ -48,6 +48,8 @@ def test_systems_without_meaning(capacities, classes, cause):
         (Transfer(0, 1.0, math.inf), "transfer 1 starts at inf s"),
         (Transfer(1, 1.0), "transfer 1 is of flow class 1, but there are 1"),
         (Transfer(-1, 1.0), "transfer 1 is of flow class -1"),
+        (Transfer(0, 1.0, after=(2,)), "a dependency names a transfer that does not exist"),
+        (Transfer(0, 1.0, after=(1,)), "some transfers wait for each other"),
     ],
 )
 def test_transfers_without_meaning(transfer, cause):

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from oracles import slow_flowsim
 from sharing.random_systems import RELATIVE, oracle_flow, workloads
 from sharing.timelines import Transfer, run
@@ -103,6 +104,47 @@ def test_a_long_run_keeps_its_digits():
     starts = [0.5 * i for i in range(40_000)]
     ends = finish_times([1.0], [LINK], np.zeros(40_000, int), sizes, starts)
     assert ends.max() == close(sum(sizes), rel=1e-12)
+
+
+def test_a_transfer_waits_for_all_that_it_names():
+    # C = 10: 10 B and 20 B share, ending at 2 and 3; the third begins 0.5 s after the later one and takes 1 s.
+    transfers = [Transfer(0, 10.0), Transfer(0, 20.0), Transfer(0, 10.0, 0.5, after=(0, 1))]
+    assert run([10.0], [LINK], transfers).finishes == (2.0, 3.0, 4.5)
+
+
+def test_transfers_of_one_queue_run_one_at_a_time_in_the_order_in_which_they_could_begin():
+    # C = 10 each. The queue has 2, which could begin at 0, then 1 (at 0.5): 0 is on the other link alone.
+    other = SolverFlow(((1, 1.0),))
+    transfers = [Transfer(1, 30.0), Transfer(0, 10.0, 0.5, queue=0), Transfer(0, 20.0, queue=0)]
+    assert run([10.0, 10.0], [LINK, other], transfers).finishes == (3.0, 3.0, 2.0)
+
+
+def test_a_transfer_of_nothing_takes_its_turn():
+    transfers = [Transfer(0, 10.0, queue=1), Transfer(0, 0.0, queue=1), Transfer(0, 10.0, after=(1,), queue=1)]
+    assert run([10.0], [LINK], transfers).finishes == (1.0, 1.0, 2.0)
+
+
+@settings(deadline=None)
+@given(workloads(most_transfers=7), st.data())
+def test_dependent_and_queued_transfers_end_as_in_the_exact_event_loop(workload, data):
+    capacities, classes, alike = workload
+    transfers = [replace(transfer, size=transfer.size + 1000 * i) for i, transfer in enumerate(alike, start=1)]
+    awaited = [data.draw(st.sets(st.integers(0, i - 1), max_size=2)) if i else set() for i in range(len(transfers))]
+    queues = data.draw(st.lists(st.integers(-1, 1), min_size=len(transfers), max_size=len(transfers)))
+    exact = slow_flowsim.finishes(
+        [Fraction(c) for c in capacities],
+        [(oracle_flow(classes[t.flow_class]), Fraction(t.size), Fraction(t.start)) for t in transfers],
+        [sorted(each) for each in awaited],
+        queues,
+    )
+    # What could begin at about the same time may queue in either order once times are rounded.
+    times = sorted({Fraction(0), *exact, *(Fraction(t.start) for t in transfers)})
+    assume(all(b - a > b / 10**9 for a, b in itertools.pairwise(times)))
+    ordered = [
+        replace(transfer, after=tuple(sorted(each)), queue=queue)
+        for transfer, each, queue in zip(transfers, awaited, queues, strict=True)
+    ]
+    assert run(capacities, classes, ordered).finishes == close(tuple(float(end) for end in exact))
 
 
 @settings(max_examples=500, deadline=None)

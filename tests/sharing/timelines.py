@@ -13,11 +13,16 @@ from lanewise.perf.sharing import SolverFlow, native_errors, network_of
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """`size` bytes moved by one flow of class `flow_class` from `start` (seconds, >= 0) on."""
+    """`size` bytes moved by one flow of class `flow_class` from `start` (seconds, >= 0) on.
+
+    It begins `start` seconds after all transfers of the indices `after` have ended, when its `queue` is free.
+    """
 
     flow_class: int
     size: float
     start: float = 0.0
+    after: tuple[int, ...] = ()
+    queue: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ def run(
     capacities: Sequence[float], classes: Sequence[SolverFlow], transfers: Sequence[Transfer], keep_rates: int = 1000
 ) -> Timeline:
     """Run transfers to their ends, keeping at most `keep_rates` changes of rates; InputError as in `share`."""
+    waits = np.array([(i, j) for i, transfer in enumerate(transfers) for j in transfer.after], dtype=np.int32)
+    waiting, awaited = waits.reshape(-1, 2).T.copy()
     with native_errors():
         finishes, rates, complete = _native.run_flows(
             network_of(capacities, classes),
@@ -44,5 +51,8 @@ def run(
             np.array([transfer.size for transfer in transfers], dtype=np.float64),
             np.array([transfer.start for transfer in transfers], dtype=np.float64),
             keep_rates,
+            np.array([transfer.queue for transfer in transfers], dtype=np.int32),
+            waiting,
+            awaited,
         )
     return Timeline(tuple(finishes.tolist()), tuple((time, tuple(now)) for time, now in rates), complete)

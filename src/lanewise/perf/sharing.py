@@ -67,11 +67,16 @@ def finish_times(
     flow_indices: ArrayLike,
     sizes: ArrayLike,
     starts: ArrayLike,
+    after: Sequence[tuple[int, int]] = (),
+    queues: ArrayLike = (),
 ) -> NDArray[np.float64]:
     """Finish times (s) of transfers given as columns: index of a flow, bytes, start (s); InputError as in `share`.
 
+    `after` are pairs of transfers of which the first begins its start (s) after the second has ended. Of the transfers
+    of one number in `queues` one runs at a time, in the order in which they could begin; those of -1 do not queue.
     Each transfer runs as its flow says; `count` of the flows is not looked at.
     """
+    waits = _indices(after).reshape(-1, 2)
     with native_errors():
         return _native.run_flows(
             network_of(capacities, flows),
@@ -79,6 +84,9 @@ def finish_times(
             np.ascontiguousarray(sizes, dtype=np.float64),
             np.ascontiguousarray(starts, dtype=np.float64),
             0,
+            _indices(queues),
+            np.ascontiguousarray(waits[:, 0]),
+            np.ascontiguousarray(waits[:, 1]),
         )[0]
 
 
