@@ -6,8 +6,10 @@ from routes.route_systems import build
 
 from lanewise.api.loading import load_system
 from lanewise.errors import UnknownName
+from lanewise.routes.endpoints import memory_node
 from lanewise.routes.find import route
 from lanewise.routes.matrix import class_matrix
+from lanewise.topology.read import read_system
 
 TYPICAL = """
       gpu0  gpu1  gpu2  gpu3  gpu4  gpu5  gpu6  gpu7  ib0  CPU   NUMA
@@ -163,3 +165,28 @@ def test_the_matrix_of_an_unbound_device_has_no_classes():
 def test_an_unknown_name_in_the_matrix():
     with pytest.raises(UnknownName, match="gpu9"):
         class_matrix(build("cpu0 -- gpu0"), ["gpu9"])
+
+
+def test_numa_nodes_of_one_socket_are_sys_to_each_other():
+    text = """
+lanewise: 1
+system: nps
+devices:
+  "cpu[0-1]": {cpu: rome, numa_nodes: 2}
+  "gpu[0-2]": {gpu: null, numa: 1}
+  gpu3: {gpu: null, numa: 0}
+  gpu4: {gpu: null}
+links:
+  - {from: cpu0, to: cpu1, socket: auto}
+  - {from: cpu0, to: "gpu[0-4]", pcie: gen4 x16}
+"""
+    system = read_system(text, "nps.yaml")
+    matrix = class_matrix(system)
+    assert matrix.cells[0] == ("X", "NODE", "NODE", "SYS", "SYS")
+    assert matrix.numa == (1, 1, 1, 0, None)
+    memories = [("host0", None), ("host0:0", 0), ("host0:2", 2)]
+    assert [(memory, route(system, memory, "gpu0").memory_node) for memory, _ in memories] == memories
+    assert route(system, "host0:2", "gpu0").src == "cpu1"
+    assert memory_node(system, "cpu0", "gpu0") == 1
+    assert memory_node(system, "cpu0", "gpu0", stated=0) == 0
+    assert memory_node(system, "cpu0", "gpu4") is None

@@ -22,7 +22,7 @@ def described(hosts: int, switches: int, seed: int) -> str:
     ]
     numa = rng.random() < 0.3
     for number, cpu in enumerate(cpus):
-        extra = f", numa: {rng.randint(0, 9)}" if numa else ""
+        extra = f", numa: {rng.randint(0, 9)}" if numa else rng.choice(["", ", numa_nodes: 2"])
         part = rng.choice(["null", "genoa"])
         lines.append(f"  {cpu}: {{cpu: {part}, host: h{number % hosts}{extra}}}")
     links = []

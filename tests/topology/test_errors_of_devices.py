@@ -207,3 +207,28 @@ links:
 error: s.yaml:7: 'gpu0' is bound to b, but only a reaches it
 hint:  write host: a, or cable it to b\
 """)
+
+
+def test_numa_nodes_that_cannot_be(refused: Shown) -> None:
+    body = """\
+devices:
+  cpu0: {cpu: null, numa_nodes: 4, numa: 0}
+  cpu1: {cpu: null, numa_nodes: 4, numa: 2}
+  gpu0: {gpu: null, numa: 9}
+links:
+  - {from: cpu0, to: gpu0, pcie: auto}
+"""
+    assert refused(body) == snapshot("""\
+error: s.yaml:5: 'cpu0' and 'cpu1' both have NUMA node 2
+hint:  leave numa: out of the CPUs to have their nodes numbered, or state the first node of each
+also:  s.yaml:6: 'gpu0' is at NUMA node 9, but cpu0 above it has 0, 1, 2, 3\
+""")
+    assert refused(body.replace("numa: 9", "numa_nodes: 2")) == snapshot("""\
+error: s.yaml:6: 'gpu0' is no CPU and has no NUMA nodes of its own
+hint:  write numa: for the node of 'gpu0', and numa_nodes: at its CPU\
+""")
+    assert refused(body.replace("numa_nodes: 4", "numa_nodes: 0")) == snapshot("""\
+error: s.yaml:4: 'cpu0' cannot have 0 NUMA nodes
+hint:  write 1 to 64: 4 for NPS4, 2 for SNC2
+also:  s.yaml:5: 'cpu1' cannot have 0 NUMA nodes\
+""")

@@ -21,7 +21,7 @@ from lanewise.results.conditions import MachineConditions
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
-from lanewise.routes.endpoints import endpoint
+from lanewise.routes.endpoints import endpoint, memory_node, stated_node
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
 from lanewise.topology.model import Kind
@@ -77,7 +77,8 @@ class Symptom:
         for end, device in ((flow.src, flow.dst), (flow.dst, flow.src)) if flow else ():
             host = end.partition(":")[0]
             if host in system.hosts and device in system.devices:
-                return host, device, system.device(endpoint(system, end, device)).numa
+                node = memory_node(system, endpoint(system, end, device), device, stated_node(system, end))
+                return host, device, node
         return None
 
 
@@ -234,7 +235,7 @@ def far_buffers(symptom: Symptom) -> Iterator[Cause]:
     if copy is None or re.search(r"\d", symptom.row.how.get("NUMA node", "")):  # it is known where
         return
     _, device, near = copy
-    for node in sorted({system.device(cpu).numa or 0 for cpu in system.of_kind(Kind.CPU)}):
+    for node in sorted({node for cpu in system.of_kind(Kind.CPU) for node in system.numa_nodes(cpu) or (0,)}):
         what = f"the host buffer lay on NUMA node {node}, away from the device"
         step = f"run it under numactl --membind={near}, or lanewise measure gpu --flows 'host:{near}->{device}'"
         change = changes.host_memory_on(node, device)

@@ -15,6 +15,7 @@ from lanewise.planning.search import Judge, PlacementSearch, SearchLimits
 from lanewise.planning.solver import FlowGroup, FlowVariant, Item, ItemOption, Pick, Problem
 from lanewise.planning.work import Work
 from lanewise.routes.classify import rank, topo_class
+from lanewise.routes.endpoints import memory_node
 from lanewise.routes.paths import cpu_above
 from lanewise.topology.model import Kind, System
 
@@ -151,5 +152,5 @@ def _pins(system: System, chosen: dict[str, str], score: Score) -> Iterator[Pin]
     for (gpu, card), sends, receives in zip(chosen.items(), score.lines[::2], score.lines[1::2], strict=True):
         host = system.device(gpu).host or ""
         index = system.of_kind(Kind.GPU, host=host).index(gpu)
-        numa = system.device(cpu_above(system, gpu)).numa
+        numa = memory_node(system, cpu_above(system, gpu), gpu)
         yield Pin(gpu, host, card, topo_class(system, gpu, card), index, numa, sends, receives)

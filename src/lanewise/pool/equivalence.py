@@ -69,7 +69,7 @@ def _build(system: System, own: list[Device]) -> Hashable:
     policies = system.policies
     devices = tuple(
         (
-            device.kind, device.part, device.numa, policies.peer_scope.get(device.name),
+            device.kind, device.part, device.numa, device.numa_nodes, policies.peer_scope.get(device.name),
             device.name in policies.acs_redirect, _numbered_groups(device, number),
         )
         for device in own

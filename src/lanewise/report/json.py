@@ -200,7 +200,8 @@ def system(system: System) -> dict[str, Any]:
         "system": system.name, "title": system.title, "source": system.source, "hosts": system.hosts,
         "settings": system.settings, "parameters": _parameters(system),
         "devices": [
-            {"name": d.name, "kind": d.kind, "part": d.part, "host": d.host, "numa": d.numa}
+            {"name": d.name, "kind": d.kind, "part": d.part, "host": d.host, "numa": d.numa,
+             "numa_nodes": d.numa_nodes}
             for d in system.devices.values()
         ],
         "links": [

@@ -149,7 +149,10 @@ def _container(system: System, plan: Nest, top: str) -> OutlineBox:
 
 def _numa(system: System, plan: Nest, host: str, root: str) -> OutlineBox:
     node = system.devices[root].numa
+    nodes = system.devices[root].numa_nodes
     title = f"NUMA node {node}" if node is not None else f"socket of {root}"
+    if node is not None and nodes > 1:
+        title = f"NUMA nodes {node} to {node + nodes - 1}"
     return OutlineBox(f"{host}/{root}", "numa", title, children=(_device(system, plan, root),))
 
 

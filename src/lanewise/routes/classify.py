@@ -39,9 +39,14 @@ def class_of(system: System, hops: Hops) -> str:
     if not cpus:
         return PIX if len(hops) <= 2 else PXB
     if len(cpus) > 1:
-        nodes = {system.device(cpu).numa for cpu in cpus}
-        return NODE if len(nodes) == 1 and None not in nodes else SYS
-    return PHB if len(set(bridges(system, hops))) <= 1 else NODE
+        sockets = {system.numa_nodes(cpu) for cpu in cpus}
+        return NODE if len(sockets) == 1 and () not in sockets else SYS
+    one_bridge = len(set(bridges(system, hops))) <= 1
+    if len(system.numa_nodes(*cpus)) > 1:
+        near = {system.numa_node(end) for end in (names[0], names[-1]) if end not in cpus}
+        if len(near) > 1 or (None in near and not one_bridge):
+            return SYS
+    return PHB if one_bridge else NODE
 
 
 def bridges(system: System, hops: Hops) -> tuple[str, ...]:

@@ -50,6 +50,24 @@ def ends(system: System, src: str, dst: str) -> tuple[str, str]:
     return a, b
 
 
+def stated_node(system: System, *texts: str) -> int | None:
+    """The NUMA node that one of these ends of a flow names, as host0:1 does; None if none of them names one."""
+    named = (text.partition(":")[2] for text in texts if text not in system.devices)
+    return next((int(node) for node in named if node), None)
+
+
+def memory_node(system: System, cpu: str, other: str, stated: int | None = None) -> int | None:
+    """The NUMA node of `cpu` whose memory a flow to or from the device `other` uses, None if unknown.
+
+    It is the `stated` one (Route.memory_node) if it is of this socket, else the device's, else the socket's only one.
+    """
+    nodes = system.numa_nodes(cpu)
+    near = stated if stated in nodes else system.numa_node(other)
+    if near in nodes:
+        return near
+    return nodes[0] if len(nodes) == 1 else None
+
+
 def _host(system: System, word: str, other: str) -> str | None:
     if word in system.hosts:
         return word
@@ -61,10 +79,10 @@ def _host(system: System, word: str, other: str) -> str | None:
 
 
 def _at_node(system: System, text: str, host: str, node: str, cpus: list[str]) -> str:
-    for cpu in cpus:
-        if str(system.device(cpu).numa) == node:
-            return cpu
-    names = [f"{host}:{system.device(cpu).numa}" for cpu in cpus if system.device(cpu).numa is not None]
+    nodes = {str(number): cpu for cpu in reversed(cpus) for number in system.numa_nodes(cpu)}
+    if node in nodes:
+        return nodes[node]
+    names = [f"{host}:{number}" for number in sorted(nodes, key=int)]
     raise unknown_name(f"NUMA node of {system.name}", text, names)
 
 

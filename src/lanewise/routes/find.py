@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise, permutations, product
 
 from lanewise.errors import Unreachable, error_location
 from lanewise.routes.classify import LOCAL, NET, class_of, rank, topo_class
-from lanewise.routes.endpoints import ends
+from lanewise.routes.endpoints import ends, stated_node
 from lanewise.routes.model import LinkDirection, Route, Via
 from lanewise.routes.network import CardPair, pairs
 from lanewise.routes.paths import (
@@ -40,7 +41,7 @@ def route(system: System, src: str, dst: str, p2p: bool = True) -> Route:
     """
     a, b = ends(system, src, dst)
     with error_location(system.device(a).location):
-        return _route(system, a, b, p2p)
+        return _at_node(_route(system, a, b, p2p), stated_node(system, src, dst))
 
 
 def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
@@ -49,8 +50,9 @@ def routes(system: System, src: str, dst: str) -> tuple[Route, ...]:
     a, b = first.src, first.dst
     if a == b:
         return (first,)
+    node = first.memory_node
     by_path: dict[tuple[object, ...], Route] = {}
-    for candidate in (first, *_candidates(system, a, b)):
+    for candidate in (first, *(_at_node(other, node) for other in _candidates(system, a, b))):
         by_path.setdefault((candidate.hops, candidate.via, *(stage.dst for stage in candidate.stages)), candidate)
     rest = [candidate for candidate in by_path.values() if candidate is not first]
     # Allowed before not; then fewer copies, nearer classes, fewer hops.
@@ -76,6 +78,11 @@ def sharers(system: System, crossing: Route) -> tuple[dict[LinkDirection, list[R
             for key in crossed.keys() & {hop.direction for hop in other.hops}:
                 crossed[key].append(other)
     return crossed, complete
+
+
+def _at_node(crossing: Route, node: int | None) -> Route:
+    """The route from or to host memory of that NUMA node; the same route where none is named."""
+    return crossing if node is None else replace(crossing, memory_node=node)
 
 
 @memoized

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from lanewise.errors import Unreachable
 from lanewise.routes.classify import NET, topo_class
+from lanewise.routes.endpoints import memory_node
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
 from lanewise.routes.paths import cpu_above
@@ -52,7 +53,7 @@ def class_matrix(system: System, names: Sequence[str] | None = None) -> ClassMat
     cells = tuple(tuple(SELF if a == b else both[a, b] for b in chosen) for a in chosen)
     notes = dict.fromkeys(note for a, b in classes if (note := _note(system, a, b, classes[a, b])))
     cpus = tuple(_cpu(system, name) for name in chosen)
-    numas = tuple(system.device(cpu).numa if cpu else None for cpu in cpus)
+    numas = tuple(memory_node(system, cpu, name) if cpu else None for name, cpu in zip(chosen, cpus, strict=True))
     return ClassMatrix(chosen, cells, cpus, numas, tuple(notes))
 
 

@@ -62,7 +62,8 @@ class Route:
 
     The class is that of the links crossed. A staged route has `stages` (its copies through host memory, one
     after the other), the hops of all of them, and the class of the direct route that it replaces. `reason`
-    says what forbids a route that is not `allowed`; `note` why an allowed one takes this path.
+    says what forbids a route that is not `allowed`; `note` why an allowed one takes this path. `memory_node` is the
+    NUMA node of host memory that a flow names (host0:1), None for that of the device at the other end.
     """
 
     src: str
@@ -74,6 +75,7 @@ class Route:
     reason: str = ""
     stages: tuple[Route, ...] = ()
     note: str = ""
+    memory_node: int | None = None
 
     @property
     def nodes(self) -> tuple[str, ...]:

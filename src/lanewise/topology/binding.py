@@ -75,6 +75,7 @@ def settle_hosts(
     roots = {name: domain.root for domain in domains for name in domain.devices}
     reach = HostReach(devices, links)
     settled = _number_cpus(devices, stated)
+    _check_overlap(settled, problems)
     for name, device in devices.items():
         if device.kind in (Kind.CPU, Kind.NETSWITCH):
             continue
@@ -87,6 +88,8 @@ def settle_hosts(
             _check_host(settled[name], reach, problems)
             if name not in stated.numas:
                 settled[name] = replace(settled[name], numa=reach.numa(name, host, roots.get(name), settled))
+            else:
+                _check_node(settled[name], reach, settled, problems)
     _bind_nvswitches(settled, links, stated)
     return settled
 
@@ -100,6 +103,17 @@ def _check_host(device: Device, reach: HostReach, problems: Problems) -> None:
         problems.add(Contradiction(cause, location=device.location, hint=hint))
 
 
+def _check_node(device: Device, reach: HostReach, settled: Mapping[str, Device], problems: Problems) -> None:
+    """Collect a Contradiction for a stated NUMA node that the sockets above, divided into nodes, do not have."""
+    above = [settled[cpu] for cpu in reach.trees.get(device.name, []) if settled[cpu].host == device.host]
+    nodes = {node for cpu in above if cpu.numa is not None for node in range(cpu.numa, cpu.numa + cpu.numa_nodes)}
+    divided = [cpu.name for cpu in above if cpu.numa_nodes > 1]
+    if device.kind in ENDPOINTS and device.numa is not None and divided and device.numa not in nodes:
+        shown = ", ".join(map(str, sorted(nodes)))
+        cause = f"'{device.name}' is at NUMA node {device.numa}, but {' and '.join(divided)} above it has {shown}"
+        problems.add(Contradiction(cause, location=device.location, hint=f"write numa: one of {shown}"))
+
+
 class HostReach:
     """Which CPUs reach which devices, over plain PCIe trees and over everything coherent."""
 
@@ -111,11 +125,11 @@ class HostReach:
     def numa(self, name: str, host: str, root: str | None, numbered: Mapping[str, Device]) -> int | None:
         """The NUMA node of a device bound to `host`: its domain root's, else that of its tree's CPU."""
         if root is not None:
-            return numbered[root].numa
+            return _only_node(numbered[root])
         for table in (self.trees, self.reached):
             own = [cpu for cpu in table.get(name, []) if self.devices[cpu].host == host]
             if own:
-                return _single({numbered[cpu].numa for cpu in own})
+                return _single({_only_node(numbered[cpu]) for cpu in own})
         return None
 
 
@@ -128,6 +142,11 @@ def reached_by(devices: Mapping[str, Device], links: Sequence[Link], kinds: Sequ
             for name in graph.reach(cpu):
                 reached[name].append(cpu)
     return reached
+
+
+def _only_node(cpu: Device) -> int | None:
+    """The NUMA node of what hangs below a CPU, None where it has several."""
+    return cpu.numa if cpu.numa_nodes == 1 else None
 
 
 def _single(values: set[_T]) -> _T | None:
@@ -143,8 +162,24 @@ def _number_cpus(devices: Mapping[str, Device], stated: StatedHosts) -> dict[str
             by_host[device.host].append(device)
     for cpus in by_host.values():
         if all(cpu.name not in stated.numas for cpu in cpus):
-            numbered.update({cpu.name: replace(cpu, numa=number) for number, cpu in enumerate(cpus)})
+            first = 0
+            for cpu in cpus:
+                numbered[cpu.name] = replace(cpu, numa=first)
+                first += cpu.numa_nodes
     return numbered
+
+
+def _check_overlap(devices: Mapping[str, Device], problems: Problems) -> None:
+    """Collect a Contradiction for two sockets of a host that state the same NUMA nodes, one of them several."""
+    owners: dict[tuple[str | None, int], Device] = {}
+    for cpu in (device for device in devices.values() if device.kind is Kind.CPU and device.numa is not None):
+        for node in range(cpu.numa or 0, (cpu.numa or 0) + cpu.numa_nodes):
+            owner = owners.setdefault((cpu.host, node), cpu)
+            if owner is not cpu and max(owner.numa_nodes, cpu.numa_nodes) > 1:
+                cause = f"'{owner.name}' and '{cpu.name}' both have NUMA node {node}"
+                hint = "leave numa: out of the CPUs to have their nodes numbered, or state the first node of each"
+                problems.add(Contradiction(cause, location=cpu.location, hint=hint))
+                break
 
 
 def _bind_nvswitches(settled: dict[str, Device], links: Sequence[Link], stated: StatedHosts) -> None:

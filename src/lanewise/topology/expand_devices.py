@@ -23,6 +23,7 @@ WORDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "raid": (Kind.RAID, ("raid",)),
     "netswitch": (Kind.NETSWITCH, ("switch",)),
 }
+MAX_NUMA_NODES = 64
 ENDPOINTS = frozenset({Kind.GPU, Kind.NIC, Kind.SSD, Kind.RAID})
 # Volume controllers forward to the drives cabled below them.
 FORWARDING = frozenset({Kind.SWITCH, Kind.RAID})
@@ -59,15 +60,31 @@ def _device(name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple
     if entry.partitions and kind is not Kind.SWITCH:
         location = scope.location("devices", pattern, "partitions")
         raise Contradiction(f"'{name}' is no switch and has no partitions", location=location, hint="take them out")
+    numa_nodes = _numa_nodes(name, kind, entry, pattern, scope)
     return Device(
         name=name,
         kind=kind,
         part=_part(word, getattr(entry, word), pattern, scope),
         host=_host(name, kind, entry, pattern, hosts, scope),
-        numa=None if entry.numa is None else scope.whole(entry.numa, index),
+        numa=None if entry.numa is None else scope.whole(entry.numa, index * numa_nodes),
+        numa_nodes=numa_nodes,
         partitions=tuple(frozenset(scope.names(group)) for group in entry.partitions),
         location=scope.location("devices", pattern),
     )
+
+
+def _numa_nodes(name: str, kind: Kind, entry: DeviceForm, pattern: str, scope: Scope) -> int:
+    if entry.numa_nodes is None:
+        return 1
+    location = scope.location("devices", pattern, "numa_nodes")
+    if kind is not Kind.CPU:
+        hint = f"write numa: for the node of '{name}', and numa_nodes: at its CPU"
+        raise Contradiction(f"'{name}' is no CPU and has no NUMA nodes of its own", location=location, hint=hint)
+    count = scope.whole(entry.numa_nodes)
+    if not 1 <= count <= MAX_NUMA_NODES:
+        hint = f"write 1 to {MAX_NUMA_NODES}: 4 for NPS4, 2 for SNC2"
+        raise FormatError(f"'{name}' cannot have {count} NUMA nodes", location=location, hint=hint)
+    return count
 
 
 def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | None:

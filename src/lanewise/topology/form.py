@@ -53,6 +53,7 @@ class DeviceForm(Form):
     netswitch: StrictStr | None = Field(None, description="a network switch; its part, or null if unknown")
     host: StrictStr | None = Field(None, description="the host it is bound to; null says unbound")
     numa: Whole | None = Field(None, description="the NUMA node within the host; '+0' counts up over a range")
+    numa_nodes: Whole | None = Field(None, description="NUMA nodes of a CPU socket: 4 for NPS4, 2 for SNC2")
     partitions: list[Names] = Field([], description="groups of neighbours that a switch joins")
     when: StrictStr | None = Field(None, description="a condition such as 'path >= 3'")
 

@@ -39,6 +39,7 @@ class LinkKind(StrEnum):
 class Device:
     """One device; `host` is the host it is bound to (None: unbound in its box), `numa` counts within a host.
 
+    `numa_nodes` (CPUs only) is how many NUMA nodes the socket has (NPS, SNC), `numa` then the first of them.
     `partitions` (switches only) are groups of neighbour names that the chip joins; empty means one group.
     """
 
@@ -48,6 +49,7 @@ class Device:
     host: str | None = None
     numa: int | None = None
     partitions: tuple[frozenset[str], ...] = ()
+    numa_nodes: int = 1
     location: Location | None = None
 
     def joins(self, a: str, b: str) -> bool:
@@ -182,6 +184,16 @@ class System:
     def of_kind(self, *kinds: Kind, host: str | None = None) -> list[str]:
         """Names of the devices of those kinds, in the order of the description; of one host if given."""
         return [d.name for d in self.devices.values() if d.kind in kinds and (host is None or d.host == host)]
+
+    def numa_nodes(self, cpu: str) -> tuple[int, ...]:
+        """The NUMA nodes of a CPU socket, each with an equal share of its memory channels; () if unknown."""
+        device = self.device(cpu)
+        return () if device.numa is None else tuple(range(device.numa, device.numa + device.numa_nodes))
+
+    def numa_node(self, name: str) -> int | None:
+        """The NUMA node of a device, None if unknown, and for a CPU that has several."""
+        device = self.device(name)
+        return device.numa if device.numa_nodes == 1 else None
 
     def links_at(self, name: str) -> tuple[Link, ...]:
         """The links that end at a device, in the order of the description."""

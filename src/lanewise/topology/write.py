@@ -120,6 +120,8 @@ def _device(system: System, device: Device, stated: StatedHosts) -> FlowStyle:
         entry["host"] = device.host
     if device.name in stated.numas:
         entry["numa"] = device.numa
+    if device.numa_nodes > 1:
+        entry["numa_nodes"] = device.numa_nodes
     if device.partitions:
         entry["partitions"] = [fold(sorted(group)) for group in device.partitions]
     return entry

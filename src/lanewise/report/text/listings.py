@@ -66,7 +66,9 @@ def render_discovery(system: System, names: Mapping[str, str], screen: Screen = 
 
 
 def _numa(device: Device) -> str:
-    return "" if device.numa is None else str(device.numa)
+    if device.numa is None:
+        return ""
+    return str(device.numa) if device.numa_nodes == 1 else f"{device.numa}-{device.numa + device.numa_nodes - 1}"
 
 
 def render_doctor(versions: Mapping[str, str], pieces: Sequence[Dependency], screen: Screen = PLAIN) -> str:

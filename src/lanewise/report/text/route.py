@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, matrix_lines, render_table
 from lanewise.report.words import heading, link_speed, plural
+from lanewise.routes.endpoints import memory_node
 from lanewise.routes.find import sharers
 from lanewise.routes.matrix import ClassMatrix as ClassMatrix
 from lanewise.routes.matrix import Peers
@@ -31,7 +32,7 @@ def render_route(system: System, route: Route, screen: Screen = PLAIN) -> str:
     """A route, its class, and what else uses each of its links."""
     allowed = "" if route.allowed else f"   not allowed: {route.reason}"
     lines = [f"{route.src} -> {route.dst}   class {route.cls}, {route.via}, {plural(len(route.hops), 'hop')}{allowed}"]
-    lines += [f"  {route.show()}", *([f"  {route.note}"] if route.note else [])]
+    lines += [f"  {route.show()}", *([f"  {route.note}"] if route.note else []), *_memory(system, route)]
     lines += [f"  stage {i}: {stage.show()} ({stage.cls})" for i, stage in enumerate(route.stages, 1)]
     hops = Table([Column("from"), Column("to"), Column("link"), Column("shared with", wrap=True)])
     others, complete = sharers(system, route)
@@ -39,6 +40,15 @@ def render_route(system: System, route: Route, screen: Screen = PLAIN) -> str:
         hops.add(hop.start, hop.end, link_speed(hop.link), _first(others[hop.direction], complete))
     text = "\n".join(screen.wrap(line, indent=4) for line in lines)
     return f"{text}\n\n{render_table(hops, screen)}" if hops.rows else text
+
+
+def _memory(system: System, route: Route) -> list[str]:
+    """Which NUMA node's memory the route starts or ends in, where the socket has several."""
+    for cpu, other in ((route.src, route.dst), (route.dst, route.src)):
+        if len(system.numa_nodes(cpu)) > 1:
+            node = memory_node(system, cpu, other, route.memory_node)
+            return [f"  memory of {f'NUMA node {node}' if node is not None else 'an unknown NUMA node'} of {cpu}"]
+    return []
 
 
 def _first(routes: Sequence[Route], complete: bool) -> str:
