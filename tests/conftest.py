@@ -4,7 +4,9 @@ import gc
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -21,3 +23,20 @@ def pytest_collection_finish() -> None:
     """Thousands of collected tests live until the end: the garbage collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
+
+
+# Files whose tests share a result that is dear: one worker runs them all, so that each is simulated once.
+ONE_WORKER = {"tests/studies/test_ready_studies.py", "tests/studies/test_hop_budget.py"}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each worker takes one test after the other, or a file of ONE_WORKER as a whole."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class TestScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file in ONE_WORKER else nodeid
+
+    return TestScheduling(config, log)

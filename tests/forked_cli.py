@@ -26,18 +26,21 @@ LIBRARIES = (
 ROOMS = ("api", "catalog", "cli", "perf", "planning", "report", "results", "routes", "serving", "studies", "topology")
 
 
-def forked(arguments: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """What `lanewise ARGUMENTS...` did, as subprocess.run with text=True returns it."""
+def forked(
+    arguments: Sequence[object], cwd: Path, env: Mapping[str, str], patch: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """What `lanewise ARGUMENTS...` did, as subprocess.run with text=True returns it; `patch` is code run before it."""
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
     with tempfile.TemporaryDirectory() as folder:
-        request = {"words": [str(word) for word in arguments], "cwd": str(cwd), "env": dict(env), "folder": folder}
+        words = [str(word) for word in arguments]
+        request = {"words": words, "cwd": str(cwd), "env": dict(env), "folder": folder, "patch": patch}
         server.stdin.write(json.dumps(request) + "\n")
         server.stdin.flush()
         code = int(server.stdout.readline())
         out, err = (Path(folder, name).read_text(encoding="utf-8") for name in ("out", "err"))
-    return subprocess.CompletedProcess(["lanewise", *request["words"]], code, out, err)
+    return subprocess.CompletedProcess(["lanewise", *words], code, out, err)
 
 
 @cache
@@ -85,6 +88,7 @@ def _run(request: dict[str, Any]) -> None:
             opened = os.open(path, os.O_RDWR | os.O_CREAT)
             os.dup2(opened, number)
             os.close(opened)
+        exec(request["patch"], {"__name__": "patch"})
         from lanewise.cli.main import main
 
         code = main()

@@ -8,15 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_binary import BINARY, HANGS
+from forked_cli import forked
+from loadtest import needs
 
-from lanewise.installed import loadgen_missing
-
-# The program sends itself the signal at a moment of saving; `moment` is a line of MOMENTS.
+# The program sends itself the signal at a moment of saving; MOMENT is a line of MOMENTS.
 CODE = """
 import os, signal, sys
 from pathlib import Path
-number = getattr(signal, sys.argv[1])
+number = signal.NUMBER
 for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL)
 def before(owner, name):
@@ -33,9 +32,6 @@ def halved(self, data, real=Path.write_bytes):
         signal.raise_signal(number)
     return real(self, data)
 MOMENT
-sys.argv = ["lanewise", *sys.argv[2:]]
-from lanewise.cli.main import main
-sys.exit(main())
 """
 MOMENTS = {
     "summarise": "import lanewise.api.provenance as p; before(p, 'now')",
@@ -66,7 +62,6 @@ PEAK = (
     "loadtest", "peak", "--engine", "synthetic", "--service", "1 ms", "--sample-bytes", "512 B", "--library", "32",
     "--bound", "500 ms", "--seconds", "1", "--most-runs", "2", "--results", "logs",
 )  # fmt: skip
-needs_loadgen = pytest.mark.skipif(bool(loadgen_missing()) or sys.platform != "linux", reason="built without LoadGen")
 
 
 def saved(
@@ -74,10 +69,7 @@ def saved(
 ) -> subprocess.CompletedProcess[str]:
     """The command that gets a signal at a moment of saving; it ends as that signal should, with no other file left."""
     before = set(folder.rglob("*"))
-    done = subprocess.run(
-        [BINARY.with_name("python"), "-c", CODE.replace("MOMENT", moment), number, *map(str, words)],
-        cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=HANGS,
-    )  # fmt: skip
+    done = forked(words, folder, env, CODE.replace("MOMENT", moment).replace("NUMBER", number))
     assert (done.returncode, done.stderr.splitlines()[-1:]) == (ENDS[number], ["interrupted"]), done.stderr
     assert "Traceback" not in done.stderr
     assert not [path for path in set(folder.rglob("*")) - before if "partial" in path.name]
@@ -126,14 +118,14 @@ def test_a_study_keeps_its_run_and_its_page(moment, number, tmp_path, clean_env)
     assert "storage-fabric" in done.stdout
 
 
-@needs_loadgen
+@needs.loadgen
 @pytest.mark.parametrize(("moment", "number"), [("read the log", "SIGHUP"), ("encode", "SIGINT"), ("write", "SIGTERM")])
 def test_a_load_test_keeps_its_run(moment, number, tmp_path, clean_env):
     saved(MOMENTS[moment], number, tmp_path, clean_env, *LOADTEST, "-o", "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["rows"]
 
 
-@needs_loadgen
+@needs.loadgen
 @pytest.mark.parametrize(
     ("moment", "number"), [("read the log", "SIGINT"), ("return the run", "SIGTERM"), ("write the result", "SIGHUP")]
 )
@@ -143,7 +135,7 @@ def test_a_load_test_keeps_its_json_and_shows_its_answer(moment, number, tmp_pat
     assert "queries" in done.stdout
 
 
-@needs_loadgen
+@needs.loadgen
 @pytest.mark.parametrize(
     ("moment", "number"), [("end the search", "SIGTERM"), ("return the peak", "SIGINT"), ("write the result", "SIGHUP")]
 )
@@ -153,7 +145,7 @@ def test_a_search_keeps_its_json_and_shows_its_answer(moment, number, tmp_path, 
     assert done.stdout
 
 
-@needs_loadgen
+@needs.loadgen
 @pytest.mark.parametrize(
     ("moment", "number"), [("read the log", "SIGINT"), ("record a run", "SIGTERM"), ("record statistics", "SIGHUP")]
 )
@@ -165,7 +157,7 @@ def test_a_search_that_resumes_repeats_no_finished_run(moment, number, tmp_path,
     assert len(recorded) == len(statistics) == len(list((tmp_path / "logs" / "logs").iterdir())) == 1
 
 
-@needs_loadgen
+@needs.loadgen
 def test_a_signal_while_the_generator_alone_is_tried_ends_the_program(tmp_path, clean_env):
     """The run keeps its file, with a note; the generator is tried for rates as high as this."""
     moment = "import lanewise.loadtest.selftest as t; before(t, 'holds')"
@@ -201,11 +193,7 @@ def earlier(tmp_path: Path) -> Path:
 
 
 def _fails(patch: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    code = f"import resource, signal, sys\n{patch}\nfrom lanewise.cli.main import main\nsys.exit(main())"
-    return subprocess.run(
-        [BINARY.with_name("python"), "-c", code, *HOST, "--samples", "samples.jsonl"],
-        cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=HANGS,
-    )  # fmt: skip
+    return forked([*HOST, "--samples", "samples.jsonl"], folder, env, f"import signal, sys\n{patch}")
 
 
 INTERRUPTED = "def fails():\n    signal.raise_signal(signal.SIGINT)\n    yield\n"
@@ -223,8 +211,15 @@ def test_a_measurement_without_a_sample_keeps_the_earlier_file(patch, code, earl
 
 def test_a_full_disk_keeps_the_earlier_file(earlier, clean_env):
     """The limit on a file's size stands for the disk: what exceeds it fails in the same call."""
-    limit = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))"
-    done = _fails(limit, earlier.parent, clean_env)
+    code = (
+        "import resource, signal, sys\nfrom lanewise.cli.main import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))\n"
+        "sys.exit(main())"
+    )
+    done = subprocess.run(  # into pipes, which have no limit
+        [sys.executable, "-c", code, *HOST, "--samples", "samples.jsonl"],
+        cwd=earlier.parent, env=clean_env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 2
     assert "error: samples.jsonl: cannot be written: File too large" in done.stderr
     assert "not finished: 1 sample of 1 row kept" in done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("cryptography")
+pytest.importorskip("cryptography", reason="cryptography is not installed, which makes the certificates")
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization

@@ -6,14 +6,13 @@ import sys
 
 import pytest
 
-from lanewise.installed import loadgen_missing
-
 if sys.platform != "linux":
     pytest.skip("listeners run on Linux alone", allow_module_level=True)
 
 from control.certificates import make
 from dispatch.nodes import QUICK as SYNTHETIC
 from dispatch.nodes import NodeProcess, over
+from loadtest import needs
 from network.network_commands import HANGS, QUICK, listener, start
 
 import lanewise
@@ -49,7 +48,7 @@ def test_options_of_the_other_side_are_refused(own):
         listen_network("127.0.0.1:0", side=NetworkSideOptions(tls_ca=own.file))
 
 
-@pytest.mark.skipif(bool(loadgen_missing()), reason="built without LoadGen")
+@needs.loadgen
 def test_a_load_test_runs_over_a_node_with_tls(own, tmp_path):
     files = ("--tls-certificate", str(own.file), "--tls-key", str(own.key_file))
     node = NodeProcess(tmp_path, "a", (*SYNTHETIC, *files))

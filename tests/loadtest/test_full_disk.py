@@ -13,8 +13,10 @@ from cli_binary import HANGS
 
 from lanewise.installed import loadgen_missing
 
-if sys.platform != "linux" or loadgen_missing():
-    pytest.skip("needs Linux and LoadGen", allow_module_level=True)
+if sys.platform != "linux":
+    pytest.skip("load tests are for Linux", allow_module_level=True)
+if missing := loadgen_missing():
+    pytest.skip(f"built without LoadGen: {missing}", allow_module_level=True)
 
 RUN = (
     "loadtest", "run", "--engine", "synthetic", "--qps", "200", "--seconds", "0.2", "--queries", "10", "--bound", "10s",
