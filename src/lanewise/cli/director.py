@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import typer
@@ -21,8 +22,8 @@ from lanewise.options.director import (
 )
 
 if TYPE_CHECKING:
+    from lanewise.director.client.pool import RemotePool
     from lanewise.director.redfish.server import ListeningService
-    from lanewise.pool.model import NoOffer
 
 app = typer.Typer(
     cls=QuickGroup,
@@ -84,16 +85,12 @@ def offer(options: CompositionOptions, json: Json = None) -> None:
 
     Exit code 1 if nothing in the pool can do it; the nearest offer that can be had is shown then.
     """
-    from lanewise.api.director import composition_request, open_director
-    from lanewise.pool.model import NoOffer
+    from lanewise.api.director import composition_request
     from lanewise.report import director_json
     from lanewise.report.text.director import render_offers
 
-    with open_director(options) as remote:
-        try:
-            offers = remote.offers(composition_request(options))
-        except NoOffer as error:
-            raise _no_offer(error, json) from None
+    with _director_with_offers(options, json) as remote:
+        offers = remote.offers(composition_request(options))
     terminal.show(json, director_json.offers, render_offers, offers)
 
 
@@ -104,16 +101,12 @@ def compose(options: ComposeOptions, json: Json = None) -> None:
 
     Exit code 1 if nothing in the pool can do it; the nearest offer that can be had is shown then.
     """
-    from lanewise.api.director import composition_request, open_director
-    from lanewise.pool.model import NoOffer
+    from lanewise.api.director import composition_request
     from lanewise.report import director_json
     from lanewise.report.text.director import render_composition
 
-    with open_director(options) as remote:
-        try:
-            system = remote.compose(composition_request(options))
-        except NoOffer as error:
-            raise _no_offer(error, json) from None
+    with _director_with_offers(options, json) as remote:
+        system = remote.compose(composition_request(options))
     terminal.show(json, director_json.composition, render_composition, system)
 
 
@@ -187,13 +180,20 @@ def _move(verb: str, options: MoveBlockOptions, json: str | None) -> None:
     terminal.show(json, director_json.composition, render_composition, system)
 
 
-def _no_offer(error: NoOffer, json: str | None) -> typer.Exit:
-    """Shows why there is no offer, and the nearest one."""
+@contextmanager
+def _director_with_offers(options: CompositionOptions, json: str | None) -> Iterator[RemotePool]:
+    """The director's pool; where it has no offer, why, and the nearest one, with exit code 1."""
+    from lanewise.api.director import open_director
+    from lanewise.pool.model import NoOffer
     from lanewise.report import director_json
     from lanewise.report.text.director import render_offers
 
-    terminal.print_error(error.show())
-    if error.nearest is not None:
-        terminal.note("nearest offer:")
-        terminal.show(json, director_json.offers, render_offers, [error.nearest])
-    return typer.Exit(1)
+    try:
+        with open_director(options) as remote:
+            yield remote
+    except NoOffer as error:
+        terminal.print_error(error.show())
+        if error.nearest is not None:
+            terminal.note("nearest offer:")
+            terminal.show(json, director_json.offers, render_offers, [error.nearest])
+        raise typer.Exit(1) from None

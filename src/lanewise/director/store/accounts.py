@@ -10,7 +10,7 @@ from lanewise.director.errors import StaleVersion
 from lanewise.director.store import tables
 from lanewise.director.store.connection import Database
 from lanewise.director.store.record_table import RecordTable
-from lanewise.errors import Contradiction, UnknownName
+from lanewise.errors import Contradiction
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +66,13 @@ class AccountStore(Database):
 
     def put_account(self, account: AccountRecord, version: int | None = None) -> AccountRecord:
         """Add or replace an account; StaleVersion if it is not at `version` (0: must be new). Returns it as kept."""
-
-        def work(connection: sa.Connection) -> AccountRecord:
-            before = ACCOUNTS.one(connection, _ACCOUNT.name == account.name)
-            current = 0 if before is None else before.version
-            if version is not None and version != current:
-                raise StaleVersion(f"account {account.name}", version, current)
-            fresh = replace(account, version=current + 1)
-            (ACCOUNTS.insert if before is None else ACCOUNTS.update)(connection, [fresh])
-            return fresh
-
-        return self.write(work)
+        return self.write(lambda connection: ACCOUNTS.put_version(connection, account, version))
 
     def drop_account(self, name: str, version: int | None = None) -> None:
         """Remove an account with its sessions; UnknownName if there is none, StaleVersion if it is not at `version`."""
 
         def work(connection: sa.Connection) -> None:
-            before = _account(connection, name)
+            before = ACCOUNTS.named(connection, name)
             if version is not None and version != before.version:
                 raise StaleVersion(f"account {name}", version, before.version)
             ACCOUNTS.delete(connection, name)
@@ -94,7 +84,7 @@ class AccountStore(Database):
         """Count a failed login, perhaps locking the account until then, or clear the count after a success."""
 
         def work(connection: sa.Connection) -> AccountRecord:
-            before = _account(connection, name)
+            before = ACCOUNTS.named(connection, name)
             count = before.failed_logins + 1 if failed else 0
             after = replace(before, failed_logins=count, locked_until=locked_until if failed else 0.0)
             if after != before:
@@ -123,9 +113,7 @@ class AccountStore(Database):
         """Remove a role; UnknownName if there is none, Contradiction if it is predefined or an account has it."""
 
         def work(connection: sa.Connection) -> None:
-            before = ROLES.one(connection, _ROLE.name == name)
-            if before is None:
-                raise UnknownName(f"unknown role '{name}'")
+            before = ROLES.named(connection, name)
             users = ACCOUNTS.select(connection, _ACCOUNT.role == name)
             if before.predefined or users:
                 why = "predefined" if before.predefined else f"the role of account {users[0].name}"
@@ -143,7 +131,7 @@ class AccountStore(Database):
         """Keep a new session; UnknownName if its account is gone."""
 
         def work(connection: sa.Connection) -> None:
-            _account(connection, session.account)
+            ACCOUNTS.named(connection, session.account)
             SESSIONS.insert(connection, [session])
 
         self.write(work)
@@ -158,10 +146,3 @@ class AccountStore(Database):
         idle = sa.false() if unused_since is None else _SESSION.used < unused_since
         over = sa.or_(_SESSION.name.in_(names), idle)
         return self.write(lambda connection: connection.execute(sa.delete(tables.sessions).where(over)).rowcount)
-
-
-def _account(connection: sa.Connection, name: str) -> AccountRecord:
-    row = ACCOUNTS.one(connection, _ACCOUNT.name == name)
-    if row is None:
-        raise UnknownName(f"unknown account '{name}'")
-    return row

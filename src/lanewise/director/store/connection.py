@@ -48,7 +48,7 @@ class Database:
         this; clients of the tables alone, such as a backup, do not need it.
         """
         if self._hold is None:
-            with self._explained("cannot be held"):
+            with self._explained("cannot be locked"):
                 self._hold = _file_hold(self._url) if self.sqlite else _server_hold(self._engine, patience)
         if self._hold is None:
             hint = "end that director first, or give this one a database of its own"

@@ -24,7 +24,6 @@ from lanewise.director.store.changes import (
 )
 from lanewise.director.store.rows import BlockRow, ClaimRow, CompositionRow, IntentRow
 from lanewise.director.store.subscriptions import SubscriptionStore
-from lanewise.errors import UnknownName
 from lanewise.pool.model import Reservation
 
 _Result = TypeVar("_Result")
@@ -94,10 +93,7 @@ class Store(AccountStore, SubscriptionStore):
     def task(self, name: str) -> Task:
         """The task of that name; UnknownName if there is none."""
         with self.reading() as connection:
-            row = TASKS.one(connection, tables.tasks.c.name == name)
-        if row is None:
-            raise UnknownName(f"unknown task '{name}'")
-        return row
+            return TASKS.named(connection, name)
 
     def tasks(self, most: int = 1000) -> tuple[Task, ...]:
         """The newest tasks, oldest of them first."""
@@ -116,10 +112,7 @@ class Store(AccountStore, SubscriptionStore):
     def reservation(self, name: str) -> Reservation:
         """A reservation in any state; UnknownName if there is none."""
         with self.reading() as connection:
-            row = RESERVATIONS.one(connection, tables.reservations.c.name == name)
-        if row is None:
-            raise UnknownName(f"unknown reservation '{name}'")
-        return row
+            return RESERVATIONS.named(connection, name)
 
     def events(self, after: int = 0, most: int = 1000) -> tuple[Event, ...]:
         """Events with an id above `after`, oldest first."""

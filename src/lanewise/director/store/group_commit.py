@@ -1,4 +1,4 @@
-"""Group commit: changes asked for while another commits go into one transaction, with one wait for the disk."""
+"""Group commit: changes requested while another commits go into one transaction, with one wait for the disk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Entry(Generic[_Result]):
 
 
 class GroupCommit:
-    """Runs changes one after the other, each whole or not at all, in the order in which threads asked for them."""
+    """Runs changes one after the other, each whole or not at all, in the order in which threads requested them."""
 
     def __init__(self, transaction: Callable[[], AbstractContextManager[sa.Connection]]) -> None:
         self._transaction = transaction

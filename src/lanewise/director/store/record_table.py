@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
+
+from lanewise.director.errors import StaleVersion
+from lanewise.errors import UnknownName
 
 _Record = TypeVar("_Record")
 
@@ -65,3 +69,25 @@ class RecordTable(Generic[_Record]):
     def records(self, result: sa.CursorResult[Any]) -> list[_Record]:
         """The records in the rows of a statement that returns whole rows."""
         return self._many.validate_python([row._asdict() for row in result])
+
+    def put_version(self, connection: sa.Connection, record: _Record, version: int | None) -> _Record:
+        """Add or replace a record that has a name and a version, which goes up by one; the record as kept.
+
+        StaleVersion if the one there is not at `version` (0: there must be none; None: at any).
+        """
+        kept: Any = record
+        before: Any = self.one(connection, self.table.c.name == kept.name)
+        current = 0 if before is None else before.version
+        if version is not None and version != current:
+            kind = self.table.name.removesuffix("s")
+            raise StaleVersion(f"{kind} {kept.name}", version, current)
+        fresh: _Record = replace(kept, version=current + 1)
+        (self.insert if before is None else self.update)(connection, [fresh])
+        return fresh
+
+    def named(self, connection: sa.Connection, name: str) -> _Record:
+        """The record of that name; UnknownName if there is none."""
+        record = self.one(connection, self.table.c.name == name)
+        if record is None:
+            raise UnknownName(f"unknown {self.table.name.removesuffix('s')} '{name}'")
+        return record

@@ -8,7 +8,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from lanewise.director.errors import StaleVersion
 from lanewise.director.store import tables
 from lanewise.director.store.connection import Database
 from lanewise.director.store.record_table import RecordTable
@@ -57,17 +56,7 @@ class SubscriptionStore(Database):
 
     def put_subscription(self, subscription: SubscriptionRecord, version: int | None = None) -> SubscriptionRecord:
         """Add or replace a subscription; StaleVersion if it is not at `version` (0: must be new)."""
-
-        def work(connection: sa.Connection) -> SubscriptionRecord:
-            before = SUBSCRIPTIONS.one(connection, _SUBSCRIPTION.name == subscription.name)
-            current = 0 if before is None else before.version
-            if version is not None and version != current:
-                raise StaleVersion(f"subscription {subscription.name}", version, current)
-            fresh = replace(subscription, version=current + 1)
-            (SUBSCRIPTIONS.insert if before is None else SUBSCRIPTIONS.update)(connection, [fresh])
-            return fresh
-
-        return self.write(work)
+        return self.write(lambda connection: SUBSCRIPTIONS.put_version(connection, subscription, version))
 
     def drop_subscription(self, name: str) -> None:
         """Remove a subscription; UnknownName if there is none."""
