@@ -226,7 +226,7 @@ def measure_wide(name: str) -> dict[str, Any]:
 def simgrid_program(prefix: Path | None, folder: Path) -> tuple[Path | None, str]:
     """The peer's program, or None and the reason."""
     if prefix is None:
-        return None, "not asked for: give --simgrid PREFIX"
+        return None, "not requested: give --simgrid PREFIX"
     try:
         return build_simgrid(prefix, folder), str(prefix)
     except (subprocess.CalledProcessError, StopIteration, FileNotFoundError) as error:

@@ -151,7 +151,7 @@ def page(record: kept.Record) -> str:
         lines.append(f"* {words}: as good as the best of all placements in {count} of {len(small)} small inventories")
     lines += [
         f"* never worse than first fit: {sum(row['not_worse'] for row in large_ones)} of {len(large_ones)} larger ones",
-        f"* everybody has what he asked for: first fit {sum(first['good'] for first, _ in both)}, offers "
+        f"* everybody has the requested rates: first fit {sum(first['good'] for first, _ in both)}, offers "
         f"{sum(offer['good'] for _, offer in both)} of {len(both)}",
         f"* total rate of the pool over that with first fit: median {_pct(statistics.median(gains))}, quartiles "
         f"{_pct(statistics.quantiles(gains)[0])} and {_pct(statistics.quantiles(gains)[2])}, "

@@ -76,8 +76,8 @@ def test_what_is_refused_changes_nothing(start: Start) -> None:
     one.driver.hold("gpu0", PYTHON)
     before = one.director.view()
     for error, words, refused in (
-        (BlockInUse, "gpu0 is held by a", lambda: one.director.compose(request("gpu0", "gpu1", server="host1"))),
-        (BlockInUse, "host0 is held by a", lambda: one.director.compose(request("gpu1"))),
+        (BlockInUse, "gpu0 is in use by a", lambda: one.director.compose(request("gpu0", "gpu1", server="host1"))),
+        (BlockInUse, "host0 is in use by a", lambda: one.director.compose(request("gpu1"))),
         (Contradiction, "exists already", lambda: one.director.compose(request("gpu1", server="host1", name="a"))),
         (Contradiction, "named twice", lambda: one.director.compose(request("gpu1", "gpu1", server="host1"))),
         (UnknownName, "gpu99", lambda: one.director.compose(request("gpu99"))),
@@ -299,9 +299,9 @@ def test_a_reservation_keeps_blocks_until_it_expires(start: Start) -> None:
     clock = Clock()
     one = start(simulated(), clock)
     kept = one.director.reserve(request("gpu0", "gpu1"), 60)
-    with pytest.raises(BlockInUse, match=f"gpu0 is held by {kept.name}"):
+    with pytest.raises(BlockInUse, match=f"gpu0 is in use by {kept.name}"):
         one.director.compose(request("gpu0", server="host1"))
-    with pytest.raises(BlockInUse, match=f"host0 is held by {kept.name}"):
+    with pytest.raises(BlockInUse, match=f"host0 is in use by {kept.name}"):
         one.director.compose(request("gpu2"))
     check(one)
     clock.now += 60
@@ -546,7 +546,7 @@ def test_a_composition_gets_the_best_offer_or_the_reason_why_not(start: Start) -
     more = replace(gpus(1, 1e9), extends=task.composition)
     assert one.director.compose(more).problem is None
     assert len(one.director.view().compositions[task.composition].composition.requirements) == 2
-    with pytest.raises(NoOffer):  # the GPUs that it has would no longer get what was asked for
+    with pytest.raises(NoOffer):  # the GPUs that it has would no longer get what was requested
         one.director.compose(replace(gpus(4, 1e9), extends=task.composition))
     check(one)
 
@@ -556,7 +556,7 @@ def test_a_named_block_that_would_break_a_promised_rate_is_refused(start: Start)
     promised = (PathRequirement(Kind.GPU, 3, 8e9),)  # of 26.8 GB/s on the cable that all of host0 share
     one.director.compose(CompositionRequest(promised, "host0", name="train"))
     free = next(block.name for block in one.director.view().pool.free(Kind.GPU))
-    with pytest.raises(NoOffer, match=r"would get 6\.7 GB/s each, 8 GB/s asked for") as refused:
+    with pytest.raises(NoOffer, match=r"would get 6\.7 GB/s each, 8 GB/s requested") as refused:
         one.director.attach("train", free)
     assert refused.value.limit
     assert len(one.director.view().pool.composition("train").blocks) == 3
@@ -568,8 +568,8 @@ def test_an_offer_that_another_client_took_is_replaced_by_the_next(start: Start)
     place = one.director._placer.place
     taken: list[str] = []
 
-    def slow(pool: Any, asked: CompositionRequest) -> Any:
-        placement = place(pool, asked)
+    def slow(pool: Any, request: CompositionRequest) -> Any:
+        placement = place(pool, request)
         if not taken:
             taken.extend(placement.blocks)
             one.store.change(0.0, other_client, one.director._committed)

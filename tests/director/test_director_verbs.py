@@ -66,7 +66,7 @@ def test_a_pool_is_used_from_the_command_line(run: Run, service: subprocess.Pope
     assert out.startswith(f"train: {composed['server']} with {' '.join(composed['blocks'])} ssd0\nComposed\n")
     code, _, err = run("attach", "train", "gpu0")
     assert code == 2
-    assert err == "error: gpu0 is held by host0-composed\nhint:  choose a free one, or release this one first\n"
+    assert err == "error: gpu0 is in use by host0-composed\nhint:  choose a free one, or release this one first\n"
     code, _, err = run("detach", "train", "gpu0")
     assert err.splitlines()[1] == f"hint:  it has {', '.join([*composed['blocks'], 'ssd0'])}"
     code, out, _ = run("pool", "--json", "-")
@@ -111,7 +111,7 @@ def test_a_backup_is_restored_into_an_empty_database(run: Run, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "nothing is asked for"),
+        ({}, "nothing is requested"),
         ({"gpus": 4, "gpu_rate": 20.0}, "--gpu-rate 20 is 20 B/s, too little"),
         ({"gpu_rate": 1e9, "ssds": 1}, "a rate or a part of gpus, and no number of them"),
         ({"ssds": 1, "gpu_nics": 1}, "--gpu-nics without GPUs"),

@@ -23,7 +23,7 @@ PARTS = ("l40s", "h100-nvl")
 
 @dataclass(frozen=True)
 class Inventory:
-    """A pool and what is asked of it."""
+    """A pool and a request to it."""
 
     pool: Pool
     request: CompositionRequest
@@ -32,8 +32,8 @@ class Inventory:
 def random_inventory(seed: int, gpus: int = 7, size: int = 1) -> Inventory:
     """Servers and GPUs on a tree of switches, with cables of unequal width; some servers have a composition already.
 
-    Of `size` 1 two or three servers, two to four switches, and at most one tenant; a tenant asked for 2 or 5 GB/s a
-    GPU, or for no rate. One to three GPUs are asked for, at 3, 6 or 11 GB/s each, or at any rate. Larger ones are so
+    Of `size` 1 two or three servers, two to four switches, and at most one tenant; a tenant requested 2 or 5 GB/s a
+    GPU, or for no rate. One to three GPUs are requested, at 3, 6 or 11 GB/s each, or at any rate. Larger ones are so
     many times as large.
     """
     rng = Random(seed)

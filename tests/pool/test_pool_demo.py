@@ -39,7 +39,7 @@ def test_a_server_with_one_cable_refuses_them_and_names_the_nearest(pool: Pool) 
     with pytest.raises(NoOffer) as caught:
         offers(pool, CompositionRequest((FOUR,), server="host1"))
     assert caught.value.show() == (
-        "error: 4 GPUs on host1 would get 14.1 GB/s each, 20 GB/s asked for; "
+        "error: 4 GPUs on host1 would get 14.1 GB/s each, 20 GB/s requested; "
         "the limit is reads through root port rp0 of h1_cpu0\n"
         "hint:  nearest: 4 GPUs at 20 GB/s each on host2; or 2 GPUs at 20 GB/s each on host1; "
         "or 4 GPUs at 14.1 GB/s each on host1"
@@ -85,13 +85,13 @@ def test_another_tenant_on_the_same_link_loses_and_the_offer_says_how_much(pool:
 
 def test_a_tenant_keeps_the_rate_that_it_asked_for(pool: Pool) -> None:
     pool = op.with_block(pool, "host0", "gpu12")
-    asked = (PathRequirement(Kind.GPU, 2), PathRequirement(Kind.GPU, 1, 12 * GB))
-    pool = replace(pool, compositions={"host0": replace(pool.composition("host0"), requirements=asked)})
+    required = (PathRequirement(Kind.GPU, 2), PathRequirement(Kind.GPU, 1, 12 * GB))
+    pool = replace(pool, compositions={"host0": replace(pool.composition("host0"), requirements=required)})
     request = CompositionRequest((PathRequirement(Kind.GPU, 1),), server="host1", blocks=("gpu13",))
     with pytest.raises(NoOffer) as caught:
         offers(pool, request)
     assert caught.value.cause == (
-        "with 1 block more on host1, gpu12 of host0 would get 7.182 GB/s of the 12 GB/s that it asked for"
+        "with 1 block more on host1, gpu12 of host0 would get 7.182 GB/s of the 12 GB/s that it requested"
     )
     assert caught.value.nearest is not None
     assert caught.value.nearest.lost == 0.0

@@ -39,7 +39,9 @@ def gpus(count: int, rate: float | None = None, **more: str | int) -> PathRequir
     return replace(requirement, **more) if more else requirement  # type: ignore[arg-type]
 
 
-def asked(*requirements: PathRequirement, server: str | None = None, extends: str | None = None) -> CompositionRequest:
+def request(
+    *requirements: PathRequirement, server: str | None = None, extends: str | None = None
+) -> CompositionRequest:
     """A request for these."""
     return CompositionRequest(requirements, server, extends=extends)
 
@@ -76,7 +78,7 @@ def test_the_best_offer_is_as_good_as_the_best_of_all_placements(few: int, monke
 
 
 def test_an_offer_says_what_predict_says_of_everything_together(pool: Pool) -> None:
-    (offer, *_) = offers(pool, asked(gpus(2, part="l40s")))
+    (offer, *_) = offers(pool, request(gpus(2, part="l40s")))
     system = pool.system
     for name in offer.blocks:
         system = attach(system, name, offer.server)
@@ -91,9 +93,9 @@ def test_an_offer_says_what_predict_says_of_everything_together(pool: Pool) -> N
 
 
 def test_a_rate_that_the_path_cannot_give_is_refused_with_the_limit_and_the_nearest(empty: Pool) -> None:
-    error = refused(empty, asked(gpus(4, 20)))
+    error = refused(empty, request(gpus(4, 20)))
     assert error.show() == (
-        "error: 4 GPUs on host0 would get 6.7 GB/s each, 20 GB/s asked for; "
+        "error: 4 GPUs on host0 would get 6.7 GB/s each, 20 GB/s requested; "
         "the limit is reads through root port rp0 of a_cpu0\n"
         "hint:  nearest: 1 GPU at 20 GB/s on host0; or 4 GPUs at 6.7 GB/s each on host0"
     )
@@ -101,17 +103,17 @@ def test_a_rate_that_the_path_cannot_give_is_refused_with_the_limit_and_the_near
     assert error.nearest is not None
     assert error.nearest.met
     assert len(error.nearest.blocks) == 1
-    lower = offers(empty, asked(*error.alternatives[1].requirements))[0]
+    lower = offers(empty, request(*error.alternatives[1].requirements))[0]
     assert lower.blocks == error.alternatives[1].blocks
 
 
 def test_what_another_composition_asked_for_is_kept(pool: Pool) -> None:
     promised = replace(pool.composition("host0"), requirements=(gpus(4, 5),))
     pool = replace(pool, compositions={"host0": promised})
-    (offer, *_) = offers(pool, asked(gpus(1), extends="host0"))
+    (offer, *_) = offers(pool, request(gpus(1), extends="host0"))
     assert [rate.device for rate in offer.rates] == ["gpu0", "gpu1", "gpu2", "gpu3", "gpu4"]
     assert offer.total == pytest.approx(26.8 * GB)
-    assert "5 GB/s asked for" in refused(pool, asked(gpus(2), extends="host0")).cause
+    assert "5 GB/s requested" in refused(pool, request(gpus(2), extends="host0")).cause
 
 
 def test_who_has_claimed_or_reserved_blocks_is_reckoned_with_before_they_are_attached() -> None:
@@ -128,13 +130,13 @@ def test_who_has_claimed_or_reserved_blocks_is_reckoned_with_before_they_are_att
 
 def test_equal_offers_take_the_first_blocks_of_the_description_however_a_pool_lists_them(empty: Pool) -> None:
     shuffled = replace(empty, blocks=dict(list(empty.blocks.items())[::-1]))
-    assert offers(shuffled, asked(gpus(2)))[0].blocks == offers(empty, asked(gpus(2)))[0].blocks == ("gpu0", "gpu1")
+    assert offers(shuffled, request(gpus(2)))[0].blocks == offers(empty, request(gpus(2)))[0].blocks == ("gpu0", "gpu1")
 
 
 def test_too_few_blocks_say_who_has_the_others(pool: Pool) -> None:
     pool = op.with_block_state(pool, "gpu7", BlockState.FAILED)
-    error = refused(pool, asked(gpus(5), server="host1"))
-    assert error.cause == "host1 can be given 3 of 5 GPUs asked for: 4 are held by host0; 1 is Failed"
+    error = refused(pool, request(gpus(5), server="host1"))
+    assert error.cause == "host1 can be given 3 of 5 GPUs requested: 4 are in use by host0; 1 is Failed"
     assert error.hint == "nearest: 3 GPUs on host1"
 
 
@@ -148,34 +150,34 @@ def test_blocks_that_the_fabric_of_a_server_does_not_reach_are_named_with_the_re
         "islands.yaml",
     )
     pool = op.pool_of(islands)
-    error = refused(pool, asked(gpus(2), server="host0"))
-    assert error.cause == "host0 can be given 1 of 2 GPUs asked for: 1 is out of reach, no cable joins 'gpu1' and host0"
-    assert [offer.server for offer in offers(pool, asked(gpus(1)))] == ["host0", "host1"]
+    error = refused(pool, request(gpus(2), server="host0"))
+    assert error.cause == "host0 can be given 1 of 2 GPUs requested: 1 is out of reach, no cable joins 'gpu1' and host0"
+    assert [offer.server for offer in offers(pool, request(gpus(1)))] == ["host0", "host1"]
     with pytest.raises(Unreachable, match="no cable joins 'gpu1' and host0"):
         preview(pool, "host0", ["gpu1"])
 
 
 def test_without_a_free_server_there_is_no_offer(pool: Pool) -> None:
     pool = op.claim(pool, Composition("job", "host1", ()))
-    assert refused(pool, asked(gpus(1))).cause == "none of 2 servers is free (host0 has host0, host1 has job)"
+    assert refused(pool, request(gpus(1))).cause == "none of 2 servers is free (host0 has host0, host1 has job)"
 
 
 def test_a_part_that_the_pool_lacks_is_named_with_those_that_it_has(pool: Pool) -> None:
-    error = refused(pool, asked(gpus(1, part="h100-sxm")))
+    error = refused(pool, request(gpus(1, part="h100-sxm")))
     assert (error.cause, error.hint) == ("the pool has no h100-sxm GPU", "GPUs of the pool: l40s")
 
 
 def test_named_blocks_are_offered_as_they_are(pool: Pool) -> None:
-    request = CompositionRequest((gpus(2, 12),), blocks=("gpu5", "gpu7"))
-    (offer,) = offers(pool, request)
+    named = CompositionRequest((gpus(2, 12),), blocks=("gpu5", "gpu7"))
+    (offer,) = offers(pool, named)
     assert (offer.server, offer.blocks) == ("host1", ("gpu5", "gpu7"))
-    error = refused(pool, replace(request, requirements=(gpus(2, 14),)))
-    assert "would get 13.4 GB/s each, 14 GB/s asked for" in error.cause
+    error = refused(pool, replace(named, requirements=(gpus(2, 14),)))
+    assert "would get 13.4 GB/s each, 14 GB/s requested" in error.cause
     assert error.nearest is not None
     assert error.nearest.requirements == (gpus(2, 13.4),)
     with pytest.raises(Contradiction, match="block gpu5 is a l40s, not a h100-nvl"):
-        offers(pool, replace(request, requirements=(gpus(2, part="h100-nvl"),)))
-    assert refused(pool, replace(request, blocks=("gpu0", "gpu5"))).cause == "block gpu0 is held by host0"
+        offers(pool, replace(named, requirements=(gpus(2, part="h100-nvl"),)))
+    assert refused(pool, replace(named, blocks=("gpu0", "gpu5"))).cause == "block gpu0 is in use by host0"
 
 
 def test_a_preview_says_what_is_not_enough(pool: Pool) -> None:
@@ -188,7 +190,7 @@ def test_a_preview_says_what_is_not_enough(pool: Pool) -> None:
         "gpu2",
         "gpu3",
     ]
-    with pytest.raises(Contradiction, match="block gpu0 is held by host0"):
+    with pytest.raises(Contradiction, match="block gpu0 is in use by host0"):
         preview(pool, "host1", ["gpu0"])
     with pytest.raises(Contradiction, match="host0 is composed already"):
         preview(pool, "host0", ["gpu4"])
@@ -211,9 +213,9 @@ class Space:
     ],
 )
 def test_a_server_without_space_is_passed_over(empty: Pool, space: Space, words: str) -> None:
-    assert {offer.server for offer in offers(empty, asked(gpus(2)), spaces={"host1": space})} == {"host0"}
+    assert {offer.server for offer in offers(empty, request(gpus(2)), spaces={"host1": space})} == {"host0"}
     with pytest.raises(NoOffer, match=words):
-        offers(empty, asked(gpus(2), server="host1"), spaces={"host1": space})
+        offers(empty, request(gpus(2), server="host1"), spaces={"host1": space})
     with pytest.raises(Unreachable, match=words):
         preview(empty, "host1", ["gpu0", "gpu1"], spaces={"host1": space})
 
@@ -226,7 +228,7 @@ def test_servers_are_asked_for_their_space_only_when_it_is_their_turn(empty: Poo
             asked_of.append(server)
             return Space(slots=8)
 
-    (offer, *_) = offers(empty, asked(gpus(2)), spaces=Spaces())
+    (offer, *_) = offers(empty, request(gpus(2)), spaces=Spaces())
     assert (offer.server, offer.alike, asked_of) == ("host0", ("host1",), ["host0"])
 
 
@@ -241,9 +243,10 @@ def test_the_bars_of_gpus_need_address_space() -> None:
 
 
 def test_what_cannot_be_meant_is_refused(pool: Pool) -> None:
-    for request in (asked(), asked(gpus(0)), asked(PathRequirement(Kind.SWITCH, 1)), asked(gpus(1, -1.0))):
+    for impossible in (request(), request(gpus(0)), request(PathRequirement(Kind.SWITCH, 1)), request(gpus(1, -1.0))):
         with pytest.raises(FormatError):
-            offers(pool, request)
-    for request in (asked(gpus(1), server="host7"), asked(gpus(1), extends="nobody"), asked(gpus(1), server="host0")):
+            offers(pool, impossible)
+    nobody = (request(gpus(1), server="host7"), request(gpus(1), extends="nobody"), request(gpus(1), server="host0"))
+    for impossible in nobody:
         with pytest.raises(LanewiseError):
-            offers(pool, request)
+            offers(pool, impossible)

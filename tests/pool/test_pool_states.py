@@ -32,7 +32,7 @@ def test_a_claimed_block_is_refused_by_name() -> None:
     claimed = block_in(BLOCK, BlockState.COMPOSING, "job")
     with pytest.raises(Contradiction, match="block gpu0 is Composing and cannot become Composing"):
         block_in(claimed, BlockState.COMPOSING, "another")
-    with pytest.raises(Contradiction, match="block gpu0 is held by job"):
+    with pytest.raises(Contradiction, match="block gpu0 is in use by job"):
         block_in(claimed, BlockState.COMPOSED, "another")
 
 
@@ -46,7 +46,7 @@ def test_a_failed_block_keeps_its_holder_until_it_is_unused() -> None:
     composed = block_in(block_in(BLOCK, BlockState.COMPOSING, "job"), BlockState.COMPOSED)
     failed = block_in(composed, BlockState.FAILED)
     assert failed.holder == "job"
-    with pytest.raises(Contradiction, match="held by job"):
+    with pytest.raises(Contradiction, match="in use by job"):
         block_in(failed, BlockState.COMPOSING, "another")
     assert block_in(failed, BlockState.UNUSED).free
 

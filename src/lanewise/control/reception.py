@@ -242,7 +242,7 @@ class Reception:
             stranger.greets_tls = False
 
     def _check_tls(self, stranger: _Stranger, is_data: bool) -> None:
-        """CannotMeasure where TLS is asked for and missing, or is on a data connection, which has none."""
+        """CannotMeasure where TLS is required and missing, or is on a data connection, which has none."""
         if is_data and stranger.has_tls:
             raise CannotMeasure("data connections have no TLS", hint=SAME_VERSION)
         if self._tls is not None and not is_data and not stranger.has_tls:

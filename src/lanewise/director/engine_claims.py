@@ -33,7 +33,7 @@ _RUNNING = (CompositionState.COMPOSING, CompositionState.CHANGING, CompositionSt
 
 @dataclass(frozen=True)
 class Order:
-    """Who asks for a change: the task it becomes, the client, an idempotency key, and what exactly was asked for."""
+    """Who asks for a change: the task it becomes, the client, an idempotency key, and exactly what was requested."""
 
     task: str
     client: str = ""
@@ -108,17 +108,17 @@ def begin_application(change: Change, order: Order, reservation: str, name: str)
     if row.state is not ReservationState.ACTIVE:
         raise Contradiction(f"reservation {reservation} is {row.state}")
     placement = BlockPlacement(row.server, row.blocks, row.requirements, name)
-    made = _new_composition(change, order, placement)
+    composition = _new_composition(change, order, placement)
     claims = change.claims_of_reservation(reservation)
     for kind, state in ((ClaimKind.SERVER, ClaimState.COMPOSED), (ClaimKind.BLOCK, ClaimState.COMPOSING)):
-        taken = [replace(claim, composition=made, reservation=None) for claim in claims if claim.kind is kind]
+        taken = [replace(claim, composition=composition, reservation=None) for claim in claims if claim.kind is kind]
         change.set_claims(taken, state)
     change.check(row.blocks)
     change.update(replace(row, state=ReservationState.APPLIED))
     change.report(
         EventKind.RESERVATION_ENDED, f"reservation {reservation} is applied", reservation=reservation, blocks=row.blocks
     )
-    return _begin(change, order, Action.COMPOSE, made, row.server, row.blocks, StepVerb.BIND)
+    return _begin(change, order, Action.COMPOSE, composition, row.server, row.blocks, StepVerb.BIND)
 
 
 def begin_removal(change: Change, order: Order, composition: str, block: str | None) -> Begun:

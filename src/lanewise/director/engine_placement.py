@@ -16,7 +16,7 @@ from lanewise.topology.compose import attach
 
 
 class Rooms(Mapping[str, ServerSpace]):
-    """What each server has left, asked of the driver when somebody wants to know; not there if it cannot say."""
+    """What each server has left, read from the driver on request; not there if it cannot say."""
 
     def __init__(self, driver: Driver, servers: Sequence[str]) -> None:
         self._driver, self._servers = driver, servers

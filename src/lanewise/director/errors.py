@@ -9,7 +9,7 @@ LanewiseError
     ├── KeyReused        an idempotency key was used before, for another request (409)
     ├── Expired          a reservation whose time is over (410)
     └── NoSpace          the server has no slot, bus number or BAR space left for the device (409)
-StoreError               the database cannot be opened, is held by another director, or is not empty for a restore
+StoreError               the database cannot be opened, is in use by another director, or is not empty for a restore
 Names that nothing bears are `errors.UnknownName`, states that forbid a change `errors.Contradiction`.
 """
 
@@ -20,14 +20,14 @@ from lanewise.errors import LanewiseError
 
 
 class Refused(LanewiseError):
-    """The director did not begin what was asked, and nothing was changed."""
+    """The director did not begin what was requested, and nothing was changed."""
 
 
 class BlockInUse(Refused):
     """Somebody else has the block or the server `name`: `holder` is a composition or reservation."""
 
     def __init__(self, name: str, holder: str, *, hint: str = "") -> None:
-        super().__init__(f"{name} is held by {holder}", hint=hint or "choose a free one, or release this one first")
+        super().__init__(f"{name} is in use by {holder}", hint=hint or "choose a free one, or release this one first")
         self.name = name
         self.holder = holder
 
@@ -52,7 +52,7 @@ class OperationRunning(Refused):
 
 
 class StaleVersion(Refused):
-    """A change was asked for of a version that is not the current one."""
+    """A change was requested of a version that is not the current one."""
 
     def __init__(self, name: str, version: int, current: int) -> None:
         super().__init__(f"{name} is at version {current}, not {version}", hint="read it again, then repeat")

@@ -240,9 +240,9 @@ class Frontend:
 
     def depth(self, node: FrontendNode) -> int:
         """Queries in flight on each connection of a node; of its memory a power of two, so that a search resumes."""
-        memory, asked = node.facts.host.memory, self._options.depth
-        if asked or memory is None:
-            return asked or DEPTH
+        memory, depth = node.facts.host.memory, self._options.depth
+        if depth or memory is None:
+            return depth or DEPTH
         stride = ConnectionShape(1, node.facts.sample.bytes, 1).stride
         fitting = memory // SHARE // (self._options.connections * stride)
         return min(DEPTH, 1 << max(0, fitting.bit_length() - 1))
@@ -262,8 +262,8 @@ class Frontend:
         return TcpAtFrontend(node.link.control, self._options.connections)
 
     def _shm(self, node: FrontendNode) -> ShmAtFrontend:
-        asked = self._options.transport == SHM
-        connection = reach(node.facts.socket) if asked or node.facts.host.boot == boot_id() else None
+        shm_required = self._options.transport == SHM
+        connection = reach(node.facts.socket) if shm_required or node.facts.host.boot == boot_id() else None
         if connection is None:
             raise CannotMeasure(
                 f"node {node.address} shares no memory with this process",

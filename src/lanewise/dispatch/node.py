@@ -144,37 +144,37 @@ class DispatchSession(ClientSession):
         return self._facts
 
     def _open(self, request: NodeRequest) -> messages.OpenReply:
-        asked = request.open
-        if asked is None or self._shape is not None:
+        opening = request.open
+        if opening is None or self._shape is not None:
             raise InputError("a session is opened once, with its connections", hint=SAME_VERSION)
         facts = self._facts or self._systems.facts()
-        messages.check_samples(f"node {facts.name}", facts.sample.bytes, asked.sample_bytes)
-        answer_bytes, checksum = self._systems.answer_form(asked.answer)
-        shape = ConnectionShape(asked.slots, asked.sample_bytes, answer_bytes)
-        count = asked.connections * asked.slots
+        messages.check_samples(f"node {facts.name}", facts.sample.bytes, opening.sample_bytes)
+        answer_bytes, checksum = self._systems.answer_form(opening.answer)
+        shape = ConnectionShape(opening.slots, opening.sample_bytes, answer_bytes)
+        count = opening.connections * opening.slots
         check_slots(count * (shape.stride + 2 * answer_bytes), available_memory())
-        if any(index >= len(facts.host.rdma) for index in asked.ports):
+        if any(index >= len(facts.host.rdma) for index in opening.ports):
             raise InputError("this node has no such RDMA port", hint=SAME_VERSION)
-        self._allocate(asked, shape, count, [facts.host.rdma[index] for index in asked.ports])
+        self._allocate(opening, shape, count, [facts.host.rdma[index] for index in opening.ports])
         gpu_memory = f"; GPU memory {self._gpu_memory}" if self._gpu_memory else ""
-        self._about = f" over {asked.connections} connections ({asked.transport}{gpu_memory})"
+        self._about = f" over {opening.connections} connections ({opening.transport}{gpu_memory})"
         assert self._transport is not None
         return messages.OpenReply(answer_bytes=answer_bytes, checksum=checksum, nonce=self._transport.nonce,
                                   addresses=self._transport.addresses(), gpu_memory=self._gpu_memory)  # fmt: skip
 
-    def _allocate(self, asked: OpenRequest, shape: ConnectionShape, count: int, ports: list[RdmaPort]) -> None:
+    def _allocate(self, opening: OpenRequest, shape: ConnectionShape, count: int, ports: list[RdmaPort]) -> None:
         """Make slots, system and connections: in the GPU's memory if that is wanted and works, else in the host's."""
         from lanewise import _native as native
 
         choice, size, self._shape = self._systems.gpu_memory, count * shape.stride, shape
-        if asked.transport == VERBS and len(ports) != asked.connections:
+        if opening.transport == VERBS and len(ports) != opening.connections:
             raise InputError("verbs need an RDMA port for each connection", hint=SAME_VERSION)
-        if choice == ON and asked.transport != VERBS:
-            raise InputError(f"{asked.transport} does not reach GPU memory, where this node's samples arrive",
+        if choice == ON and opening.transport != VERBS:
+            raise InputError(f"{opening.transport} does not reach GPU memory, where this node's samples arrive",
                              hint="--transport verbs; or lanewise serve --gpu-memory auto")  # fmt: skip
-        if choice != OFF and asked.transport == VERBS:
+        if choice != OFF and opening.transport == VERBS:
             try:
-                self._make(asked, count, ports, self._systems.gpu_slots(size))
+                self._make(opening, count, ports, self._systems.gpu_slots(size))
                 self._gpu_memory = "used (never run on RDMA hardware)"
                 return
             except CannotMeasure as error:
@@ -182,22 +182,22 @@ class DispatchSession(ClientSession):
                     raise
                 self._gpu_memory = f"not used: {error}"
             self._forget()
-        self._make(asked, count, ports, native.SharedMemory(size, common_node(ports)))
+        self._make(opening, count, ports, native.SharedMemory(size, common_node(ports)))
 
-    def _make(self, asked: OpenRequest, count: int, ports: list[RdmaPort], slots: SlotMemory) -> None:
+    def _make(self, opening: OpenRequest, count: int, ports: list[RdmaPort], slots: SlotMemory) -> None:
         from lanewise import _native as native
 
         assert self._shape is not None
-        self._system = self._systems.open(asked.answer, slots, count)
+        self._system = self._systems.open(opening.answer, slots, count)
         self._session = native.NodeSession(self._system.system, self._systems.facts().name)
-        if asked.transport == VERBS:
+        if opening.transport == VERBS:
             self._transport = VerbsAtNode(ports, self._shape, slots)
             return
         assert isinstance(slots, native.SharedMemory)
-        if asked.transport == SHM:
-            self._transport = ShmAtNode(self._descriptors, self._handshake, asked.connections, slots)
+        if opening.transport == SHM:
+            self._transport = ShmAtNode(self._descriptors, self._handshake, opening.connections, slots)
         else:
-            self._transport = TcpAtNode(self, asked.connections, slots)
+            self._transport = TcpAtNode(self, opening.connections, slots)
 
     def _begin(self, request: NodeRequest) -> messages.BeginReply:
         if self._session is None or self._transport is None or self._shape is None:

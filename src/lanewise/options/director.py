@@ -1,4 +1,4 @@
-"""Options of `lanewise director`: which service, what is asked of it, and what a director of this machine serves."""
+"""Options of `lanewise director`: the service, the request to it, and what a director of this machine serves."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DirectorPoolOptions(DirectorAddressOptions):
 
 @dataclass(frozen=True, slots=True)
 class CompositionOptions(DirectorAddressOptions):
-    """What is asked for: exactly these blocks, or counts of devices with the least rate of each."""
+    """What is requested: exactly these blocks, or counts of devices with the least rate of each."""
 
     blocks: tuple[str, ...] = argument("BLOCK", "Blocks to take; or leave the choice to the service.", (), repeat=True)
     server: str | None = option(None, "Server that gets the devices.", metavar="NAME", default_text="the best one")
@@ -81,7 +81,7 @@ class CompositionOptions(DirectorAddressOptions):
         if self.gpu_nics and not self.gpus:
             raise InputError("--gpu-nics without GPUs", hint="add --gpus N, or ask for cards alone with --nics N")
         if not self.blocks and not any(count for _, count, _, _ in self.counts()):
-            raise InputError("nothing is asked for", hint="name blocks, or write --gpus 4 --gpu-rate 20GB/s")
+            raise InputError("nothing is requested", hint="name blocks, or write --gpus 4 --gpu-rate 20GB/s")
 
     def counts(self) -> Iterator[tuple[str, int, float | None, str | None]]:
         """Of each kind of device its name here, the number, the least rate and the part."""

@@ -43,7 +43,7 @@ class Candidates:
         return predicted_offer(self.pool, self.rates, choice.server, blocks, request, dict(pairs), choice.alike)
 
     def best(self, requirements: tuple[PathRequirement, ...]) -> Offer | None:
-        """The best offer for these requirements that gives everybody what was asked for, None if there is none."""
+        """The best offer for these requirements that gives everybody what was requested, None if there is none."""
         placements = self.placements(requirements)
         ranked = placements.ranked()
         return self.offer(placements, *ranked[0][1:]) if ranked and ranked[0][0].good else None
@@ -60,7 +60,7 @@ def candidates(pool: Pool, request: CompositionRequest, spaces: Spaces | None = 
     for alike in groups:
         for index, server in enumerate(alike):
             reason = _why_full(pool, request, server, spaces)
-            if not reason:  # the others are asked for their space only when it is their turn
+            if not reason:  # the others are read for their space only when it is their turn
                 choices.append(server_choice(pool, alike[index:], classes))
                 break
             full[server] = reason

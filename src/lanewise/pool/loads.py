@@ -93,10 +93,10 @@ def fits(block: ResourceBlock, requirement: PathRequirement) -> bool:
 
 def paired_cards(pool: Pool, blocks: Iterable[str], requirements: Iterable[PathRequirement]) -> tuple[str, ...]:
     """The network cards that came along with other devices; they carry what those do instead of host memory."""
-    asked = list(requirements)
+    every = list(requirements)
     cards = [name for name in blocks if pool.blocks[name].kind is Kind.NIC]
-    number = sum(requirement.count for requirement in asked if requirement.kind is Kind.NIC)
-    return tuple(cards[number:]) if any(requirement.nics for requirement in asked) else ()
+    number = sum(requirement.count for requirement in every if requirement.kind is Kind.NIC)
+    return tuple(cards[number:]) if any(requirement.nics for requirement in every) else ()
 
 
 def active_blocks(pool: Pool, composition: Composition) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A pool: the devices that a fabric can give to servers (blocks), who has them, what is asked for and offered.
+"""A pool: the devices that a fabric can give to servers (blocks), who has them, what is requested and offered.
 
 States carry the words of Redfish's `CompositionState`. Rates are B/s.
 """
@@ -21,7 +21,7 @@ SHORT = 1e-6
 
 
 def is_enough(rate: float, required: float | None) -> bool:
-    """Whether a rate is what was asked for."""
+    """Whether a rate is what was requested."""
     return required is None or rate >= required * (1 - SHORT)
 
 
@@ -93,7 +93,7 @@ class PathRequirement:
 
 @dataclass(frozen=True, slots=True)
 class CompositionRequest:
-    """What is asked for: `requirements`, on `server` if one is named, or exactly these `blocks`.
+    """What is requested: `requirements`, on `server` if one is named, or exactly these `blocks`.
 
     With `extends`, the blocks are added to that composition. `name` is the composition's name, '' to have one made.
     """
@@ -191,7 +191,7 @@ class PathRate:
 
     @property
     def met(self) -> bool:
-        """Whether the rate is at least what was asked for, within a millionth."""
+        """Whether the rate is at least what was requested, within a millionth."""
         return is_enough(self.rate, self.required)
 
 
@@ -199,7 +199,7 @@ class PathRate:
 class TenantLoss:
     """What a device of another composition gets before and after an offer, all compositions active, in B/s.
 
-    `required` is the rate that its composition asked for.
+    `required` is the rate that its composition requested.
     """
 
     composition: str
@@ -215,7 +215,7 @@ class TenantLoss:
 
     @property
     def breaks(self) -> bool:
-        """Whether the device had what its composition asked for, and would have it no longer."""
+        """Whether the device had what its composition requested, and would have it no longer."""
         return is_enough(self.before, self.required) and not is_enough(self.after, self.required)
 
 
@@ -241,7 +241,7 @@ class Offer:
 
     @property
     def met(self) -> bool:
-        """Whether every path has what was asked for, and everybody else keeps it."""
+        """Whether every path has what was requested, and everybody else keeps it."""
         return all(rate.met for rate in self.rates) and not any(loss.breaks for loss in self.losses)
 
     @property
@@ -256,7 +256,7 @@ class Offer:
 
 
 class NoOffer(LanewiseError):
-    """Nothing in the pool can do what was asked; `limit` names the link or device that is too narrow, '' if none is.
+    """Nothing in the pool gives what was requested; `limit` is the link or device that is too narrow, '' if none.
 
     `rate` is what it would give in B/s, None where no path exists; `nearest` is the nearest offer that can be had,
     the first of the `alternatives`: on another server, with fewer devices, with a lower rate.

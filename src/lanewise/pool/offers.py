@@ -20,7 +20,7 @@ _GIVEN = (Kind.GPU, Kind.SSD, Kind.NIC)
 def offers(
     pool: Pool, request: CompositionRequest, most: int = MOST_OFFERS, spaces: Spaces | None = None
 ) -> tuple[Offer, ...]:
-    """At most so many offers that give everybody the rates asked for, the best first.
+    """At most so many offers that give everybody the requested rates, the best first.
 
     Ranked by what other compositions lose, then by the total rate, the slowest path, and links passed. `spaces` is
     what running servers have left, by server. NoOffer names the limit and the nearest offer; FormatError, Contradiction
@@ -29,18 +29,18 @@ def offers(
     _check(request)
     if request.blocks:
         return _of_blocks(pool, request, most, spaces)
-    found = candidates(pool, request, spaces)
-    placements = found.placements(request.requirements)
+    usable = candidates(pool, request, spaces)
+    placements = usable.placements(request.requirements)
     ranked = placements.ranked()
     if not ranked:
-        raise too_few(found, request)
+        raise too_few(usable, request)
     good = [entry for entry in ranked if entry[0].good]
     if not good:
-        raise of_rates(found, request, placements)
+        raise of_rates(usable, request, placements)
     best = {choice.server: (choice, counts) for _, choice, counts in reversed(good)}
     varied = [entry for entry in good if best[entry[1].server] == entry[1:]][:most]
     varied += [entry for entry in good if entry not in varied][: most - len(varied)]
-    return tuple(found.offer(placements, choice, counts) for _, choice, counts in sorted(varied, key=good.index))
+    return tuple(usable.offer(placements, choice, counts) for _, choice, counts in sorted(varied, key=good.index))
 
 
 def preview(
@@ -79,21 +79,21 @@ def _of_blocks(pool: Pool, request: CompositionRequest, most: int, spaces: Space
     """The offers of the blocks that a request names, on the servers that it allows."""
     _check_blocks(pool, request)
     rates = PoolRates(pool)
-    made: list[Offer] = []
+    previews: list[Offer] = []
     refusals: list[LanewiseError] = []
     for server in check_target(pool, request):
         try:
-            made.append(_preview(pool, rates, server, request, spaces))
+            previews.append(_preview(pool, rates, server, request, spaces))
         except LanewiseError as error:
             refusals.append(error)
-    made.sort(key=_rank)
-    good = [offer for offer in made if offer.met]
+    previews.sort(key=_rank)
+    good = [offer for offer in previews if offer.met]
     if good:
         return tuple(good[:most])
-    if not made:
+    if not previews:
         first = refusals[0]
         raise NoOffer(first.cause, location=first.location, hint=first.hint)
-    raise of_rates(candidates(pool, request, spaces), request, None, made)
+    raise of_rates(candidates(pool, request, spaces), request, None, previews)
 
 
 def _rank(offer: Offer) -> tuple[float, ...]:
@@ -109,10 +109,10 @@ def _check(request: CompositionRequest) -> None:
         if requirement.kind not in _GIVEN:
             raise FormatError(f"a {requirement.kind} is nothing that a pool gives", hint=hint)
         if requirement.count < 1 or requirement.nics < 0:
-            raise FormatError(f"{requirement.count} devices of kind {requirement.kind} cannot be asked for", hint=hint)
+            raise FormatError(f"{requirement.count} devices of kind {requirement.kind} cannot be requested", hint=hint)
         if requirement.rate is not None and not requirement.rate > 0:
             raise FormatError(
-                f"a rate of {requirement.rate} B/s cannot be asked for", hint="leave it out, or name one above zero"
+                f"a rate of {requirement.rate} B/s cannot be requested", hint="leave it out, or name one above zero"
             )
 
 

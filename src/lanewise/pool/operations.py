@@ -85,7 +85,7 @@ def without_block(pool: Pool, composition: str, block: str) -> Pool:
     """
     owner, target = pool.composition(composition), pool.block(block)
     if block not in owner.blocks:
-        holder = f"is held by {target.holder}" if target.holder else "is free"
+        holder = f"is in use by {target.holder}" if target.holder else "is free"
         raise Contradiction(f"composition {composition} has no block {block}, which {holder}")
     system = pool.system if pool.system.device(target.device).host is None else detach(pool.system, target.device)
     left = replace(owner, blocks=tuple(name for name in owner.blocks if name != block))
@@ -117,7 +117,7 @@ def with_block_state(pool: Pool, block: str, state: BlockState) -> Pool:
     """
     target = pool.block(block)
     if state is BlockState.UNUSED and target.holder is not None:
-        raise Contradiction(f"block {block} is held by {target.holder} and cannot become Unused")
+        raise Contradiction(f"block {block} is in use by {target.holder} and cannot become Unused")
     host = pool.system.device(target.device).host
     if state is BlockState.COMPOSED and target.holder and host != pool.composition(target.holder).server:
         raise Contradiction(f"block {block} is attached to {host or 'no server'} and cannot become Composed")
@@ -179,7 +179,7 @@ def check_server(pool: Pool, server: str) -> None:
 def why_not_free(block: ResourceBlock) -> str:
     """What keeps a block from being claimed, to be read after 'it is'; empty if it is free."""
     if block.holder is not None:
-        return f"held by {block.holder}"
+        return f"in use by {block.holder}"
     if block.reservation is not None:
         return f"reserved by {block.reservation}"
     return "" if block.state is BlockState.UNUSED else str(block.state)

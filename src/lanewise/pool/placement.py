@@ -87,7 +87,7 @@ class Placements:
         return self.scores[key]
 
     def complete(self, counts: Counts) -> bool:
-        """Whether there are as many blocks as asked for; a search scores smaller placements too, as its steps."""
+        """Whether there are as many blocks as requested; a search scores smaller placements too, as its steps."""
         return all(
             sum(count for _, count in chosen) == requirement.count
             for requirement, chosen in zip(self.requirements, counts, strict=True)

@@ -29,13 +29,13 @@ class TenantPaths:
 
     @property
     def kept(self) -> bool:
-        """Whether they have now what was asked for."""
+        """Whether they have now what was requested."""
         return is_enough(self.before, self.required)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPaths:
-    """`count` devices of one load that a placement adds, each with the rate asked for in B/s."""
+    """`count` devices of one load that a placement adds, each with the requested rate in B/s."""
 
     load: PathLoad
     count: int
@@ -47,7 +47,7 @@ class PlacementScore:
     """How good a placement is; less is better, one after the other.
 
     `broken` counts devices of others that would no longer have what they were promised, `shortfall` is the largest
-    missing part of a rate asked for (0..1), `lost` is what others lose, `total` what this composition gets, and
+    missing part of a requested rate (0..1), `lost` is what others lose, `total` what this composition gets, and
     `slowest` what its slowest path gets, in B/s.
     """
 
@@ -66,7 +66,7 @@ class PlacementScore:
 
     @property
     def good(self) -> bool:
-        """Whether everybody has what was asked for."""
+        """Whether everybody has what was requested."""
         return not self.broken and self.shortfall == 0
 
 

@@ -47,9 +47,9 @@ RESERVATION_TRANSITIONS: Mapping[ReservationState, frozenset[ReservationState]] 
 
 
 def block_in(block: ResourceBlock, state: BlockState, holder: str | None = None) -> ResourceBlock:
-    """The block in another state, held by `holder` (None: as before); Contradiction if it may not go there.
+    """The block in another state, in use by `holder` (None: as before); Contradiction if it may not go there.
 
-    An Unused block has no holder. A block that is reserved, or held by another, cannot be claimed.
+    An Unused block has no holder. A block that is reserved, or in use by another, cannot be claimed.
     """
     _check(f"block {block.name}", block.state, state, BLOCK_TRANSITIONS)
     if state is BlockState.UNUSED:
@@ -95,7 +95,7 @@ def _check(subject: str, before: _State, after: _State, legal: Mapping[_State, f
 def _check_claim(block: ResourceBlock, holder: str) -> None:
     if block.holder not in (None, holder):
         hint = f"detach it from {block.holder} first"
-        raise Contradiction(f"block {block.name} is held by {block.holder}", hint=hint)
+        raise Contradiction(f"block {block.name} is in use by {block.holder}", hint=hint)
     if block.reservation is not None:
         hint = "apply the reservation, cancel it, or wait until it expires"
         raise Contradiction(f"block {block.name} is reserved by {block.reservation}", hint=hint)

@@ -73,7 +73,7 @@ def test_a_rate_that_no_path_gives_is_refused_with_the_nearest_offer(pool: Remot
 
 def test_a_block_that_somebody_has_is_refused(pool: RemotePool) -> None:
     pool.compose(CompositionRequest(blocks=("gpu0",), server="host0", name="a"))
-    with pytest.raises(RefusedByService, match="gpu0 is held by a") as refusal:
+    with pytest.raises(RefusedByService, match="gpu0 is in use by a") as refusal:
         pool.compose(CompositionRequest(blocks=("gpu0",), server="host1", name="b"))
     assert (refusal.value.status, refusal.value.keys[0]) == (409, "ResourceBlockInUse")
 

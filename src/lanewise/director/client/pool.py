@@ -43,7 +43,7 @@ class RemotePool:
         self._predicts = client.root.body.get("Vendor") == "Lanewise"
 
     def listing(self, rates: bool = True) -> PoolListing:
-        """Servers, blocks and composed systems, with predicted rates if asked for and if the service has them."""
+        """Servers, blocks and composed systems, with predicted rates if requested and if the service has them."""
         blocks = sorted(self._blocks(), key=lambda block: by_number(block.name))
         servers = [block for block in blocks if is_server(block)]
         known = [block.name for block in servers]

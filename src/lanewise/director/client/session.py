@@ -109,19 +109,19 @@ class RedfishClient:
         """The members of a collection: at once if the service expands collections, else one by one."""
         expand = self.root.body.get("ProtocolFeaturesSupported", {}).get("ExpandQuery", {})
         query = {"expand": "."} if expand.get("NoLinks") else {}
-        found: list[RedfishResource] = []
+        members: list[RedfishResource] = []
         following: str | None = uri
-        while following and len(found) < _MOST_MEMBERS:
+        while following and len(members) < _MOST_MEMBERS:
             page = self.get(following, **(query if following == uri else {})).body
             for row in page.get("Members", []):
                 place = str(row.get("@odata.id", ""))
                 whole = len(row) > 1
-                found.append(RedfishResource(place, row, row.get("@odata.etag", "")) if whole else self.get(place))
+                members.append(RedfishResource(place, row, row.get("@odata.etag", "")) if whole else self.get(place))
             following = page.get("Members@odata.nextLink")
-        return found
+        return members
 
     def post(self, uri: str, body: Body, etag: str = "", *, key: str = "") -> RedfishResource:
-        """What a POST leads to, after its task if it has one: what it made (Location), else its answer.
+        """What a POST leads to, after its task if it has one: what it created (Location), else its answer.
 
         With `key`, any text, the service carries a request out once that comes twice, so it is repeated if the
         connection breaks.
@@ -150,7 +150,7 @@ class RedfishClient:
     def events(self, last: str = "", ended: Callable[[], bool] = lambda: False) -> Iterator[tuple[str, dict[str, Any]]]:
         """The events of the stream with their ids, as they come; after `last`, if the service keeps events.
 
-        Connects again when the stream breaks. `ended` is asked whenever anything comes, be it a sign of life.
+        Connects again when the stream breaks. `ended` is called whenever anything comes, be it a sign of life.
         """
         service = self.root.link("EventService")
         uri = self.get(service).body.get("ServerSentEventUri") if service else None
@@ -199,13 +199,13 @@ class RedfishClient:
             if not repeat:
                 raise
             reply = self._send(method, uri, json=body, headers=headers)
-        made = reply.headers.get("location", "")
+        created = reply.headers.get("location", "")
         if reply.status_code == _ACCEPTED:
             return self._await_task(uri, reply)
-        return RedfishResource(made or uri, self._body(reply), reply.headers.get("etag", ""))
+        return RedfishResource(created or uri, self._body(reply), reply.headers.get("etag", ""))
 
     def _await_task(self, uri: str, reply: Any) -> RedfishResource:
-        """What a task made, else its last answer; RefusedByService with its messages if it failed."""
+        """What a task created, else its last answer; RefusedByService with its messages if it failed."""
         monitor = reply.headers.get("location") or self._body(reply).get("@odata.id")
         while reply.status_code == _ACCEPTED or not _ended(self._body(reply)):
             time.sleep(_pause(reply))
@@ -213,8 +213,8 @@ class RedfishClient:
         body = self._body(reply)
         if body.get("TaskState") in _ENDED - {"Completed"}:
             raise of_messages(500, body.get("Messages", []), f"the task ended as {body['TaskState']}")
-        made = body.get("Links", {}).get("CreatedResources") if "TaskState" in body else None
-        place = made[0]["@odata.id"] if made else reply.headers.get("location", "") or uri
+        created = body.get("Links", {}).get("CreatedResources") if "TaskState" in body else None
+        place = created[0]["@odata.id"] if created else reply.headers.get("location", "") or uri
         return RedfishResource(place, body, reply.headers.get("etag", ""))
 
     def _send(self, method: str, uri: str, **how: Any) -> Any:

@@ -19,7 +19,7 @@ from lanewise.topology.model import System
 
 
 class DriverError(LanewiseError):
-    """A fabric, a switch or a server did not do what was asked."""
+    """A fabric, a switch or a server did not do what was requested."""
 
 
 class Retryable(DriverError):

@@ -53,7 +53,7 @@ class RedfishDriver:
 
     def discover(self) -> System:
         """The fabric, with each device bound to the server whose zone holds it."""
-        servers = {device: server for server, found in self._members().items() for device in found}
+        servers = {device: server for server, members in self._members().items() for device in members}
         devices = dict(self._system.devices)
         for name in self._fabric.devices:
             if name in devices:
@@ -67,7 +67,7 @@ class RedfishDriver:
     def bind(self, operation: str, server: str, device: str) -> None:
         """Add a device to the server's zone; Busy if another zone has it."""
         endpoint = self._endpoint(device)
-        owner = next((name for name, found in self._members().items() if device in found), None)
+        owner = next((name for name, members in self._members().items() if device in members), None)
         if owner not in (None, server):
             raise Busy(f"{device} is attached to {owner}", hint=f"detach it from {owner} first")
         self._change(server, "AddEndpoint", endpoint, lambda ends: [*ends, endpoint.uri], True)
@@ -120,10 +120,10 @@ class RedfishDriver:
         """What this driver changed, and what others changed in the zones, since the last call."""
         now = self._members()
         with self._lock:
-            for server, found in now.items():
-                for device in sorted(found - self._known.get(server, frozenset())):
+            for server, members in now.items():
+                for device in sorted(members - self._known.get(server, frozenset())):
                     self._events.append(FabricEvent(FabricEventKind.ATTACHED, device, server, "by somebody else"))
-                for device in sorted(self._known.get(server, frozenset()) - found):
+                for device in sorted(self._known.get(server, frozenset()) - members):
                     self._events.append(FabricEvent(FabricEventKind.DETACHED, device, server, "by somebody else"))
             self._known = now
             events, self._events = self._events, []
@@ -164,11 +164,11 @@ class RedfishDriver:
 
     def _members(self) -> dict[str, frozenset[str]]:
         """The devices of every server's zone."""
-        found = {}
+        members = {}
         for zone in self._zones():
             for server in members_of(zone, self._fabric.servers):
-                found[server] = members_of(zone, self._fabric.devices)
-        return found
+                members[server] = members_of(zone, self._fabric.devices)
+        return members
 
     def _zones(self) -> list[RedfishResource]:
         with _translated():

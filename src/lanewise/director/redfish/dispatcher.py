@@ -85,15 +85,15 @@ class Dispatcher:
         if request.headers.get("odata-version", "4.0") != "4.0":
             raise refusal(412, "Base.HeaderInvalid", "OData-Version", hint="Send 4.0.")
         segments = path_segments(request.raw_path)
-        found = self.routes.find(segments)
-        public = found is not None and found[0].privilege is None and request.method in ("GET", "HEAD")
+        route = self.routes.find(segments)
+        public = route is not None and route[0].privilege is None and request.method in ("GET", "HEAD")
         # Anyone may read the service root, but what it links to shows only where the caller may read that too.
         request.principal = None if public and not request.query else await self._principal(request)
-        if found is None:
+        if route is None:
             if request.principal is None:
                 raise unauthorized()
             raise refusal(404, "Base.ResourceMissingAtURI", "/" + "/".join(segments))
-        kind, names = found
+        kind, names = route
         if request.method not in kind.allowed:
             self._check(kind.privilege, request.principal)
             error = refusal(405, "Base.OperationNotAllowed")
@@ -148,10 +148,10 @@ class Dispatcher:
         self._check(kind.privilege, call.principal, kind.own is not None and kind.own(call))
         allow = ("Allow", ", ".join(kind.allowed))
         if kind.document is not None:
-            document = kind.document
-            found = await to_thread.run_sync(document, call, limiter=self._readers) if kind.slow else document(call)
-            headers = (allow, ("ETag", etag_of(found.text)), *found.headers.items())
-            return HttpAnswer(found.status, found.text, found.media, headers)
+            make = kind.document
+            document = await to_thread.run_sync(make, call, limiter=self._readers) if kind.slow else make(call)
+            headers = (allow, ("ETag", etag_of(document.text)), *document.headers.items())
+            return HttpAnswer(document.status, document.text, document.media, headers)
         options = parse_query(query, collection=kind.collection)
         # What is not in memory is read from the store, or predicted: in a thread, as others wait.
         slow = kind.slow or options.costly
@@ -182,10 +182,10 @@ class Dispatcher:
 
     def fetch(self, path: str, call: Call) -> dict[str, Any] | None:
         """Another resource as the caller would read it; None if it is none, or the caller may not."""
-        found = self.routes.find(tuple(path.partition("#")[0].strip("/").split("/")))
-        if found is None or found[0].read is None or not found[0].schema or "#" in path:
+        route = self.routes.find(tuple(path.partition("#")[0].strip("/").split("/")))
+        if route is None or route[0].read is None or not route[0].schema or "#" in path:
             return None
-        kind, names = found
+        kind, names = route
         other = replace(call, names=names, path=path, method="GET")
         try:
             self._check(kind.privilege, call.principal, kind.own is not None and kind.own(other))

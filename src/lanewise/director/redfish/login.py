@@ -87,10 +87,10 @@ class Login:
     def account(self, name: str) -> AccountRecord:
         """The account of that name; RedfishError 404 otherwise."""
         with self._lock:
-            found = self._accounts.get(name)
-        if found is None:
+            account = self._accounts.get(name)
+        if account is None:
             raise refusal(404, "Base.ResourceNotFound", "account", shorten(printable(name)))
-        return found
+        return account
 
     def first_password(self) -> str | None:
         """The password of a new account 'admin' if there is no account at all, else None."""

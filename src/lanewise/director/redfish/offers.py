@@ -59,7 +59,7 @@ def offer_json(offer: Offer) -> dict[str, Any]:
 
 
 def requirement_json(need: PathRequirement) -> dict[str, Any]:
-    """A requirement as it was asked for."""
+    """A requirement as it was requested."""
     return {
         "DeviceType": KIND_WORDS.get(need.kind, str(need.kind).upper()),
         "Count": need.count,

@@ -85,8 +85,8 @@ def resolve(target: PushTarget, networks: Sequence[str]) -> str:
     Connect to exactly this address: the name may stand for another one a moment later.
     """
     try:
-        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+        resolved = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in resolved]
     except (OSError, ValueError, UnicodeError):
         raise _refused(target, "its name cannot be resolved") from None
     if not addresses or not all(allowed(address, networks) for address in addresses):

@@ -88,23 +88,23 @@ class RedfishService:
         assert kind.read is not None
         stamp = (call.view, self.login.generation, self.events.generation)
         key = (kind.path, call.path)
-        if not kind.live and _same(stamp, self._stamp) and (found := self._kept.get(key)) is not None:
-            return found
+        if not kind.live and _same(stamp, self._stamp) and (kept := self._kept.get(key)) is not None:
+            return kept
         data = {"@odata.id": call.path, "@odata.type": kind.odata_type, **kind.read(call)}
         if kind.path.rstrip("/") == "/redfish/v1":
             data["@odata.id"] = "/redfish/v1/"
-        found = represent(data, volatile=kind.volatile)
+        representation = represent(data, volatile=kind.volatile)
         if not kind.live:
-            self._keep(stamp, key, found)
-        return found
+            self._keep(stamp, key, representation)
+        return representation
 
-    def _keep(self, stamp: tuple[PoolView, int, int], key: tuple[str, str], found: Representation) -> None:
+    def _keep(self, stamp: tuple[PoolView, int, int], key: tuple[str, str], representation: Representation) -> None:
         if not _same(stamp, self._stamp):
             if stamp[0] is not self.view:
                 return  # read before a change: worth nothing to others
             self._kept, self._stamp = {}, stamp
         if len(self._kept) < _MOST_KEPT:
-            self._kept[key] = found
+            self._kept[key] = representation
 
     @contextmanager
     def precondition(self, kind: ResourceType, call: Call, alone: bool) -> Iterator[None]:
@@ -139,15 +139,15 @@ class RedfishService:
         record = view.compositions.get(composition)
         if record is None:
             return ()
-        found = self._measured.get(composition, {})
+        rates = self._measured.get(composition, {})
         blocks = record.composition.blocks
-        return tuple(one for one in found.values() if one.device in blocks and one.time >= record.created)
+        return tuple(one for one in rates.values() if one.device in blocks and one.time >= record.created)
 
     def add_measured(self, view: PoolView, composition: str, rates: Mapping[str, float]) -> None:
         """Note rates of devices in B/s as measured now; they are kept until the service ends."""
         now = self.clock()
         with self._changing:
-            kept = {name: found for name, found in self._measured.items() if name in view.compositions}
+            kept = {name: rates for name, rates in self._measured.items() if name in view.compositions}
             new = {device: MeasuredRate(device, rate, now) for device, rate in rates.items()}
             self._measured = {**kept, composition: {**kept.get(composition, {}), **new}}
 

@@ -33,9 +33,9 @@ async function refresh() {
 
 async function readAll() {
   try {
-    const [found, changes] = await Promise.all([service.fabric(), service.history()]);
-    fabric = found;
-    by("system").textContent = found.Title || found.System;
+    const [current, changes] = await Promise.all([service.fabric(), service.history()]);
+    fabric = current;
+    by("system").textContent = current.Title || current.System;
     showHistory(changes, fabric, act);
     await show();
   } catch (error) {
@@ -85,22 +85,22 @@ async function act(...changes) {
   notice(null);
   if (plan) return propose(changes);
   const before = rates;
-  let made = 0;
+  let applied = 0;
   let failed = null;
   document.body.setAttribute("aria-busy", "true");
   try {
     for (const change of changes) {
       await service.make(change);
-      made += 1;
+      applied += 1;
     }
   } catch (error) {
-    const back = returned(changes[made - 1], changes[made]);
+    const back = returned(changes[applied - 1], changes[applied]);
     if (back && (await service.make(back).then(() => true, () => false))) error.message = `${list(back.Blocks)} stays with ${back.Composition}. ${error.message}`;
-    else if (changes.length > 1) error.message = `${made} of ${changes.length} changes are made. ${error.message}`;
+    else if (changes.length > 1) error.message = `${applied} of ${changes.length} changes are done. ${error.message}`;
     failed = error;
   }
   document.body.removeAttribute("aria-busy");
-  const done = changes.slice(0, made).map((change) => said(change, true)).join("; ");
+  const done = changes.slice(0, applied).map((change) => said(change, true)).join("; ");
   notice(failed, `Done: ${done}.`);
   await refresh();
   if (!failed) notice(null, `Done: ${done}.`, lost(before, changes));

@@ -4,15 +4,15 @@ export const by = (id) => document.getElementById(id);
 
 // element("td", {class: "number", onclick: f}, "text", other, ...)
 export function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "tenant") made.style.setProperty("--tenant", value);
-    else made.setAttribute(name, value === true ? "" : value);
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "tenant") node.style.setProperty("--tenant", value);
+    else node.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
-  return made;
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
 }
 
 export const button = (text, onclick, attributes = {}) => element("button", { type: "button", onclick, ...attributes }, text);

@@ -72,9 +72,9 @@ async function ask(onOffer) {
   const place = by("offers");
   place.replaceChildren(element("p", { class: "soft" }, "predicting…"));
   try {
-    const found = await service.offers(paths, by("server").value);
-    const title = found.length === 1 ? "One offer" : `${found.length} offers, the best first`;
-    place.replaceChildren(element("h3", {}, title), ...found.map((offer, rank) => card(offer, rank === 0, (kind) => onOffer(kind, offer, paths, by("name").value))));
+    const offers = await service.offers(paths, by("server").value);
+    const title = offers.length === 1 ? "One offer" : `${offers.length} offers, the best first`;
+    place.replaceChildren(element("h3", {}, title), ...offers.map((offer, rank) => card(offer, rank === 0, (kind) => onOffer(kind, offer, paths, by("name").value))));
   } catch (error) {
     refused(error, onOffer);
   }
@@ -94,7 +94,7 @@ function card(offer, open, onChoose) {
     path.Device, gb(path.PredictedGBps), `${gb(path.LowGBps)} to ${gb(path.HighGBps)}`, gb(path.RequiredGBps),
     element("span", { title: `${path.Basis}: ${path.Sources.join("; ")}` }, path.Limit),
   ]);
-  const columns = [{ title: "device" }, { title: "predicted GB/s", number: true }, { title: "interval", number: true }, { title: "asked GB/s", number: true }, { title: "limit", long: true }];
+  const columns = [{ title: "device" }, { title: "predicted GB/s", number: true }, { title: "interval", number: true }, { title: "required GB/s", number: true }, { title: "limit", long: true }];
   return element(
     "article", { class: "offer" },
     element("h3", {}, `${offer.Server}: ${list(sorted(offer.Blocks))}`),

@@ -16,7 +16,7 @@ function tenant(one, rates, fabric, act) {
     const take = button("Take back", () => act({ Action: "detach", Composition: one.Name, Blocks: [name] }), { "aria-label": `Take ${name} back from ${one.Name}` });
     return [name, value(rate), rate ? gb(rate.RequiredGBps) : "–", rate?.Limit ?? "", take];
   });
-  const columns = [{ title: "device" }, { title: "predicted GB/s", number: true }, { title: "asked GB/s", number: true }, { title: "limit", long: true }, { title: "", action: true }];
+  const columns = [{ title: "device" }, { title: "predicted GB/s", number: true }, { title: "required GB/s", number: true }, { title: "limit", long: true }, { title: "", action: true }];
   const choices = fabric.Devices.filter((device) => device.Block && !device.Composition && !device.Reservation && device.State === "Unused");
   const select = element("select", { "aria-label": `Device to add to ${one.Name}` }, ...choices.map((device) => element("option", { value: device.Name }, `${device.Name}, ${device.Title}`)));
   const add = button("Add", () => select.value && act({ Action: "attach", Composition: one.Name, Blocks: [select.value] }), { "aria-label": `Add the chosen device to ${one.Name}`, disabled: !choices.length });

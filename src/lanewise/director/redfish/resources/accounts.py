@@ -127,8 +127,8 @@ def _create_account(call: Call) -> Reply:
     body: AccountForm = call.body
     account = call.service.login.add(body.UserName, body.Password, body.RoleId, body.Enabled)
     uri = f"{_SERVICE}/Accounts/{account.name}"
-    found = call.service.represent(ACCOUNT, _at(call, uri, {"account": account.name}))
-    return Reply(201, found.data, {"Location": uri, "ETag": found.etag})
+    representation = call.service.represent(ACCOUNT, _at(call, uri, {"account": account.name}))
+    return Reply(201, representation.data, {"Location": uri, "ETag": representation.etag})
 
 
 def _at(call: Call, uri: str, names: dict[str, str]) -> Call:
@@ -238,12 +238,13 @@ def _open_session(call: Call) -> Reply:
     principal = call.service.login.of_token(token)
     from dataclasses import replace
 
-    found = call.service.represent(SESSION, replace(_at(call, uri, {"session": session.name}), principal=principal))
-    headers = {"Location": uri, "X-Auth-Token": token, "ETag": found.etag}
+    owned = replace(_at(call, uri, {"session": session.name}), principal=principal)
+    representation = call.service.represent(SESSION, owned)
+    headers = {"Location": uri, "X-Auth-Token": token, "ETag": representation.etag}
     if body.Oem.Lanewise.Cookie:
         secure = "; Secure" if call.service.settings.tls else ""
         headers["Set-Cookie"] = f"{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict{secure}"
-    return Reply(201, found.data, headers)
+    return Reply(201, representation.data, headers)
 
 
 def _close_session(call: Call) -> Reply:

@@ -29,8 +29,8 @@ _FOLDERS = {"PCIeDevices": tuple(_CLASSES), "Drives": (Kind.SSD,), "NetworkAdapt
 
 
 def _inside(call: Call, folder: str) -> list[Device]:
-    found: list[Device] = named(call, call.inventory.in_chassis, "chassis")
-    return [device for device in found if device.kind in _FOLDERS[folder]]
+    devices: list[Device] = named(call, call.inventory.in_chassis, "chassis")
+    return [device for device in devices if device.kind in _FOLDERS[folder]]
 
 
 def _members(folder: str) -> Callable[[Call], Iterable[str]]:
@@ -41,11 +41,11 @@ def _members(folder: str) -> Callable[[Call], Iterable[str]]:
 
 def _device(call: Call, folder: str) -> Device:
     name = call.names["device"]
-    found = call.inventory.system.devices.get(name)
-    right = found is not None and call.inventory.chassis_of.get(name) == call.names["chassis"]
-    if found is None or not right or found.kind not in _FOLDERS[folder]:
+    device = call.inventory.system.devices.get(name)
+    right = device is not None and call.inventory.chassis_of.get(name) == call.names["chassis"]
+    if device is None or not right or device.kind not in _FOLDERS[folder]:
         raise not_there(call.path)
-    return found
+    return device
 
 
 def _chassis(call: Call) -> Json:

@@ -28,11 +28,11 @@ def collection(
     """A collection; `members` are addresses, as far as the caller's names exist."""
 
     def read(call: Call) -> Json:
-        found = links(list(members(call)))
+        references = links(list(members(call)))
         return {
             "Name": name,
-            "Members@odata.count": len(found),
-            "Members": found,
+            "Members@odata.count": len(references),
+            "Members": references,
             **(extra(call) if extra else {}),
         }
 
@@ -68,8 +68,8 @@ def done(*keys: str) -> Reply:
 
 def changed(call: Call, kind: ResourceType) -> Reply:
     """200 with the resource as it is now."""
-    found = call.service.represent(kind, call)
-    return Reply(200, found.data, {"ETag": found.etag})
+    representation = call.service.represent(kind, call)
+    return Reply(200, representation.data, {"ETag": representation.etag})
 
 
 def idempotency_key(call: Call) -> str:

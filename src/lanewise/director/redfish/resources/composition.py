@@ -145,9 +145,9 @@ def _make(call: Call, body: ManifestForm, stanza: StanzaForm, request: Compositi
     task = director.compose(request, key=idempotency_key(call), client=call.user.account, wait=False)
 
     def finished() -> Reply:
-        found = composed_reply(call, task.composition, 201)
-        reply = _answer(body, "Apply", stanza, found.body or {})
-        return Reply(200, reply.body, {"Location": found.headers["Location"]})
+        composed = composed_reply(call, task.composition, 201)
+        reply = _answer(body, "Apply", stanza, composed.body or {})
+        return Reply(200, reply.body, {"Location": composed.headers["Location"]})
 
     return task_reply(call, task, finished)
 
@@ -164,10 +164,10 @@ def _apply(call: Call, name: str) -> Reply:
     task = director.apply(name, key=idempotency_key(call), client=call.user.account, wait=False)
 
     def finished() -> Reply:
-        found = composed_reply(call, task.composition, 201)
+        composed = composed_reply(call, task.composition, 201)
         stanza = StanzaForm(StanzaType="ComposeSystem", StanzaId="1", Request={})
-        reply = _answer(ManifestForm(), "Apply", stanza, found.body or {}, ReservationId=name)
-        return Reply(200, reply.body, {"Location": found.headers["Location"]})
+        reply = _answer(ManifestForm(), "Apply", stanza, composed.body or {}, ReservationId=name)
+        return Reply(200, reply.body, {"Location": composed.headers["Location"]})
 
     return task_reply(call, task, finished)
 
@@ -206,10 +206,10 @@ def _may_use(call: Call, reservation: Reservation) -> None:
 
 
 def _find(call: Call) -> Reservation:
-    found = _active(call).get(call.names["reservation"])
-    if found is None:
+    reservation = _active(call).get(call.names["reservation"])
+    if reservation is None:
         raise not_there(call.path)
-    return found
+    return reservation
 
 
 def _reservation(call: Call) -> Json:

@@ -152,8 +152,8 @@ def _subscribe(call: Call) -> Reply:
     from dataclasses import replace
 
     uri = f"{_SUBSCRIPTIONS}/{record.name}"
-    found = call.service.represent(SUBSCRIPTION, replace(call, path=uri, names={"subscription": record.name}))
-    return Reply(201, found.data, {"Location": uri, "ETag": found.etag})
+    representation = call.service.represent(SUBSCRIPTION, replace(call, path=uri, names={"subscription": record.name}))
+    return Reply(201, representation.data, {"Location": uri, "ETag": representation.etag})
 
 
 def _own_subscription(call: Call) -> SubscriptionRecord:

@@ -75,7 +75,7 @@ def _entries(call: Call) -> Json:
 
 
 def _newest(call: Call) -> int:
-    """The id of the newest record: found by halving, as the store reads forwards."""
+    """The id of the newest record, by halving, as the store reads forwards."""
     low, high = 0, 1
     while call.service.store.audited(high, 1):
         low, high = high, high * 2
@@ -95,10 +95,10 @@ def _full_entry(record: AuditRecord) -> Json:
 
 def _entry(call: Call) -> Json:
     number = whole(call.names["entry"])
-    found = call.service.store.audited(number - 1, 1) if number else ()
-    if not found or found[0].id != number:
+    entries = call.service.store.audited(number - 1, 1) if number else ()
+    if not entries or entries[0].id != number:
         raise not_there(call.path)
-    return _entry_body(found[0])
+    return _entry_body(entries[0])
 
 
 def _entry_body(record: AuditRecord) -> Json:

@@ -176,9 +176,9 @@ def composed_reply(call: Call, name: str, code: int) -> Reply:
     """The composed system as it is now."""
     service = call.service
     uri = uris.system(name)
-    found = service.represent(SYSTEM, replace(call, view=service.view, path=uri, names={"system": name}))
-    headers = {"ETag": found.etag, **({"Location": uri} if code == 201 else {})}
-    return Reply(code, found.data, headers)
+    representation = service.represent(SYSTEM, replace(call, view=service.view, path=uri, names={"system": name}))
+    headers = {"ETag": representation.etag, **({"Location": uri} if code == 201 else {})}
+    return Reply(code, representation.data, headers)
 
 
 def _compose(call: Call) -> Reply:
