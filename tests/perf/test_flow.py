@@ -1,6 +1,8 @@
 """The one-line notation of flows."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lanewise.errors import FormatError
 from lanewise.perf.flow import parse_flows
@@ -21,6 +23,23 @@ def test_a_double_arrow_is_two_flows_and_a_backward_one_is_turned() -> None:
 def test_one_end_and_a_range_make_a_star_and_two_ranges_make_pairs() -> None:
     assert names("host0->gpu[0-2]") == ["host0->gpu0", "host0->gpu1", "host0->gpu2"]
     assert names("gpu[0-2]->gpu[1,2,0]") == ["gpu0->gpu1", "gpu1->gpu2", "gpu2->gpu0"]
+
+
+@given(st.integers(2, 9), st.sampled_from(["->", "<-", "<->"]))
+def test_all_to_all_is_every_ordered_pair_once_and_none_with_itself(gpus: int, arrow: str) -> None:
+    flows = names(f"gpu[0-{gpus - 1}]{arrow}gpu[0-{gpus - 1}] all-to-all")
+    assert sorted(flows) == sorted(f"gpu{a}->gpu{b}" for a in range(gpus) for b in range(gpus) if a != b)
+
+
+def test_all_to_all_takes_other_words_and_ranges_that_differ() -> None:
+    flows = parse_flows("gpu[0-1]->gpu[0-3] 1 MiB all-to-all x2")
+    assert [(flow.name, flow.size, flow.weight) for flow in flows[:2]] == [
+        ("gpu0->gpu1", 2.0**20, 2.0), ("gpu0->gpu2", 2.0**20, 2.0)
+    ]  # fmt: skip
+    assert len(flows) == 6
+    with pytest.raises(FormatError, match="goes nowhere") as caught:
+        parse_flows("gpu[0-3]->gpu[0-3]")
+    assert "gpu[0-3]->gpu[0-3] all-to-all" in (caught.value.hint or "")
 
 
 def test_options_are_size_start_weight_cap_and_read() -> None:

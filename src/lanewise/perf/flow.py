@@ -15,7 +15,8 @@ _END = r"[\w.:\-]+(?:\[[\d,\-]+\][\w.:\-]*)*"
 _FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_END})(?P<rest>(?:\s(?s:.*))?)$")
 # Commas of a range, gpu[0,2], part no names; what stands between two others.
 _PIECE = re.compile(r"(?:^|,)((?:[^,\[]|\[[^\[\]]*+\]?)*+)")
-_WORDS = "use words after the flow: read, sm, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s, every 10 s"
+_ALL = "all-to-all"
+_WORDS = "use words after the flow: all-to-all, read, sm, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s, every 10 s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ def names_of(text: str) -> list[str]:
 def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
     """Read 'gpu0->gpu4, host0->gpu[0-3] 1 GiB @2 ms'; FormatError names the piece it cannot read.
 
-    `<->` makes two flows. One end and a range make a star, two ranges of equal length make pairs.
+    `<->` makes two flows. One end and a range make a star, two ranges of equal length make pairs; with the word
+    all-to-all after them every end on the left sends to every other end on the right.
     """
     flows: list[Flow] = []
     for piece in pieces_of(text):
@@ -80,11 +82,18 @@ def _parse_one(piece: str, p2p: bool) -> list[Flow]:
             f"'{shorten(piece)}' is not a flow", hint="write source->destination, such as gpu0->gpu4 or host0->gpu1"
         )
     options = _options(piece, match["rest"])
-    pairs = _pairs(piece, expand(match["src"]), expand(match["dst"]))
-    if any(a == b for a, b in pairs):
-        raise FormatError(f"'{piece.strip()}' goes nowhere: both ends are the same", hint="name two different ends")
+    sources, targets = expand(match["src"]), expand(match["dst"])
+    if options.pop(_ALL, False):
+        pairs = [(a, b) for a in sources for b in targets if a != b]
+    else:
+        pairs = _pairs(piece, sources, targets)
+    if not pairs or any(a == b for a, b in pairs):
+        hint = f"name two different ends, or all pairs: {match['src']}->{match['dst']} {_ALL}"
+        if max(len(sources), len(targets)) == 1:
+            hint = "name two different ends"
+        raise FormatError(f"'{piece.strip()}' goes nowhere: both ends are the same", hint=hint)
     forward, back = match["arrow"] != "<-", match["arrow"] != "->"
-    ends = [end for a, b in pairs for end in ([(a, b)] * forward + [(b, a)] * back)]
+    ends = dict.fromkeys(end for a, b in pairs for end in ([(a, b)] * forward + [(b, a)] * back))
     return [Flow(a, b, p2p=p2p, **options) for a, b in ends]  # type: ignore[arg-type]
 
 
@@ -94,7 +103,8 @@ def _pairs(piece: str, sources: list[str], targets: list[str]) -> list[tuple[str
     if 1 in (len(sources), len(targets)):
         return [(a, b) for a in sources for b in targets]
     cause = f"'{piece.strip()}' joins {len(sources)} ends to {len(targets)}"
-    raise FormatError(cause, hint="use ranges of equal length (pairs), or a single end on one side (a star)")
+    hint = f"use ranges of equal length (pairs), a single end on one side (a star), or the word {_ALL} after them"
+    raise FormatError(cause, hint=hint)
 
 
 def _options(piece: str, rest: str) -> dict[str, float | bool]:
@@ -113,7 +123,7 @@ def _options(piece: str, rest: str) -> dict[str, float | bool]:
 
 
 def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
-    if word in ("read", "sm"):
+    if word in ("read", "sm", _ALL):
         return word, True
     if word == "@":
         return "start", _quantity("", rest, "s", zero=True)
@@ -130,7 +140,12 @@ def _quantity(word: str, rest: deque[str], expect: str, zero: bool = False) -> f
     """A number and its unit, with or without a blank between them."""
     text = word or (rest.popleft() if rest else "")
     unit = rest[0] if rest else ""
-    if text[-1:].isdigit() and unit[:1].isalpha() and unit not in ("read", "sm", "cap", "every") and unit[0] != "x":
+    if (
+        text[-1:].isdigit()
+        and unit[:1].isalpha()
+        and unit not in ("read", "sm", "cap", "every", _ALL)
+        and unit[0] != "x"
+    ):
         text += f" {rest.popleft()}"
     return _positive(units.parse(text, expect), text, zero=zero)
 
