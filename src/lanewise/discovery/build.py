@@ -12,11 +12,13 @@ import yaml
 
 from lanewise.catalog import Catalog
 from lanewise.discovery import matrix, nvlink
+from lanewise.discovery.cards import endpoints
 from lanewise.discovery.conditions import conditions
+from lanewise.discovery.cpus import nodes_with_cpus
 from lanewise.discovery.draft import DraftDevice, SystemDraft
 from lanewise.discovery.facts import MACHINE, DumpFacts, Fact, MachineFacts, merge
 from lanewise.discovery.sysfs import VOLUME
-from lanewise.discovery.tree import draft_from_tree, endpoints, nodes_with_cpus
+from lanewise.discovery.tree import draft_from_tree
 from lanewise.errors import InputError, LanewiseError, Location, error_location
 from lanewise.results.conditions import MachineConditions
 from lanewise.routes.classify import LOCAL, topo_class

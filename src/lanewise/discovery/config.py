@@ -12,6 +12,7 @@ _EXPRESS_SIZE = 20  # up to the link's status: what follows may be another capab
 # How many bytes of an extended capability discovery reads.
 _KEPT = {_ACS: 8, _SRIOV: 0x14}
 _HAS_LIST, _REDIRECT = 0x10, 0x04
+_ONES = b"\xff" * 4
 _PORTS = {4: "root", 5: "up", 6: "down"}
 _LANES = (1, 2, 4, 8, 16)
 
@@ -19,8 +20,10 @@ _LANES = (1, 2, 4, 8, 16)
 def decode(data: bytes) -> dict[str, str | int | bool | None]:
     """What the PCI Express, ACS and SR-IOV capabilities say, by the key of the fact; None is unknown, sizes are in B.
 
-    64 bytes (read without root) say nothing.
+    64 bytes (read without root) say nothing but that all of them are ones: the device does not answer.
     """
+    if data[:4] == _ONES:
+        return {"off_bus": True}
     at = _find(data)
     if at is None or at + _EXPRESS_SIZE > len(data):
         return {}
@@ -40,6 +43,22 @@ def decode(data: bytes) -> dict[str, str | int | bool | None]:
         "acs": acs,
         "vfs": now,
         "vfs_max": most,
+    }
+
+
+def decode_header(data: bytes) -> dict[str, int | None]:
+    """Ids, class and revision, and the buses below a bridge, by the key of the fact; empty if the bytes are too few."""
+    if len(data) < 64 or data[:4] == _ONES:
+        return {}
+    vendor, device = struct.unpack_from("<HH", data, 0)
+    bridge = data[0x0E] & 0x7F == 1
+    return {
+        "vendor": vendor,
+        "device": device,
+        "class": struct.unpack_from("<H", data, 0x0A)[0],
+        "revision": data[0x08],
+        "secondary": data[0x19] if bridge else None,
+        "subordinate": data[0x1A] if bridge else None,
     }
 
 
@@ -92,7 +111,12 @@ def _acs_and_vfs(data: bytes) -> tuple[bool | None, int | None, int | None]:
 
 
 def clean_config(data: bytes) -> bytes:
-    """Configuration space with the PCI Express, ACS and SR-IOV capabilities alone, where they stood; else empty."""
+    """Configuration space with the PCI Express, ACS and SR-IOV capabilities alone, where they stood; else empty.
+
+    Of a device that does not answer the first word, all ones, remains.
+    """
+    if data[:4] == _ONES:
+        return _ONES
     at = _find(data)
     if at is None or at + _EXPRESS_SIZE > len(data):
         return b""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from lanewise.discovery import lspci, nvidia_smi
+from lanewise.discovery import lspci, lspci_details, nvidia_smi
 from lanewise.discovery.capture import Capture, read_tar
 from lanewise.discovery.facts import MACHINE, DumpFacts, short_lines
 from lanewise.discovery.nvml import read_nvml
@@ -79,7 +79,7 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
     topo = not matrices and any(map(_GPU0.match, nvidia_smi.plain(text).split("\n")))
     kinds = (
         (lspci.is_tree(text), lspci.read_tree),
-        (lspci.is_details(text), lspci.read_details),
+        (lspci_details.is_details(text), lspci_details.read_details),
         (nvidia_smi.TOPO in matrices or topo, nvidia_smi.read_topo),
         (nvidia_smi.PEERS in matrices, nvidia_smi.read_peers),
         (nvidia_smi.is_nvlinks(text), nvidia_smi.read_nvlinks),

@@ -30,7 +30,8 @@ KINDS = (
 # What may differ from moment to moment, or is said in other words, is no contradiction.
 _SOFT = (
     "gen_now", "lanes_now", "speed_now", "name", "alias", "cpus", "listed", "row", "model", "socket", "memory", "block",
-    "netdev", "rate", "state", "throttle", "vfs", "iommu_group", "nvlinks", "under_load", "made", "kernel",
+    "netdev", "rate", "state", "throttle", "vfs", "iommu_group", "nvlinks", "under_load", "made", "kernel", "revision",
+    "secondary", "subordinate", "slot", "serial", "vf_offset", "vf_stride", "below", "off_bus",
 )  # fmt: skip
 # How the source of such a fact starts.
 NVML_MOST = "at most, with this slot:"

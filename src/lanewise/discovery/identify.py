@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from lanewise.catalog import Catalog
+from lanewise.discovery.pci_ids import PARTS
 from lanewise.topology.model import Kind
 
-NVIDIA = 0x10DE
 # How much of a device's name is looked at; none is longer.
 _LONGEST = 300
 _DISPLAY_ONLY = (0x1A03, 0x102B, 0x1013, 0x1234, 0x18CA, 0x1AF4)  # ASPEED, Matrox, and what virtual machines show
@@ -33,22 +33,6 @@ _BY_NAME = (
     (r"NVIDIA Corporation .*(\[|Device )", Kind.GPU),
     (r"\[AMD/ATI\].*Instinct", Kind.GPU),
 )
-# After the PCI ID repository (pci.ids as Debian 12 ships it), which has these but the newest: 10de:2335, 26b9, 2b85,
-# 2bb1 and 2bb5, 144d:a80c (Puget's lspci dump names it) and PLX's 8796 and 9797, whose ids are their model numbers.
-_PARTS = {
-    "10de:1023": "k40", "10de:1024": "k40", "10de:102d": "k80", "10de:15f8": "p100-pcie", "10de:15f9": "p100-sxm2",
-    "10de:1db1": "v100-sxm2", "10de:1db5": "v100-sxm2", "10de:1db4": "v100-pcie", "10de:1db6": "v100-pcie",
-    "10de:1eb8": "t4", "10de:20b0": "a100-sxm-40gb", "10de:20b2": "a100-sxm-80gb", "10de:20b5": "a100-pcie-80gb",
-    "10de:20f1": "a100-pcie-40gb", "10de:20b7": "a30", "10de:2236": "a10", "10de:2237": "a10g", "10de:2204": "rtx-3090",
-    "10de:2330": "h100-sxm", "10de:2331": "h100-pcie", "10de:2321": "h100-nvl", "10de:2335": "h200-sxm",
-    "10de:27b8": "l4", "10de:26b9": "l40s", "10de:26b1": "rtx-6000-ada", "10de:2684": "rtx-4090",
-    "10de:2b85": "rtx-5090", "10de:2bb1": "rtx-pro-6000-blackwell-workstation",
-    "10de:2bb5": "rtx-pro-6000-blackwell-server", "15b3:1003": "connectx-3-fdr", "15b3:1011": "connect-ib-fdr",
-    "15b3:1013": "connectx-4-edr", "15b3:1017": "connectx-5-edr", "15b3:101b": "connectx-6-hdr",
-    "15b3:1021": "connectx-7-ndr", "144d:a80c": "samsung-990-pro", "144d:a824": "samsung-pm1733",
-    "144d:a826": "samsung-pm1743", "1e0f:0007": "kioxia-cm6", "10b5:8747": "pex8747", "10b5:8796": "pex8796",
-    "10b5:9797": "pex9797",
-}  # fmt: skip
 _PART_NAMES = (
     (r"S4LV008\[Pascal\]", "samsung-990-pro"),
     (r"\[RTX 6000 Ada", "rtx-6000-ada"),
@@ -91,15 +75,6 @@ _CPUS = (
 )
 
 
-# Host bridges whose name tells the generation of the CPU; those of several generations are left out.
-_HOST_BRIDGES = (
-    (r"Xeon E5 v2/", "ivy-bridge-ep"),
-    (r"Xeon E5 v3/", "haswell-ep"),
-    (r"Xeon E5 v4/", "broadwell-ep"),
-    (r"Turin Root Complex", "turin"),
-)
-
-
 def kind_of(code: int | None, vendor: int | None, device: int | None, name: str) -> Kind | None:
     """What a function is; None for what moves no bulk data: chipsets, consoles, sound."""
     if code is None:
@@ -120,17 +95,10 @@ def _kind_by(name: str) -> Kind | None:
 
 def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catalog: Catalog) -> str | None:
     """The part of the catalogue by PCI id, else by name; None if neither is known."""
-    part = _PARTS.get(f"{vendor:04x}:{device:04x}") if vendor is not None and device is not None else None
+    part = PARTS.get(f"{vendor:04x}:{device:04x}") if vendor is not None and device is not None else None
     part = part or _first_match(_PART_NAMES, name)
     kind_name = "switch" if kind is Kind.SWITCH else kind.value
     return part if part in catalog and catalog.get(str(part)).kind == kind_name else None
-
-
-def bridge_part(names: Iterable[str], catalog: Catalog) -> str | None:
-    """The part of a CPU by the names of its functions, None if they tell no single generation."""
-    parts = {part for name in names for pattern, part in _HOST_BRIDGES if re.search(pattern, name[:_LONGEST])}
-    part = next(iter(parts)) if len(parts) == 1 else None
-    return part if part in catalog else None
 
 
 def cpu_part(model: str, catalog: Catalog) -> str | None:

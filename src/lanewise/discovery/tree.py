@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
-from lanewise.catalog import Catalog, Part
+from lanewise.catalog import Catalog
+from lanewise.discovery.cards import endpoints, ids, without_inner_bridges
+from lanewise.discovery.cpus import add_cpus, nodes_with_cpus
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
-from lanewise.discovery.facts import MACHINE, MachineFacts
-from lanewise.discovery.identify import bridge_part, cpu_part, kind_of, part_of
+from lanewise.discovery.facts import MachineFacts
+from lanewise.discovery.identify import part_of
+from lanewise.discovery.link_speeds import link_speed
+from lanewise.discovery.pci_ids import ATI, is_vmd
 from lanewise.errors import InputError
 from lanewise.topology.model import Kind
 
-_BRIDGE, _STORAGE = 0x0604, 0x01
-# Bridges above each other, and NUMA nodes of one machine.
-_DEEPEST, _MAX_NODES = 200, 256
+_BRIDGE = 0x0604
+# Bridges above each other.
+_DEEPEST = 200
 WORDS = {Kind.GPU: "gpu", Kind.NIC: "nic", Kind.SSD: "ssd", Kind.RAID: "raid"}
-LinkSpeed = tuple[int | None, int | None, int | None, str]
-# GB/s of one lane, by generation, as hwloc computes them.
-_LANE = {1: 0.25, 2: 0.5, 3: 0.9846, 4: 1.9692, 5: 3.9385, 6: 7.563}
-
-
-def endpoints(merged: MachineFacts) -> dict[str, tuple[Kind, list[str]]]:
-    """Devices of interest by their first function: kind and all functions of that kind in the slot."""
-    functions: dict[tuple[str, Kind], list[str]] = defaultdict(list)
-    for bdf in merged.addresses():
-        code, vendor, device = (merged.number(bdf, key) for key in ("class", "vendor", "device"))
-        kind = None if merged.value(bdf, "port") else kind_of(code, vendor, device, merged.word(bdf, "name"))
-        if kind is None and code is not None and code >> 8 == _STORAGE and merged.value(bdf, "block"):
-            kind = Kind.SSD
-        if merged.word(bdf, "physfn") in merged.facts:
-            kind = None  # a virtual function is no card of its own
-        if kind:
-            functions[bdf.rpartition(".")[0], kind].append(bdf)
-    return {addresses[0]: (kind, addresses) for (_, kind), addresses in functions.items()}
+# Linux numbers the domains of Intel's Volume Management Devices from 10000 on, beyond what ACPI can.
+_VMD_ROOT = re.compile(r"[0-9a-f]{5,8}:[0-9a-f]{2}")
+# What stands for a switch whose ports are not in the dump: the bridge above it, and this.
+_MISSING = "/?"
 
 
 def draft_from_tree(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
@@ -40,7 +31,7 @@ def draft_from_tree(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
     draft = SystemDraft()
     leaves = endpoints(merged)
     roots = _roots(merged, leaves, draft)
-    cpus = _cpus(merged, {*roots.values()}, catalog, draft)
+    cpus = add_cpus(merged, {*roots.values()}, catalog, draft)
     if not leaves:
         draft.note("no GPU, network card or drive on PCI is in the dumps")
     for bdf, (kind, functions) in leaves.items():
@@ -59,33 +50,41 @@ def draft_from_tree(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
 
 
 def _describe(node: DraftDevice, bdf: str, merged: MachineFacts, catalog: Catalog) -> None:
-    vendor, device = merged.number(bdf, "vendor"), merged.number(bdf, "device")
-    name = merged.word(bdf, "name")
+    vendor, device, name = ids(bdf, merged)
     node.part = part_of(node.kind, vendor, device, name, catalog)
-    ids = f"[{vendor:04x}:{device:04x}]" if vendor is not None and device is not None else ""
-    node.label = " ".join(filter(None, (name, ids if ids not in name else "")))
+    number = f"[{vendor:04x}:{device:04x}]" if vendor is not None and device is not None else ""
+    node.label = " ".join(filter(None, (name, number if number not in name else "")))
 
 
 def _path_to_root(bdf: str, merged: MachineFacts) -> tuple[str, list[str]]:
     """The host bridge that a function lies below, and the bridges between the two, the uppermost first.
 
-    Where the dump says no host bridge, the PCI domain takes its place.
+    Where the dump says no host bridge, `?` and the uppermost function known take its place.
     """
     chain: list[str] = []
-    above = merged.word(bdf, "parent")
+    here, above = bdf, _above(bdf, merged)
     while above and not above.startswith("root:") and above not in chain:
         chain.append(above)
         if len(chain) > _DEEPEST:
             cause = f"more than {_DEEPEST} bridges lie above {bdf}"
             raise InputError(cause, hint="no machine nests so many; write the dump again")
-        above = merged.word(above, "parent")
-    return above.removeprefix("root:") or bdf.partition(":")[0], chain[::-1]
+        here, above = above, _above(above, merged)
+    return above.removeprefix("root:") or f"?{here}", chain[::-1]
+
+
+def _above(bdf: str, merged: MachineFacts) -> str:
+    """The bridge or host bridge above a function; where the ports of the switch between are missing, that switch."""
+    if bdf.endswith(_MISSING):
+        return bdf.removesuffix(_MISSING)
+    above, next_known = merged.word(bdf, "parent"), merged.word(bdf, "below")
+    inner = merged.number(bdf, "vendor") == ATI
+    is_port = merged.word(next_known, "port") != "up"
+    return above or (next_known and next_known + _MISSING * (is_port and not inner))
 
 
 def _roots(merged: MachineFacts, leaves: dict[str, tuple[Kind, list[str]]], draft: SystemDraft) -> dict[str, int]:
     """The NUMA node of every host bridge, by what hangs below it."""
     by_root: dict[str, dict[int, str]] = defaultdict(dict)
-    alone: list[str] = []
     for bdf in leaves:
         root, chain = _path_to_root(bdf, merged)
         above = [merged.number(device, "numa") for device in (f"root:{root}", *chain)]
@@ -95,18 +94,31 @@ def _roots(merged: MachineFacts, leaves: dict[str, tuple[Kind, list[str]]], draf
             numa_nodes.setdefault(node, bdf)
         if near and any(node is not None for node in above):
             draft.root_nodes[bdf] = near[0]
-        if not merged.word(chain[0] if chain else bdf, "parent"):
-            alone.append(bdf)
+    _add_volume_management(by_root, merged, draft)
+    alone = [root[1:] for root in by_root if root.startswith("?")]
     if alone:
         draft.note(f"what lies above {', '.join(alone)} is not in the dumps; a root port each is assumed")
     unknown = sorted(root for root, numa_nodes in by_root.items() if not numa_nodes)
     least = min(nodes_with_cpus(merged) or [node for numa_nodes in by_root.values() for node in numa_nodes], default=0)
     if unknown and len(nodes_with_cpus(merged)) != 1:
-        draft.note(f"no NUMA node in the dumps for host bridges {', '.join(unknown)}; node {least} is assumed")
+        words = ", ".join(root.lstrip("?") for root in unknown)
+        draft.note(f"no NUMA node in the dumps for host bridges {words}; node {least} is assumed")
     for root, numa_nodes in by_root.items():
         if len(numa_nodes) > 1:
             draft.contradict(f"host bridge {root} has devices at NUMA nodes {sorted(numa_nodes)}; the first is taken")
     return {root: min(numa_nodes, default=least) for root, numa_nodes in by_root.items()}
+
+
+def _add_volume_management(by_root: dict[str, dict[int, str]], merged: MachineFacts, draft: SystemDraft) -> None:
+    """Take the NUMA nodes of Volume Management Devices for the domains that they make; say what they hide."""
+    managers = [a for a in merged.addresses() if is_vmd(*ids(a, merged))]
+    domains = sorted(filter(_VMD_ROOT.fullmatch, by_root))
+    if managers and not domains:
+        draft.note(f"drives behind Intel VMD ({', '.join(managers)}) are hidden from the dumps; add them by hand")
+    for root, manager in zip(domains, managers, strict=False) if len(domains) == len(managers) else ():
+        node = merged.number(manager, "numa")
+        if node is not None and not by_root[root]:
+            by_root[root][node] = manager
 
 
 def _numa_contradictions(merged: MachineFacts, draft: SystemDraft) -> None:
@@ -119,40 +131,10 @@ def _numa_contradictions(merged: MachineFacts, draft: SystemDraft) -> None:
             draft.contradict(f"{words}; the root's is taken")
 
 
-def nodes_with_cpus(merged: MachineFacts) -> list[int]:
-    """The NUMA nodes of which a dump says more than their memory: those with CPUs."""
-    return sorted(
-        int(about[5:]) for about, facts in merged.facts.items() if about.startswith("node:") and {*facts} - {"memory"}
-    )
-
-
-def _cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: SystemDraft) -> dict[int, str]:
-    """A CPU for every NUMA node that has cores or devices."""
-    cpus = {}
-    by_bridge = bridge_part((merged.word(a, "name") for a in merged.addresses()), catalog)
-    sockets: dict[str, list[str]] = defaultdict(list)
-    numbers = sorted({*used, *nodes_with_cpus(merged)})
-    if len(numbers) > _MAX_NODES:
-        cause = f"the dumps show more than {_MAX_NODES} NUMA nodes with CPUs or devices"
-        raise InputError(cause, hint="name the dumps of one machine")
-    for number in numbers:
-        model = merged.word(f"node:{number}", "model")
-        cpu = draft.add(Kind.CPU, "cpu", cpu_part(model, catalog) or (None if model else by_bridge), number)
-        if cpu.part and not model:
-            draft.remarks.append((f"{{}} taken as {cpu.part} by the name of its host bridge", cpu.name))
-        cpu.label = model
-        cpus[number] = cpu.name
-        draft.names[f"node:{number}"] = cpu.name
-        sockets[merged.word(f"node:{number}", "socket")].append(cpu.name)
-    for socket, names in sockets.items():
-        if socket and len(names) > 1:
-            draft.note(f"{' and '.join(names)} are NUMA nodes of one socket")
-    return cpus
-
-
 def _attach(bdf: str, cpus: dict[str, str], merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
     """Link a device below the last switch above it, adding switches between; `cpus` has the CPU of a host bridge."""
     root, chain = _path_to_root(bdf, merged)
+    chain, inner = without_inner_bridges(chain, merged)
     above, port, before = cpus[root], "", ""
     for bridge in chain:
         role = _role(bridge, before, merged)
@@ -165,13 +147,21 @@ def _attach(bdf: str, cpus: dict[str, str], merged: MachineFacts, catalog: Catal
             above, port = draft.names[bridge], ""
         else:
             switch = draft.add(Kind.SWITCH, "sw")
-            switch.addresses = (bridge,)
-            _describe(switch, bridge, merged, catalog)
             draft.names[bridge] = switch.name
+            _add_switch(switch, bridge, merged, catalog, draft)
             _link(above, port, switch, bridge, root, merged, catalog, draft)
             above, port = switch.name, ""
         before = role
-    _link(above, port, draft.devices[draft.names[bdf]], bdf, root, merged, catalog, draft)
+    _link(above, port, draft.devices[draft.names[bdf]], inner or bdf, root, merged, catalog, draft)
+
+
+def _add_switch(switch: DraftDevice, bridge: str, merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
+    if bridge.endswith(_MISSING):
+        words = f"ports between {bridge.removesuffix(_MISSING)} and what lies below it are not in the dumps"
+        draft.note(f"{words}; {switch.name}, a switch, is assumed there")
+    else:
+        switch.addresses = (bridge,)
+        _describe(switch, bridge, merged, catalog)
 
 
 def _role(bridge: str, before: str, merged: MachineFacts) -> str:
@@ -187,73 +177,14 @@ def _link(
     merged: MachineFacts, catalog: Catalog, draft: SystemDraft,
 ) -> None:  # fmt: skip
     part = catalog.get(node.part) if node.part else None
-    gen, lanes, payload, note = _link_speed(merged, node, bdf, port, part)
+    gen, lanes, payload, note = link_speed(merged, node, bdf, port, part)
     edge = DraftLink(above, node.name, gen, lanes, payload=payload, upper=port, lower=bdf)
     draft.remarks += [(note, node.name)] if note else []
     if draft.devices[above].kind is Kind.CPU:
-        edge.port, edge.bridge = port.removeprefix("0000:"), root.removeprefix("0000:")
+        edge.port = port.removeprefix("0000:")
+        edge.bridge = "" if root.startswith("?") else root.removeprefix("0000:")
         neighbours = [link.b for link in draft.links if (link.a, link.port) == (above, edge.port)]
         if edge.port and neighbours:
             draft.note(f"{node.name} shares root port {edge.port} with {neighbours[0]}; it is given one of its own")
             edge.port = ""
     draft.links.append(edge)
-
-
-def _link_speed(merged: MachineFacts, node: DraftDevice, bdf: str, port: str, part: Part | None) -> LinkSpeed:
-    """Generation, lanes, payload in use, and a note where {} stands for the device; None is unknown."""
-    ends = [end for end in (port, bdf) if end]
-    most = [_least(merged, ends, key) for key in ("gen", "lanes")]
-    now = [_least(merged, ends, f"{key}_now") for key in ("gen", "lanes")]
-    payload = _least(merged, ends, "payload")
-    note = _now_note(most, now, merged.value(MACHINE, "under_load") is True)
-    wanting = [key for key, value in zip(("generation", "width"), most, strict=True) if value is None]
-    if wanting and None not in now:
-        most = [best if best is not None else current for best, current in zip(most, now, strict=True)]
-        note = f"{' and '.join(wanting)} of the link to {{}} as it was; what it can do is not in the dumps"
-    elif wanting and (speed := merged.value(bdf, "speed_now")):
-        fitting = _fitting(float(str(speed)), node.kind, part)
-        most = list(fitting or most)
-        rate = f"{float(str(speed)):.2f} GB/s"
-        note = f"the link to {{}} had {rate} when the dump was made; {_speed_text(most)} is assumed"
-    elif wanting and part is not None and node.kind is not Kind.SWITCH:
-        best = [_figure(part, "pcie.gen"), _figure(part, "pcie.lanes")]
-        most = [value if value is not None else figure for value, figure in zip(most, best, strict=True)]
-        note = f"no {' and '.join(wanting)} in the dumps for the link to {{}}; what {part.name} can is assumed"
-    elif wanting:
-        note = f"{' and '.join(wanting)} of the link to {{}} unknown"
-    return most[0], most[1], payload, note
-
-
-def _least(merged: MachineFacts, ends: list[str], key: str) -> int | None:
-    return min((value for end in ends if (value := merged.number(end, key)) is not None), default=None)
-
-
-def _now_note(most: list[int | None], now: list[int | None], under_load: bool) -> str:
-    """What is said of a link that ran below its best: an idle one may drop its rate, but keeps its lanes."""
-    slower, narrower = (
-        best is not None and current is not None and current < best for best, current in zip(most, now, strict=True)
-    )
-    if not (slower or narrower):
-        return ""
-    excuse = "" if under_load or narrower else "; idle links train down"
-    when = "under load" if under_load else "when the dump was made"
-    return f"the link to {{}} ran at {_speed_text(now)} {when}, at most {_speed_text(most)}{excuse}"
-
-
-def _speed_text(speed: list[int | None]) -> str:
-    gen, lanes = speed
-    return f"Gen{gen or '?'} x{lanes or '?'}"
-
-
-def _fitting(speed: float, kind: Kind, part: Part | None) -> tuple[int, int] | None:
-    """A generation and width of that bandwidth: with the part's own width if it fits, else the oldest generation."""
-    every = ((gen, lanes, rate * lanes) for gen, rate in _LANE.items() for lanes in (1, 2, 4, 8, 16))
-    able = [(gen, lanes) for gen, lanes, rate in every if abs(rate / speed - 1) < 0.005]
-    own = _figure(part, "pcie.lanes") if part else None
-    usual = own or (4 if kind is Kind.SSD else None)
-    return min(able, key=lambda option: (option[1] != usual, option[0]), default=None)
-
-
-def _figure(part: Part, key: str) -> int | None:
-    value = part.number(key)
-    return None if value is None else int(value)

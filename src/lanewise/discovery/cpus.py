@@ -1,0 +1,103 @@
+"""The CPUs of a machine: one for each NUMA node, identified by model names or by PCI functions that only they have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from lanewise.catalog import Catalog
+from lanewise.discovery.cards import ids
+from lanewise.discovery.draft import SystemDraft
+from lanewise.discovery.facts import MACHINE, MachineFacts
+from lanewise.discovery.identify import cpu_part
+from lanewise.discovery.pci_ids import AMD, cpus_of, is_chipset
+from lanewise.errors import InputError
+from lanewise.topology.model import Kind
+
+_BRIDGES = 0x06
+# NUMA nodes of one machine.
+_MAX_NODES = 256
+_THREADRIPPERS = ("threadripper", "ryzen")
+# AMD's sockets show their data fabric as devices 18h and 19h of the first bus.
+_FABRICS = {(AMD, device) for device in (0x1460, 0x1490, 0x1650, 0x14AD, 0x12C0)}
+
+
+def nodes_with_cpus(merged: MachineFacts) -> list[int]:
+    """The NUMA nodes of which a dump says more than their memory: those with CPUs."""
+    return sorted(
+        int(about[5:]) for about, facts in merged.facts.items() if about.startswith("node:") and {*facts} - {"memory"}
+    )
+
+
+def add_cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: SystemDraft) -> dict[int, str]:
+    """A CPU for every NUMA node that has cores or devices, by node."""
+    stated = nodes_with_cpus(merged)
+    numbers = sorted({*used, *(stated or _nodes_of_bridges(merged))})
+    if len(numbers) > _MAX_NODES:
+        cause = f"the dumps show more than {_MAX_NODES} NUMA nodes with CPUs or devices"
+        raise InputError(cause, hint="name the dumps of one machine")
+    by_ids, why = _part_by_ids(merged, catalog)
+    cpus = {}
+    for number in numbers:
+        model = merged.word(f"node:{number}", "model") or merged.word(MACHINE, "model")
+        part = cpu_part(model, catalog)
+        if part is None and by_ids and (not model or not stated):
+            part = by_ids
+        cpu = draft.add(Kind.CPU, "cpu", part, number)
+        if part and part == by_ids and not cpu_part(model, catalog):
+            draft.remarks.append((f"{{}} taken as {part}: {why}", cpu.name))
+        cpu.label = model
+        cpus[number] = cpu.name
+        draft.names[f"node:{number}"] = cpu.name
+    _note_sockets(merged, cpus, draft)
+    return cpus
+
+
+def _nodes_of_bridges(merged: MachineFacts) -> set[int]:
+    """The NUMA nodes that host bridges and ports state, as memory alone has none of them."""
+    bridges = (about for about in merged.facts if (merged.number(about, "class") or 0) >> 8 == _BRIDGES)
+    return {node for about in bridges if (node := merged.number(about, "numa")) is not None}
+
+
+def _part_by_ids(merged: MachineFacts, catalog: Catalog) -> tuple[str | None, str]:
+    """The part that the PCI functions of CPUs tell, and the reason in words; None where they tell none or several."""
+    functions = [(about, *ids(about, merged)) for about in merged.addresses()]
+    chipset = any(is_chipset(*each[1:]) for each in functions)
+    shows: dict[tuple[str, ...], str] = {}
+    for about, vendor, device, name in functions:
+        parts = cpus_of(vendor, device, merged.number(about, "revision"), name)
+        if parts:
+            shows.setdefault(parts, f"{about} {name}".rstrip())
+    candidates = _common(shows)
+    if chipset:
+        candidates = [part for part in candidates if part.startswith(_THREADRIPPERS)] or candidates
+    else:
+        candidates = [part for part in candidates if not part.startswith(_THREADRIPPERS)] or candidates
+    known = [part for part in candidates if part in catalog]
+    if not known:
+        return None, ""
+    where = next(place for parts, place in shows.items() if known[0] in parts)
+    which = f"the PCI ids of its functions, such as {where}"
+    others = f", are those of {' and '.join(candidates)}; lscpu tells which" if len(candidates) > 1 else ""
+    return catalog.get(known[0]).name, which + (others or " tell")
+
+
+def _common(shows: Iterable[tuple[str, ...]]) -> list[str]:
+    """The parts that all functions agree on, the more common first; none if they contradict each other."""
+    every = list(shows)
+    return [part for part in every[0] if all(part in parts for parts in every)] if every else []
+
+
+def _note_sockets(merged: MachineFacts, cpus: dict[int, str], draft: SystemDraft) -> None:
+    """Say which CPUs are NUMA nodes of one socket."""
+    sockets: dict[str, list[str]] = defaultdict(list)
+    for number, name in cpus.items():
+        sockets[merged.word(f"node:{number}", "socket")].append(name)
+    for socket, names in sockets.items():
+        if socket and len(names) > 1:
+            draft.note(f"{' and '.join(names)} are NUMA nodes of one socket")
+    fabrics = [a for a in merged.addresses() if ids(a, merged)[:2] in _FABRICS]
+    if set(sockets) == {""} and fabrics and len(cpus) > len(fabrics) and len(cpus) % len(fabrics) == 0:
+        names, share = list(cpus.values()), len(cpus) // len(fabrics)
+        for first in range(0, len(names), share):
+            draft.note(f"{' and '.join(names[first : first + share])} are NUMA nodes of one socket")

@@ -1,0 +1,72 @@
+"""What a PCIe link can do, and what is said of it where a dump does not show that."""
+
+from __future__ import annotations
+
+from lanewise.catalog import Part
+from lanewise.discovery.draft import DraftDevice
+from lanewise.discovery.facts import MACHINE, MachineFacts
+from lanewise.topology.model import Kind
+
+LinkSpeed = tuple[int | None, int | None, int | None, str]
+# GB/s of one lane, by generation, as hwloc computes them.
+_LANE = {1: 0.25, 2: 0.5, 3: 0.9846, 4: 1.9692, 5: 3.9385, 6: 7.563}
+
+
+def link_speed(merged: MachineFacts, node: DraftDevice, bdf: str, port: str, part: Part | None) -> LinkSpeed:
+    """Generation, lanes, payload in use, and a note where {} stands for the device; None is unknown."""
+    ends = [end for end in (port, bdf) if end]
+    most = [_least(merged, ends, key) for key in ("gen", "lanes")]
+    now = [_least(merged, ends, f"{key}_now") for key in ("gen", "lanes")]
+    payload = _least(merged, ends, "payload")
+    note = _now_note(most, now, merged.value(MACHINE, "under_load") is True)
+    wanting = [key for key, value in zip(("generation", "width"), most, strict=True) if value is None]
+    if wanting and None not in now:
+        most = [best if best is not None else current for best, current in zip(most, now, strict=True)]
+        note = f"{' and '.join(wanting)} of the link to {{}} as it was; what it can do is not in the dumps"
+    elif wanting and (speed := merged.value(bdf, "speed_now")):
+        fitting = _fitting(float(str(speed)), node.kind, part)
+        most = list(fitting or most)
+        rate = f"{float(str(speed)):.2f} GB/s"
+        note = f"the link to {{}} had {rate} when the dump was made; {_speed_text(most)} is assumed"
+    elif wanting and part is not None and node.kind is not Kind.SWITCH:
+        best = [_figure(part, "pcie.gen"), _figure(part, "pcie.lanes")]
+        most = [value if value is not None else figure for value, figure in zip(most, best, strict=True)]
+        note = f"no {' and '.join(wanting)} in the dumps for the link to {{}}; what {part.name} can is assumed"
+    elif wanting:
+        note = f"{' and '.join(wanting)} of the link to {{}} unknown"
+    return most[0], most[1], payload, note
+
+
+def _least(merged: MachineFacts, ends: list[str], key: str) -> int | None:
+    return min((value for end in ends if (value := merged.number(end, key)) is not None), default=None)
+
+
+def _now_note(most: list[int | None], now: list[int | None], under_load: bool) -> str:
+    """What is said of a link that ran below its best: an idle one may drop its rate, but keeps its lanes."""
+    slower, narrower = (
+        best is not None and current is not None and current < best for best, current in zip(most, now, strict=True)
+    )
+    if not (slower or narrower):
+        return ""
+    excuse = "" if under_load or narrower else "; idle links train down"
+    when = "under load" if under_load else "when the dump was made"
+    return f"the link to {{}} ran at {_speed_text(now)} {when}, at most {_speed_text(most)}{excuse}"
+
+
+def _speed_text(speed: list[int | None]) -> str:
+    gen, lanes = speed
+    return f"Gen{gen or '?'} x{lanes or '?'}"
+
+
+def _fitting(speed: float, kind: Kind, part: Part | None) -> tuple[int, int] | None:
+    """A generation and width of that bandwidth: with the part's own width if it fits, else the oldest generation."""
+    every = ((gen, lanes, rate * lanes) for gen, rate in _LANE.items() for lanes in (1, 2, 4, 8, 16))
+    able = [(gen, lanes) for gen, lanes, rate in every if abs(rate / speed - 1) < 0.005]
+    own = _figure(part, "pcie.lanes") if part else None
+    usual = own or (4 if kind is Kind.SSD else None)
+    return min(able, key=lambda option: (option[1] != usual, option[0]), default=None)
+
+
+def _figure(part: Part, key: str) -> int | None:
+    value = part.number(key)
+    return None if value is None else int(value)

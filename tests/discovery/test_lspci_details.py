@@ -1,0 +1,165 @@
+"""`lspci -vvv` without -t: the tree from the buses of the bridges, whole, cut off, as numbers, as bytes."""
+
+from __future__ import annotations
+
+import pytest
+from discovery.lspci_text import (
+    GPU,
+    NIC,
+    PORT,
+    SSD,
+    SWITCH,
+    Branch,
+    LspciFunction,
+    LspciTree,
+    lspci,
+    pair_below_a_switch,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanewise.catalog import builtin
+from lanewise.discovery.build import Discovery
+from lanewise.discovery.build import discover as build
+from lanewise.discovery.dumps import read_dump
+from lanewise.routes.classify import topo_class
+
+leaves = st.builds(Branch, st.sampled_from([GPU, NIC, SSD]), st.integers(1, 5), st.sampled_from([4, 8, 16]))
+branches = st.recursive(
+    leaves,
+    lambda below: st.builds(Branch, st.just(SWITCH), st.integers(3, 5), below=st.lists(below, min_size=1, max_size=3)),
+    max_leaves=6,
+)
+
+
+def read(*texts: str) -> Discovery:
+    return build([dump for n, text in enumerate(texts) for dump in read_dump(text.encode(), f"{n}.txt")], builtin())
+
+
+def placed(found: Discovery) -> dict[str, tuple[str, str, int | None, int | None]]:
+    """Each device's address, what it hangs at, the root port and the speed."""
+    out = {}
+    for link in found.system.links:
+        if link.kind.value == "pcie":
+            above = found.dump_names[link.a][0]
+            domain = "" if link.bridge.count(":") else "0000:"
+            port = link.port if link.port.count(":") == 2 or not link.port else f"0000:{link.port}"
+            here = f"{domain}{link.bridge}" if above.startswith("node") else above
+            out[found.dump_names[link.b][0]] = (here, port, link.gen, link.lanes)
+    return out
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> LspciTree:
+    tree = LspciTree()
+    for domain in range(draw(st.integers(1, 2))):
+        free = 0
+        for numa in range(draw(st.integers(1, 2))):
+            below = draw(st.lists(branches, min_size=1, max_size=3))
+            free = tree.add_root(domain, free + draw(st.integers(0, 3)), numa, below)
+    return tree
+
+
+def as_bytes(tree: LspciTree) -> str:
+    return "\n".join(f.bytes_text() for f in tree.functions)
+
+
+FORMS = {
+    "as root": lambda tree: lspci(tree.functions),
+    "as a user": lambda tree: lspci(tree.functions, root=False),
+    "as bytes": as_bytes,
+}
+
+
+@given(trees(), st.sampled_from([*FORMS]))
+def test_the_tree_is_that_of_the_bridges(tree, form):
+    found = placed(read(FORMS[form](tree)))
+    known = 2 if form == "as a user" else 4  # the capabilities with the speeds are closed to a user
+    assert {at: place[:known] for at, place in found.items()} == {at: p[:known] for at, p in tree.placed.items()}
+
+
+def test_without_root_it_says_what_is_missing():
+    found = read(lspci(pair_below_a_switch().functions, root=False))
+    said = [text for text in found.system.assumptions if "were closed to lspci" in text]
+    assert len(said) == 1
+    assert said[0].endswith("run it with sudo")
+
+
+def test_classes_numa_nodes_and_cpus_come_from_lspci_alone():
+    found = read(lspci(pair_below_a_switch().functions, domains=False))
+    assert found.contradictions == ()
+    assert [topo_class(found.system, "gpu0", other) for other in ("gpu1", "nic0", "gpu2")] == ["PIX", "PIX", "SYS"]
+    assert {found.system.device(cpu).part for cpu in ("cpu0", "cpu1")} == {"sapphire-rapids"}
+    assert any("sapphire-rapids and emerald-rapids; lscpu tells which" in text for text in found.system.assumptions)
+
+
+def test_text_quoted_in_a_mail_is_read():
+    text = lspci(pair_below_a_switch().functions)
+    assert placed(read("> " + text.replace("\n", "\n> "))) == placed(read(text))
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_ports_that_were_cut_off_become_a_switch_that_is_said_to_be_assumed(root):
+    tree = pair_below_a_switch()
+    found = read(lspci(tree.without("0000:16:00.0", *(f"0000:17:0{n}.0" for n in range(3))), root))
+    assert topo_class(found.system, "gpu0", "gpu1") == "PIX"
+    said = "ports between 0000:15:01.0 and what lies below it are not in the dumps; sw0, a switch, is assumed there"
+    assert said in found.system.assumptions
+
+
+def test_devices_alone_have_a_root_port_each_at_the_numa_node_they_state():
+    tree = pair_below_a_switch()
+    found = read(lspci(f for f in tree.functions if f.what is GPU))
+    assert found.contradictions == ()
+    assert topo_class(found.system, "gpu0", "gpu2") == "SYS"
+    said = "what lies above 0000:18:00.0, 0000:19:00.0, 0000:98:00.0 is not in the dumps; a root port each is assumed"
+    assert said in found.system.assumptions
+
+
+def test_virtual_functions_are_no_cards():
+    tree = pair_below_a_switch()
+    lines = ("\t\tInitial VFs: 16, Total VFs: 16, Number of VFs: 9,", "\t\tVF offset: 2, stride: 1, Device ID: 101e")
+    functions = tree.changed("0000:1a:00.0", lines=lines)
+    virtual = [LspciFunction(f"0000:1a:0{n // 8}.{n % 8}", NIC) for n in range(2, 11)]
+    assert placed(read(lspci([*functions, *virtual]))) == tree.placed
+    # Where no capability says so, the name does, and two functions below one port are one card.
+    named = (NIC[0], "Mellanox Technologies ConnectX Family mlx5Gen Virtual Function [15b3:101e]", NIC[2])
+    virtual = [LspciFunction(f"0000:1a:0{n // 8}.{n % 8}", named) for n in range(2, 11)]
+    assert placed(read(lspci([*tree.functions, *virtual], root=False))).keys() == tree.placed.keys()
+
+
+def test_the_bridges_inside_an_amd_card_are_no_switch_and_do_not_hide_the_slot():
+    tree = LspciTree()
+    gpu = ("Display controller [0380]", "Advanced Micro Devices, Inc. [AMD/ATI] Navi 31 [Radeon] [1002:744c]", 0x0380)
+    tree.add_root(0, 0x40, 0, [Branch(SWITCH, gen=3, lanes=8, below=[Branch(gpu, gen=4)])])
+    inner = {
+        "up": "Navi 10 XL Upstream Port of PCI Express Switch [1002:1478]",
+        "down": "Navi 10 XL Downstream Port of PCI Express Switch [1002:1479]",
+    }
+    what = {kind: (PORT[0], f"Advanced Micro Devices, Inc. [AMD/ATI] {name}", PORT[2]) for kind, name in inner.items()}
+    functions = [
+        LspciFunction(f.address, what[f.kind], f.kind, f.buses, f.gen, f.lanes) if f.kind in what else f
+        for f in tree.functions
+    ]
+    found = read(lspci(functions))
+    assert placed(found) == {"0000:43:00.0": ("0000:40", "0000:40:01.0", 3, 8)}
+
+
+def test_drives_below_vmd_are_drives_of_its_numa_node():
+    tree = LspciTree()
+    tree.add_root(0, 0x59, 1, [Branch(GPU)])
+    hidden = LspciTree()
+    hidden.add_root(0x10000, 0x80, 0, [Branch(SSD, gen=4, lanes=4), Branch(SSD, gen=4, lanes=4)])
+    name = "Intel Corporation Volume Management Device NVMe RAID Controller [8086:28c0]"
+    vmd = LspciFunction("0000:59:00.5", ("RAID bus controller [0104]", name, 0x0104), numa=1)
+    drives = [LspciFunction(f.address, f.what, f.kind, f.buses, f.gen, f.lanes, None) for f in hidden.functions]
+    found = read(lspci([*tree.functions, vmd, *drives]))
+    assert {n: d.numa for n, d in found.system.devices.items() if d.kind != "cpu"} == {"gpu0": 1, "ssd0": 1, "ssd1": 1}
+    alone = read(lspci([*tree.functions, vmd]))
+    assert [*alone.system.devices] == ["cpu0", "gpu0"]
+    assert any("drives behind Intel VMD (0000:59:00.5) are hidden" in text for text in alone.system.assumptions)
+
+
+def test_names_that_lspci_did_not_know_give_their_ids():
+    found = read("19:00.0 3D controller: NVIDIA Corporation Device 2330 (rev a1)\n\tNUMA node: 0\n")
+    assert found.system.device("gpu0").part == "h100-sxm"
