@@ -106,7 +106,7 @@ def test_runs_are_compared_and_judged_from_memory_and_from_files(tmp_path):
     for one in (run, str(tmp_path / "own.json")):
         assert [pair.difference_pct for pair in lanewise.compare(one, run).pairs] == [0.0]
         assert lanewise.compare_sources(one, "published", "predicted").pairs[0].left.value == 25e9
-        assert "| own | 1 | 1 |" in lanewise.accuracy(one)
+        assert "| own | 1 | 1 |" in lanewise.study_accuracy(one)
     with pytest.raises(UnknownName, match="source"):
         lanewise.compare_sources(run, "guessed")
 

@@ -23,7 +23,7 @@ TITLES = {
     "systems": "Systems", "routes": "Routes", "speed": "Rates and latencies", "services": "Inference services",
     "plans": "Plans", "studies": "Studies and calibration", "measured": "Measurements and checks",
     "runs": "Runs and comparisons", "loads": "Load tests of this machine", "director": "Pools and directors",
-    "machine": "This installation",
+    "machine": "This installation", "scores": "Accuracy of predictions",
 }  # fmt: skip
 INTRODUCTION = """\
 # API reference
@@ -51,6 +51,9 @@ TYPES = {
     "lanewise.perf.predict": ("Prediction", "FlowRate"),
     "lanewise.perf.transfers": ("FinishedTransfer",),
     "lanewise.perf.matrix": ("RateMatrix",),
+    "lanewise.evidence.score": ("AccuracyScore", "GroupScore"),
+    "lanewise.evidence.prediction": ("PredictedRow",),
+    "lanewise.evidence.model": ("EvidenceMachine", "EvidenceRow"),
     "lanewise.serving.workload": ("Workload",),
     "lanewise.serving.load": ("ServiceLoad",),
     "lanewise.serving.steady": ("ServiceRate",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,9 @@ class YamlNode:
     @property
     def key(self) -> str:
         """The last key on the path; {value: 4, source: ...} has the key that it is the value of."""
-        return next((step for step in reversed(self.path) if isinstance(step, str) and step != "value"), "")
+        owner, last = self.path[-2:-1], self.path[-1:]
+        path = self.path[:-1] if last == ("value",) and owner and isinstance(owner[0], str) else self.path
+        return next((step for step in reversed(path) if isinstance(step, str)), "")
 
     @property
     def name(self) -> str:
@@ -147,6 +149,20 @@ class YamlNode:
         if not isinstance(self.value, list):
             raise self.error(f"{self.name} must be a list", hint)
         return [self[index] for index in range(len(self.value))]
+
+    def as_document(self, added: Mapping[str, Any]) -> YamlDocument:
+        """This mapping as a document of its own, with the positions of its file, and `added` members that lack one.
+
+        FormatError if it is no mapping.
+        """
+        if not isinstance(self.value, dict):
+            raise self.error(f"{self.name} must be 'name: value' lines")
+        here, depth = self.document, len(self.path)
+        values, keys = (
+            {path[depth:]: node for path, node in nodes.items() if path[:depth] == self.path}
+            for nodes in (here.values, here.keys)
+        )
+        return YamlDocument(here.file, here.reference, {**added, **self.value}, values, keys)
 
     def as_written(self) -> str:
         """A value as written, be it a number or yes and no; FormatError if it is none or blank."""

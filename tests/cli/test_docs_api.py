@@ -143,7 +143,8 @@ SERVER = "composable-server-gen4"
         ("save_run", (lanewise.as_run([]), "none/run.json"), "InputError"),
         ("compare_sources", ("run.json", "guessed"), "UnknownName"),
         ("compare_systems", ("run.json", "a", "b"), "UnknownName"),
-        ("accuracy", ("none.json",), "InputError"),
+        ("study_accuracy", ("none.json",), "InputError"),
+        ("accuracy", (("none",),), "UnknownName"),
     ],
 )
 def test_an_error_that_a_docstring_states_is_raised(

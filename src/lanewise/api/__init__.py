@@ -9,6 +9,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 
 from __future__ import annotations
 
+from lanewise.api.accuracy import accuracy
 from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
 from lanewise.api.director import backup_director, open_director, restore_director, serve_director
 from lanewise.api.discovery import capture, discover
@@ -36,7 +37,6 @@ from lanewise.api.loadtest import (
 from lanewise.api.measure import measure_gpu, measure_host, measure_network, measure_storage
 from lanewise.api.provenance import doctor
 from lanewise.api.runs import (
-    accuracy,
     as_measured_run,
     as_run,
     compare,
@@ -44,6 +44,7 @@ from lanewise.api.runs import (
     compare_systems,
     render_report,
     save_run,
+    study_accuracy,
 )
 from lanewise.api.serve import serve_node
 from lanewise.api.services import peak, predict_service, serve, simulate, trace
@@ -122,6 +123,7 @@ __all__ = [
     "serve_director",
     "serve_node",
     "simulate",
+    "study_accuracy",
     "sweep_data",
     "system_of_options",
     "trace",

@@ -131,12 +131,12 @@ def compare_systems(run: Run | str | Path, left: str, right: str) -> Comparison:
     return lay.compare_systems(loaded, left, right)
 
 
-def accuracy(run: Run | str | Path) -> str:
+def study_accuracy(run: Run | str | Path) -> str:
     """The residuals of a run, predicted against published values, as a Markdown page: by study, then row by row.
 
     Raises InputError for a file that cannot be read and FormatError for one that is not a run.
 
-    >>> lanewise.accuracy("run.json").splitlines()[0]
+    >>> lanewise.study_accuracy("run.json").splitlines()[0]
     '# Accuracy'
     """
     from lanewise.report.accuracy import accuracy_page

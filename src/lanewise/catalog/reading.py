@@ -113,6 +113,11 @@ def read_parts(text: str, file: str, base: Catalog | None = None) -> Catalog:
     return Resolver(read_drafts(text, file), base=builtin if base is None else lambda: base).catalog()
 
 
+def parts_of(node: YamlNode, base: Catalog) -> Catalog:
+    """The parts of a list that stands in another file; `extends` may name any part of `base`; InputError with line."""
+    return Resolver([_draft(entry) for entry in node.items()], base=lambda: base).catalog()
+
+
 def _draft(node: YamlNode) -> Draft:
     node.check_fields(_PART_FIELDS, "a part")
     if not node["part"].given:

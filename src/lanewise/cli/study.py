@@ -97,7 +97,7 @@ def accuracy(options: AccuracyOptions) -> None:
     if options.output is not None and options.output.suffix == ".json":
         text = terminal.json_text(basis_summary(api.load_run(options.run))) + "\n"
     else:
-        text = api.accuracy(options.run)
+        text = api.study_accuracy(options.run)
     terminal.write(options.output, text)
 
 

@@ -26,6 +26,7 @@ VERBS = {
     "serve": "Serve queries as an Accelerator node of load tests.",
     "director": "Compose servers from a pool over Redfish, knowing the bandwidth.",
     "study": "Run studies: published tables compared with predictions.",
+    "accuracy": "Score predictions on measured machines.",
     "calibrate": "Fit unknown figures of parts to rows of studies.",
     "report": "Write a saved run as one HTML page.",
     "compare": "Compare two runs, sources or systems.",

@@ -14,7 +14,8 @@ from lanewise.results.match import service_path
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import SIMULATION, STEADY, Copies, Plan, Service
 from lanewise.results.service_result import ServiceResult
-from lanewise.routes.model import Hop, Route, Via
+from lanewise.routes.classify import path_kind
+from lanewise.routes.model import Hop
 from lanewise.serving.load import load_of
 from lanewise.serving.peak import under_load
 from lanewise.serving.steady import steady_rate
@@ -143,20 +144,6 @@ def _service(plan: Plan, service: Service) -> Observation:
         plan, f"{len(result.prediction.rates)} GPUs", value, limit=result.limit, basis=result.basis,
         rests_on=result.rests_on, use=_busiest(result.prediction), path=service_path(service.division),
     )  # fmt: skip
-
-
-def path_kind(system: System, route: Route) -> str:
-    """The `path` of a row, what kind of path a route is: host to device, peer PIX, peer staged, storage, network."""
-    kinds = (system.device(route.src).kind, system.device(route.dst).kind)
-    if route.via is Via.NETWORK:
-        return "network"
-    if kinds[0] in (Kind.SSD, Kind.RAID) or kinds[1] in (Kind.SSD, Kind.RAID):
-        return "storage"
-    if kinds == (Kind.CPU, Kind.GPU):
-        return "host to device"
-    if kinds == (Kind.GPU, Kind.CPU):
-        return "device to host"
-    return "peer, staged" if route.via is Via.STAGED else f"peer {route.cls}"
 
 
 def _link_share(prediction: Prediction) -> float:

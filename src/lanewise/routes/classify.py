@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanewise.routes.model import reversed_hops
+from lanewise.routes.model import Route, Via, reversed_hops
 from lanewise.routes.paths import NVLINKS, Hops, cpu_above, cpus_passed, hops_to_cpu, reach, shortest, sockets
 from lanewise.topology.model import Kind, LinkKind, System
 
@@ -103,3 +103,17 @@ def tree_hops(system: System, a: str, b: str) -> Hops:
             if device.joins(up[index].start, down[position].start):
                 return (*up[: index + 1], *reversed_hops(down[: position + 1]))
     return (*up, *sockets(system, cpu_above(system, a), cpu_above(system, b)), *reversed_hops(down))
+
+
+def path_kind(system: System, route: Route) -> str:
+    """The `path` of a row, what kind of path a route is: host to device, peer PIX, peer staged, storage, network."""
+    kinds = (system.device(route.src).kind, system.device(route.dst).kind)
+    if route.via is Via.NETWORK:
+        return "network"
+    if kinds[0] in (Kind.SSD, Kind.RAID) or kinds[1] in (Kind.SSD, Kind.RAID):
+        return "storage"
+    if kinds == (Kind.CPU, Kind.GPU):
+        return "host to device"
+    if kinds == (Kind.GPU, Kind.CPU):
+        return "device to host"
+    return "peer, staged" if route.via is Via.STAGED else f"peer {route.cls}"

@@ -20,6 +20,7 @@ from lanewise.yaml_positions import load
 
 if TYPE_CHECKING:
     from lanewise.topology.form import SystemForm
+    from lanewise.yaml_positions import YamlDocument
 
 _NONE: Mapping[str, int] = {}
 
@@ -29,7 +30,13 @@ def read_system(text: str, file: str, settings: Mapping[str, int] = _NONE, catal
 
     InputError with file, line and hint for anything that cannot be used; further problems are in the hint.
     """
-    document = load(text, file)
+    return read_document(load(text, file), settings, catalog)
+
+
+def read_document(
+    document: YamlDocument, settings: Mapping[str, int] = _NONE, catalog: Catalog | None = None
+) -> System:
+    """The same of a description that is part of another file; InputError as `read_system`."""
     form = validate(document)
     parameters = read_parameters(form, document)
     values = settle(parameters, form.settings, settings, document)

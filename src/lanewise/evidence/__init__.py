@@ -1,0 +1,1 @@
+"""Measured machines: their wiring, what was measured on them, and how well the performance model predicts it."""

@@ -1,0 +1,135 @@
+"""Scores of predictions on measured machines: errors, coverage of the intervals, the order of paths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+
+from lanewise.catalog import Catalog
+from lanewise.evidence.model import EvidenceMachine
+from lanewise.evidence.prediction import SINGLE, PredictedRow, predict_machine
+
+# Paths of one machine whose measured rates differ by more must be predicted in the right order.
+APART = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScore:
+    """How well a group of rows is predicted. Errors are shares of the measured value, None where no row is predicted.
+
+    `rows` could be predicted, `predicted` were. `median` and `p90` are of the error without its sign, `bias` is the
+    median with it; `within_5` and `within_10` are shares of the predicted rows whose error is at most 5 and 10 %,
+    `covered` that whose interval holds the measured value. `pairs` of rows of one machine, of equally many flows, were
+    measured more than 10 % apart; `ordered` are predicted in that order, `reversed` the other way round.
+    """
+
+    rows: int
+    predicted: int
+    median: float | None = None
+    p90: float | None = None
+    bias: float | None = None
+    within_5: float | None = None
+    within_10: float | None = None
+    covered: float | None = None
+    pairs: int = 0
+    ordered: int = 0
+    reversed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyScore:
+    """Every row of the machines as predicted; `fitted` tells that figures measured on a machine counted on it too."""
+
+    rows: tuple[PredictedRow, ...]
+    machines: tuple[EvidenceMachine, ...]
+    fitted: bool = False
+
+    @property
+    def rates(self) -> tuple[PredictedRow, ...]:
+        """The rows that summaries count: rates that could be predicted."""
+        return tuple(row for row in self.rows if not row.row.latency and not row.row.skip)
+
+    @property
+    def total(self) -> GroupScore:
+        """That of all rates."""
+        return score_of(self.rates)
+
+    def by_path(self) -> dict[str, GroupScore]:
+        """Scores by kind of path."""
+        return _by(self.rates, lambda row: row.observation.path or "no route")
+
+    def by_flow_set(self) -> dict[str, GroupScore]:
+        """Scores of single flows, of both directions of a path and of several flows, and of the last two together."""
+        sets = [row for row in self.rates if row.flow_set != SINGLE]
+        return _by(self.rates, lambda row: row.flow_set) | ({"all sets of flows": score_of(sets)} if sets else {})
+
+    def by_basis(self) -> dict[str, GroupScore]:
+        """Scores by what the prediction rests on."""
+        return _by(self.rates, lambda row: str(row.observation.basis or "not predicted"))
+
+    def by_machine(self) -> dict[str, GroupScore]:
+        """Scores by machine."""
+        return _by(self.rates, lambda row: row.machine)
+
+    def latencies(self) -> GroupScore:
+        """That of small copies, which no other summary counts."""
+        return score_of([row for row in self.rows if row.row.latency and not row.row.skip])
+
+
+def accuracy_score(machines: Sequence[EvidenceMachine], catalog: Catalog, fitted: bool = False) -> AccuracyScore:
+    """The machines' rows predicted on the parts of `catalog`; InputError where a description or a flow is wrong."""
+    rows = tuple(row for machine in machines for row in predict_machine(machine, catalog))
+    return AccuracyScore(rows, tuple(machines), fitted)
+
+
+def score_of(rows: Sequence[PredictedRow]) -> GroupScore:
+    """The score of these rows."""
+    errors = [abs(row.error) for row in rows if row.error is not None]
+    if not errors:
+        return GroupScore(len(rows), 0)
+    signed = [row.error for row in rows if row.error is not None]
+    covered = [row.covered for row in rows if row.covered is not None]
+    pairs = list(_pairs(rows))
+    return GroupScore(
+        rows=len(rows), predicted=len(errors), median=quantile(errors, 0.5), p90=quantile(errors, 0.9),
+        bias=quantile(signed, 0.5), within_5=_share(error <= 0.05 for error in errors),
+        within_10=_share(error <= 0.10 for error in errors), covered=_share(covered),
+        pairs=len(pairs), ordered=sum(a > b for a, b in pairs), reversed=sum(a < b for a, b in pairs),
+    )  # fmt: skip
+
+
+def quantile(values: Iterable[float], share: float) -> float:
+    """The value below which `share` of all lie, between two of them by a straight line."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+
+def _pairs(rows: Sequence[PredictedRow]) -> Iterable[tuple[float, float]]:
+    """Predicted values of each two rows of a machine that count alike and lie apart; that of the faster one first."""
+
+    def alike(row: PredictedRow) -> tuple[str, str, int]:
+        return row.machine, row.observation.metric, len(row.row.flows)
+
+    for _, group in groupby(sorted(rows, key=alike), key=alike):
+        for pair in combinations(group, 2):
+            slow, fast = sorted(pair, key=lambda row: row.row.value)
+            values = fast.observation.value, slow.observation.value
+            if fast.row.value > (1 + APART) * slow.row.value and None not in values:
+                yield values  # type: ignore[misc]
+
+
+def _by(rows: Sequence[PredictedRow], key: Callable[[PredictedRow], str]) -> dict[str, GroupScore]:
+    groups: dict[str, list[PredictedRow]] = {}
+    for row in sorted(rows, key=key):
+        groups.setdefault(key(row), []).append(row)
+    return {name: score_of(group) for name, group in groups.items()}
+
+
+def _share(flags: Iterable[bool]) -> float:
+    values = list(flags)
+    return sum(values) / len(values)

@@ -1,0 +1,31 @@
+"""The JSON of `lanewise accuracy`: scores by group, and every row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lanewise.evidence.prediction import PredictedRow
+from lanewise.evidence.score import AccuracyScore
+from lanewise.report.json import json_document
+
+
+@json_document("accuracy")
+def accuracy(score: AccuracyScore) -> dict[str, Any]:
+    """Scores by kind of path, set of flows, basis and machine, then the rows in SI units."""
+    return {
+        "machines": len(score.machines), "fitted": score.fitted, "total": score.total,
+        "by_path": score.by_path(), "by_flow_set": score.by_flow_set(), "by_basis": score.by_basis(),
+        "by_machine": score.by_machine(), "latencies": score.latencies(), "rows": [_row(row) for row in score.rows],
+    }  # fmt: skip
+
+
+def _row(row: PredictedRow) -> dict[str, Any]:
+    predicted, source = row.observation, row.row
+    return {
+        "machine": row.machine, "path": source.path, "flows": source.text, "flow_set": row.flow_set,
+        "kind": predicted.path, "metric": predicted.metric, "unit": source.unit, "measured": source.value,
+        "measured_low": source.low, "measured_high": source.high, "predicted": predicted.value, "low": predicted.low,
+        "high": predicted.high, "error": row.error, "covered": row.covered, "basis": predicted.basis,
+        "limit": predicted.limit, "rests_on": predicted.rests_on, "quality": source.quality or None,
+        "schedule": source.schedule or None, "note": predicted.note or None,
+    }  # fmt: skip

@@ -1,0 +1,94 @@
+"""`lanewise accuracy` as text: scores by group, and every row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lanewise import units
+from lanewise.evidence.prediction import PredictedRow
+from lanewise.evidence.score import AccuracyScore, GroupScore
+from lanewise.report.screen import PLAIN, Screen
+from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
+from lanewise.report.words import NONE, plural, residual_cell
+
+_HEADS = ("median |error|", "p90", "within 5 %", "within 10 %", "interval holds it")
+
+
+def render_accuracy(score: AccuracyScore, screen: Screen = PLAIN) -> str:
+    """Scores by kind of path, set of flows, basis and machine."""
+    tables = [score_table(title, groups) for title, groups in score_groups(score).items()]
+    return "\n\n".join([screen.wrap(heading_of(score), indent=2), *(render_table(table, screen) for table in tables)])
+
+
+def heading_of(score: AccuracyScore) -> str:
+    """How many machines and rows, and what a score counts."""
+    skipped = sum(bool(row.row.skip) for row in score.rows)
+    return (
+        f"{plural(len(score.machines), 'machine')}, {plural(len(score.rates), 'rate')} "
+        f"({score.total.predicted} predicted), {skipped} rows that no model of paths predicts; an error is "
+        "(predicted - measured) / measured"
+    )
+
+
+def score_groups(score: AccuracyScore) -> dict[str, Mapping[str, GroupScore]]:
+    """The tables of a score: by what, and the groups."""
+    latencies = score.latencies()
+    return {
+        "flows": score.by_flow_set() | {"all": score.total},
+        "kind of path": score.by_path() | ({"small copies (latency)": latencies} if latencies.rows else {}),
+        "basis": score.by_basis(),
+        "machine": score.by_machine(),
+    }
+
+
+def score_table(title: str, groups: Mapping[str, GroupScore]) -> Table:
+    """One line a group."""
+    columns = [
+        Column(title), *number_columns("rows"), *number_columns(*_HEADS[:4], unit="%"),
+        *number_columns(_HEADS[4], unit="%", drop_order=1), *number_columns("paths in order", drop_order=2),
+    ]  # fmt: skip
+    table = Table(columns)
+    for name, group in groups.items():
+        shares = (group.median, group.p90, group.within_5, group.within_10, group.covered)
+        rows = str(group.rows) if group.rows == group.predicted else f"{group.predicted} of {group.rows}"
+        order = f"{group.ordered} of {group.pairs}" if group.pairs else ""
+        table.add(name, rows, *map(_percent, shares), order)
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return NONE if share is None else f"{100 * share:.1f}" if share < 0.1 else f"{100 * share:.0f}"
+
+
+def render_machine_rows(score: AccuracyScore, screen: Screen = PLAIN) -> str:
+    """Every row, machine by machine."""
+    return "\n\n".join(
+        f"{screen.wrap(f'{machine.name}: {machine.title}', indent=2)}\n"
+        + render_table(rows_table([row for row in score.rows if row.machine == machine.name]), screen)
+        for machine in score.machines
+    )
+
+
+def rows_table(rows: list[PredictedRow]) -> Table:
+    """Predicted, interval, measured, error and basis of each row."""
+    columns = [
+        Column("path", wrap=True), Column("flows", drop_order=3, wrap=True),
+        *number_columns("predicted"), Column("interval", drop_order=1), *number_columns("measured"), Column("unit"),
+        *number_columns("error", unit="%"), Column("basis", drop_order=2),
+        Column("limit or note", drop_order=4, wrap=True),
+    ]  # fmt: skip
+    table = Table(columns)
+    for row in rows:
+        seen = row.observation
+        value, low, high, measured = (
+            None if number is None else units.from_si(number, seen.display_unit)
+            for number in (seen.value, seen.low, seen.high, row.row.value)
+        )
+        interval = "" if low is None or high is None else f"{units.number(low)} to {units.number(high)}"
+        holds = TableCell(interval, "" if row.covered else "bad")
+        error = residual_cell(None if row.error is None else 100 * row.error)
+        of = {"each": ", mean", "first": ", first"}.get(row.row.of, "")
+        table.add(row.row.path + of, row.row.text, NONE if value is None else units.number(value), holds,
+                  units.number(measured or 0.0), seen.display_unit, error, str(seen.basis or ""),
+                  seen.note or seen.limit)  # fmt: skip
+    return table

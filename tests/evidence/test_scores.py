@@ -1,0 +1,126 @@
+"""Scores of predictions on measured machines, against figures computed by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lanewise
+from lanewise.catalog import builtin
+from lanewise.cli.verbs import run
+from lanewise.errors import UnknownName
+from lanewise.evidence.prediction import PredictedRow
+from lanewise.evidence.reading import read_machine
+from lanewise.evidence.score import AccuracyScore, accuracy_score, quantile
+
+# Links with a stated rate and unknown parts: 10 GB/s to sw0, 5 GB/s to each GPU but gpu2 with 20.
+MACHINE = """lanewise-evidence: 1
+machine: made-up
+source: this test
+system:
+  system: made-up
+  devices:
+    cpu0: {cpu: null}
+    sw0: {switch: null}
+    "gpu[0-2]": {gpu: null}
+  links:
+    - {from: cpu0, to: sw0, pcie: gen3 x16, rate: 10 GB/s}
+    - {from: sw0, to: "gpu[0-1]", pcie: gen3 x16, rate: 5 GB/s}
+    - {from: sw0, to: gpu2, pcie: gen4 x16, rate: 20 GB/s}
+rows:
+"""
+
+
+def score(*rows: str) -> AccuracyScore:
+    text = MACHINE + "".join(f"  - {{path: p, {row}}}\n" for row in rows)
+    return accuracy_score([read_machine(text, "made-up.yaml")], builtin())
+
+
+def one(row: str) -> PredictedRow:
+    return score(row).rows[0]
+
+
+def test_the_value_of_several_flows_is_their_sum_their_mean_or_that_of_the_first() -> None:
+    rate = one('flows: "gpu0->host0", value: 1 GB/s').observation.value
+    assert rate is not None
+    flows = 'flows: "gpu[0-1]->host0", value: 1 GB/s'
+    assert one(flows).observation.value == pytest.approx(2 * rate)
+    assert one(f"{flows}, of: each").observation.value == pytest.approx(rate)
+    assert one(f"{flows}, of: first").observation.value == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [
+        ('flows: "gpu0->host0"', "device to host"),
+        ('flows: "gpu0<->host0"', "host and device, both directions"),
+        ('flows: "gpu0->gpu1"', "peer PIX"),
+        ('flows: "gpu0->gpu1, gpu1->gpu0"', "peer PIX, both directions"),
+        ('flows: "gpu0->gpu1, gpu1->gpu2"', "peer PIX, several flows"),
+        ('flows: "gpu0->gpu1, gpu2->host0"', "mixed paths, several flows"),
+        ('flows: "gpu0->gpu1", p2p: false', "staged"),
+    ],
+)
+def test_the_kind_of_path(row: str, kind: str) -> None:
+    assert one(f"{row}, value: 1 GB/s").observation.path == kind
+
+
+def test_errors_and_coverage_of_rows() -> None:
+    rate = one('flows: "gpu0->host0", value: 1 GB/s').observation.value
+    assert rate is not None
+    values = [rate / 1e9, 1.25 * rate / 1e9, 2 * rate / 1e9]  # errors 0, -0.2 and -0.5
+    total = score(*(f'flows: "gpu0->host0", value: {value!r} GB/s' for value in values)).total
+    assert (total.rows, total.predicted, total.median, total.bias) == (3, 3, pytest.approx(0.2), pytest.approx(-0.2))
+    assert total.p90 == pytest.approx(0.44)  # four fifths of the way from 0.2 to 0.5
+    assert (total.within_5, total.within_10) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+
+
+def test_paths_of_equally_many_flows_are_in_order_or_reversed() -> None:
+    slow, fast = 'flows: "gpu0->host0"', 'flows: "gpu2->host0"'
+    right = score(f"{slow}, value: 4 GB/s", f"{fast}, value: 9 GB/s", 'flows: "gpu[0-1]->host0", value: 30 GB/s').total
+    assert (right.pairs, right.ordered, right.reversed) == (1, 1, 0)
+    wrong = score(f"{slow}, value: 9 GB/s", f"{fast}, value: 4 GB/s").total
+    assert (wrong.pairs, wrong.ordered, wrong.reversed) == (1, 0, 1)
+    close = score(f"{slow}, value: 9 GB/s", f"{fast}, value: 9.5 GB/s").total
+    assert close.pairs == 0
+
+
+def test_skipped_rows_and_latencies_stay_out_of_the_rates() -> None:
+    all_rows = score("value: 1 GB/s, skip: no path", 'flows: "gpu0->gpu1", latency: true, value: 2 us',
+                     'flows: "gpu0->host0", value: 5 GB/s')  # fmt: skip
+    assert (len(all_rows.rows), len(all_rows.rates), all_rows.total.rows, all_rows.latencies().rows) == (3, 1, 1, 1)
+
+
+def test_a_schedule_is_predicted_as_if_all_ran_at_once_and_says_so() -> None:
+    row = one('flows: "gpu0->host0", value: 5 GB/s, schedule: one after another')
+    assert "one after another" in row.observation.note
+
+
+def test_a_flow_of_a_device_that_is_not_there_is_reported_with_its_line() -> None:
+    with pytest.raises(UnknownName, match="gpu9") as error:
+        one('flows: "gpu9->host0", value: 5 GB/s')
+    assert error.value.location is not None
+    assert error.value.location.line == 15
+
+
+def test_a_quantile_lies_between_two_values() -> None:
+    assert quantile([4.0, 1.0, 3.0, 2.0], 0.5) == 2.5
+    assert quantile([7.0], 0.9) == 7.0
+
+
+def test_the_verb_scores_machines_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "made-up.yaml").write_text(MACHINE + '  - {path: out, flows: "gpu0->host0", value: 4 GB/s}\n')
+    assert run(["accuracy", "--from", str(tmp_path), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["total"]["rows"], answer["rows"][0]["measured"]) == (1, 4e9)
+    assert run(["accuracy", "--from", str(tmp_path), "--rows"]) == 0
+    assert "device to host" not in capsys.readouterr().out
+    assert run(["accuracy", "--from", str(tmp_path)]) == 0
+    assert "device to host" in capsys.readouterr().out
+
+
+def test_every_ready_machine_can_be_scored() -> None:
+    total = lanewise.accuracy().total
+    assert total.predicted > 0.9 * total.rows
