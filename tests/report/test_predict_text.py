@@ -52,16 +52,15 @@ def test_flows_fit_the_terminal_and_their_sources_are_footnotes() -> None:
     prediction = lanewise.predict("rack-16gpu", "gpu0->gpu4, gpu1->gpu5")
     assert predict.render_flow_rates(prediction, Screen(80)) == snapshot("""\
 rack-16gpu
-flow          route       GB/s  limit                         basis       source
-gpu0->gpu4    NODE pcie  20.00  peer writes through the root  calibrated  [1]
-                                complex of cpu0 at rp1
-gpu1->gpu5    NODE pcie  20.00  peer writes through the root  calibrated  [1]
-                                complex of cpu0 at rp1
-all together             40.00
+flow          route       GB/s  limit                      basis       source
+gpu0->gpu4    NODE pcie  22.53  link cpu0->sw1 (Gen5 x16)  calibrated  [1] [2]
+gpu1->gpu5    NODE pcie  22.53  link cpu0->sw1 (Gen5 x16)  calibrated  [1] [2]
+all together             45.05
 
 calibrated: rms error 9.1 % over 16 published rates
-[1] sapphire-rapids peer.rate.gen5 = 40 GB/s, 48 GB/s of a Gen5 x16 link by 6/5
-    (NCCL graph/topo.h planning table)\
+[1] PCIe base specification
+[2] 64 B packets from cpu0 on: sapphire-rapids peer.payload = 64 B, Intel CPUs
+    forward GPU peer traffic in 64 B packets (NCCL graph/topo.h planning table)\
 """)
 
 
