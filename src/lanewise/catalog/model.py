@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import isfinite
 from types import MappingProxyType
 
+from lanewise.catalog.cpu_models import generation_of
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.errors import Contradiction, FormatError, unknown_name
 
@@ -90,7 +91,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Catalog:
-    """Parts by name, found by name or alias in any case; Contradiction if two share one."""
+    """Parts by name, found by name or alias in any case, CPUs by model too; Contradiction if two share a name."""
 
     parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
     _index: Mapping[str, str] = field(init=False, repr=False, compare=False)
@@ -106,17 +107,21 @@ class Catalog:
         return f"<Catalog of {len(self.parts)} parts>"
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and plain_name(name) in self._index
+        return isinstance(name, str) and self._canonical(name) is not None
 
     def get(self, name: str) -> Part:
-        """The part of that name or alias; UnknownName with the closest names if there is none."""
+        """The part of that name, alias or model of a CPU ("EPYC 9554"); UnknownName with the closest names if none."""
         part = self.parts.get(name)
         if part is not None:
             return part
-        canonical = self._index.get(plain_name(name))
+        canonical = self._canonical(name)
         if canonical is None:
             raise unknown_name("part", name, self._index)
         return self.parts[canonical]
+
+    def _canonical(self, name: str) -> str | None:
+        known = self._index.get(plain_name(name))
+        return known if known is not None else self._index.get(generation_of(name) or "")
 
     def names(self, kind: str | None = None) -> list[str]:
         """The names of all parts, or of one kind, sorted; UnknownName for a kind that does not exist."""

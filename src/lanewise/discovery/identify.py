@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from lanewise.catalog import Catalog
+from lanewise.catalog.cpu_models import generation_of
 from lanewise.discovery.pci_ids import PARTS
 from lanewise.topology.model import Kind
 
@@ -56,23 +57,6 @@ _PART_NAMES = (
     (r"\[ConnectX-4\]", "connectx-4-edr"),
     (r"\bPEX (8747|8796|9797)\b", r"pex\1"),
 )
-_CPUS = (
-    (r"EPYC (7742|7452)\b", r"epyc-\1"),
-    (r"EPYC 7\w\w2\b", "rome"),
-    (r"EPYC 7\w\w3\b", "milan"),
-    (r"EPYC 9\w\w4\b", "genoa"),
-    (r"EPYC 9\w\w5\b", "turin"),
-    (r"Threadripper PRO 79\d5WX", "threadripper-pro-7000"),
-    (r"Gold (6454S|6526Y|6530|5120T)\b", r"xeon-gold-\1"),
-    (r"E5-26\d\dL? v2", "ivy-bridge-ep"),
-    (r"E5-26\d\dL? v3", "haswell-ep"),
-    (r"E5-26\d\dL? v4", "broadwell-ep"),
-    (r"(?:Platinum|Gold|Silver) \d1\d\d", "skylake-sp"),
-    (r"(?:Platinum|Gold|Silver) \d2\d\d", "cascade-lake-sp"),
-    (r"(?:Platinum|Gold|Silver) \d3\d\d(?!H)", "ice-lake-sp"),
-    (r"(?:Platinum|Gold|Silver) \d4\d\d", "sapphire-rapids"),
-    (r"(?:Platinum|Gold|Silver) \d5\d\d", "emerald-rapids"),
-)
 
 
 def kind_of(code: int | None, vendor: int | None, device: int | None, name: str) -> Kind | None:
@@ -103,11 +87,11 @@ def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catal
 
 def cpu_part(model: str, catalog: Catalog) -> str | None:
     """The part of a CPU by its model name, None if unknown."""
-    part = (_first_match(_CPUS, model, re.IGNORECASE) or "").lower()
+    part = generation_of(model)
     return part if part in catalog else None
 
 
-def _first_match(table: Iterable[tuple[str, str]], text: str, flags: int = 0) -> str | None:
+def _first_match(table: Iterable[tuple[str, str]], text: str) -> str | None:
     """The words of the first pattern of a table that the text has, groups filled in."""
-    matches = ((re.search(pattern, text[:_LONGEST], flags), words) for pattern, words in table)
+    matches = ((re.search(pattern, text[:_LONGEST]), words) for pattern, words in table)
     return next((match.expand(words) for match, words in matches if match), None)

@@ -1,0 +1,62 @@
+"""From a CPU's model name, as a manual or /proc/cpuinfo prints it, to the part that stands for its generation."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# Model numbers name the generation: the last digit of an EPYC, the second of a Xeon Scalable, v2 to v4 of a Xeon E5.
+# Between words may be blanks or hyphens, so that "EPYC 9554" and "epyc-9554" are the same name.
+_GAP = r"[\s-]+"
+_SCALABLE = rf"(?:platinum|gold|silver|bronze){_GAP}\d"
+_MODELS = tuple(
+    (re.compile(rf"\b{pattern}", re.IGNORECASE), part)
+    for pattern, part in (
+        (rf"epyc{_GAP}(7742|7452)\b", r"epyc-\1"),
+        (rf"(?:gold{_GAP})(6454s|6526y|6530|5120t)\b", r"xeon-gold-\1"),
+        (rf"epyc{_GAP}7\w\w1[a-z]?\b", "naples"),
+        (rf"epyc{_GAP}7\w\w2[a-z]?\b", "rome"),
+        (rf"epyc{_GAP}7\w\w3[a-z]?\b", "milan"),
+        (rf"epyc{_GAP}9\w\w4[a-z]?\b", "genoa"),
+        (rf"epyc{_GAP}9v33x\b", "genoa"),
+        (rf"epyc{_GAP}9\w\w5[a-z]?\b", "turin"),
+        (rf"threadripper{_GAP}pro{_GAP}39\d5wx\b", "threadripper-pro-3000"),
+        (rf"threadripper{_GAP}pro{_GAP}59\d5wx\b", "threadripper-pro-5000"),
+        (rf"threadripper{_GAP}pro{_GAP}79\d5wx\b", "threadripper-pro-7000"),
+        (rf"threadripper{_GAP}pro{_GAP}99\d5wx\b", "threadripper-pro-9000"),
+        (rf"threadripper{_GAP}29\d0w?x\b", "threadripper-2000"),
+        (rf"threadripper{_GAP}39\d0x\b", "threadripper-3000"),
+        (rf"threadripper{_GAP}79\d0x\b", "threadripper-7000"),
+        (rf"threadripper{_GAP}99\d0x\b", "threadripper-9000"),
+        (rf"ryzen{_GAP}[3579]{_GAP}[35]\d[05]0(?:x|xt|x3d)?\b", "ryzen-am4"),
+        (rf"ryzen{_GAP}[3579]{_GAP}[79]\d[05]0(?:x|f|x3d|x3d2)?\b", "ryzen-am5"),
+        (rf"e5{_GAP}26\d\d[lw]?{_GAP}v2\b", "ivy-bridge-ep"),
+        (rf"e5{_GAP}26\d\d[lw]?{_GAP}v3\b", "haswell-ep"),
+        (rf"e5{_GAP}26\d\d[lw]?{_GAP}v4\b", "broadwell-ep"),
+        (rf"{_SCALABLE}1\d\d", "skylake-sp"),
+        (rf"{_SCALABLE}2\d\d", "cascade-lake-sp"),
+        # Third-generation models on an H are of another series (Cooper Lake, PCIe Gen3).
+        (rf"{_SCALABLE}3\d\d(?!\w*h)", "ice-lake-sp"),
+        (rf"{_SCALABLE}4\d\d", "sapphire-rapids"),
+        (rf"{_SCALABLE}5\d\d", "emerald-rapids"),
+        (rf"xeon{_GAP}(?:6{_GAP})?6[579]\d\dp", "granite-rapids"),
+        (rf"xeon{_GAP}w[3579]?{_GAP}[23]4\d\dx?\b", "xeon-w-sapphire-rapids"),
+        (rf"xeon{_GAP}w[3579]{_GAP}[23]5\d\dx?\b", "xeon-w-sapphire-rapids"),
+        (rf"xeon{_GAP}w{_GAP}33\d\dx?\b", "xeon-w-3300"),
+    )
+)
+# What model names carry beside the model, and how much of a name is looked at; none is longer.
+_MARKS = re.compile(r"\((?:r|tm|c)\)|\bcpu\b|\bprocessor\b", re.IGNORECASE)
+_LONGEST = 300
+
+
+@lru_cache(maxsize=1024)
+def generation_of(model: str) -> str | None:
+    """The name of the part for a CPU's model name, None if no rule knows it.
+
+    >>> generation_of("Intel(R) Xeon(R) CPU E5-2698 v4 @ 2.20GHz")
+    'broadwell-ep'
+    """
+    text = " ".join(_MARKS.sub(" ", model[:_LONGEST]).split())
+    matches = ((pattern.search(text), part) for pattern, part in _MODELS)
+    return next((match.expand(part).lower() for match, part in matches if match), None)

@@ -1,0 +1,56 @@
+"""CPUs by the model number that a manual or /proc/cpuinfo prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.catalog import builtin
+from lanewise.catalog.cpu_models import generation_of
+from lanewise.errors import UnknownName
+
+MODELS = {
+    "EPYC 9554": "genoa",
+    "epyc-9554": "genoa",
+    "AMD EPYC 9575F 64-Core Processor": "turin",
+    "AMD EPYC 7763 64-Core Processor": "milan",
+    "AMD EPYC 7V12 64-Core Processor": "rome",
+    "EPYC 7742": "epyc-7742",
+    "EPYC 7601": "naples",
+    "Intel(R) Xeon(R) Platinum 8480C": "sapphire-rapids",
+    "xeon-platinum-8168": "skylake-sp",
+    "Intel(R) Xeon(R) Platinum 8358 CPU @ 2.60GHz": "ice-lake-sp",
+    "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz": "cascade-lake-sp",
+    "Intel(R) Xeon(R) CPU E5-2698 v4 @ 2.20GHz": "broadwell-ep",
+    "Xeon E5-2690 v3": "haswell-ep",
+    "Xeon Gold 6530": "xeon-gold-6530",
+    "Intel(R) Xeon(R) 6787P": "granite-rapids",
+    "Intel(R) Xeon(R) w9-3495X": "xeon-w-sapphire-rapids",
+    "AMD Ryzen Threadripper PRO 7955WX 16-Cores": "threadripper-pro-7000",
+    "AMD Ryzen Threadripper 2950X 16-Core Processor": "threadripper-2000",
+    "AMD Ryzen 9 3900X 12-Core Processor": "ryzen-am4",
+    "Ryzen 9 7950X3D": "ryzen-am5",
+}
+
+
+@pytest.mark.parametrize(("model", "part"), MODELS.items())
+def test_a_model_number_names_its_generation(model: str, part: str) -> None:
+    assert model in builtin()
+    assert builtin().get(model).name == part
+
+
+@pytest.mark.parametrize("model", ["EPYC 9", "Xeon Platinum 8376H", "Xeon 6780E", "EPYC 95540", "Xeon", ""])
+def test_a_model_that_no_rule_knows_is_unknown(model: str) -> None:
+    assert generation_of(model) is None
+    assert model not in builtin()
+    with pytest.raises(UnknownName):
+        builtin().get(model)
+
+
+def test_every_rule_names_a_part_that_ships() -> None:
+    assert all(builtin().get(part).kind == "cpu" for part in MODELS.values())
+
+
+def test_a_part_of_that_name_comes_before_the_rule() -> None:
+    own = builtin().with_part(builtin().get("genoa"))
+    mine = own.merge(type(own)({"EPYC 9554": type(own.get("genoa"))("EPYC 9554", "cpu", "mine")}))
+    assert mine.get("epyc 9554").title == "mine"
