@@ -27,6 +27,30 @@ def test_a_figure_carries_value_unit_source_condition_and_basis() -> None:
     )
 
 
+def test_a_figure_names_the_machines_that_it_was_measured_on_and_can_be_left_out_for_one_of_them() -> None:
+    text = """
+parts:
+  - part: x
+    kind: gpu
+    from:
+      - source: two blogs
+        machines: [alpha, beta]
+        figures:
+          engine.h2d.gen4: 25 GB/s
+          engine.d2h.gen4: {value: 26 GB/s, machines: [beta]}
+  - {part: y, extends: x}
+"""
+    catalog = read_parts(text, "mine.yaml")
+    figures = catalog.get("x").figures
+    assert [figures[key].machines for key in sorted(figures)] == [("beta",), ("alpha", "beta")]
+    left = catalog.without_machine("alpha")
+    for name in ("x", "y"):
+        assert left.get(name).number("engine.h2d.gen4") is None
+        assert left.get(name).number("engine.d2h.gen4") == 26e9
+    assert "alpha" in left.get("x").figure("engine.h2d.gen4").source
+    assert catalog.without_machine("gamma") is catalog
+
+
 def test_a_block_lends_its_source_and_a_figure_may_overrule_it() -> None:
     text = """
 parts:
@@ -288,7 +312,10 @@ def figures_of(draw: st.DrawFn, kind: str) -> dict[str, Figure]:
         words = st.sampled_from(key.choices) if key.choices else WORDS
         value = draw(words) if key.unit == TEXT else draw(st.floats(1e-12, 1e18))
         known = value if draw(st.booleans()) else None
-        found[name] = Figure(known, key.unit, draw(WORDS), draw(st.just("") | WORDS), draw(st.sampled_from(BASES)))
+        found[name] = Figure(
+            known, key.unit, draw(WORDS), draw(st.just("") | WORDS), draw(st.sampled_from(BASES)),
+            machines=tuple(draw(st.lists(WORDS, max_size=2, unique=True))),
+        )  # fmt: skip
     return found
 
 

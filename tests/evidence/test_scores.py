@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import lanewise
-from lanewise.catalog import builtin
+from lanewise.catalog import builtin, read_parts
 from lanewise.cli.verbs import run
 from lanewise.errors import UnknownName
 from lanewise.evidence.prediction import PredictedRow
-from lanewise.evidence.reading import read_machine
+from lanewise.evidence.reading import read_machine, ready_machines
 from lanewise.evidence.score import AccuracyScore, accuracy_score, quantile
 
 # Links with a stated rate and unknown parts: 10 GB/s to sw0, 5 GB/s to each GPU but gpu2 with 20.
@@ -108,6 +108,41 @@ def test_a_flow_of_a_device_that_is_not_there_is_reported_with_its_line() -> Non
 def test_a_quantile_lies_between_two_values() -> None:
     assert quantile([4.0, 1.0, 3.0, 2.0], 0.5) == 2.5
     assert quantile([7.0], 0.9) == 7.0
+
+
+def test_a_figure_measured_on_a_machine_is_left_out_there_unless_fitted() -> None:
+    part = """
+parts:
+  - part: x
+    kind: gpu
+    figures:
+      engine.d2h.gen3: {value: 1 GB/s, source: this test, basis: calibrated, machines: [made-up]}
+"""
+    text = MACHINE.replace("gpu: null", "gpu: x") + '  - {path: out, flows: "gpu0->host0", value: 4 GB/s}\n'
+    machine, catalog = read_machine(text, "made-up.yaml"), builtin().merge(read_parts(part, "x.yaml"))
+    kept, left_out = (accuracy_score([machine], catalog, fitted).rows[0] for fitted in (True, False))
+    assert kept.observation.value == pytest.approx(1e9)
+    assert left_out.observation.value is None or left_out.observation.value > 2e9
+
+
+def test_figures_name_machines_of_the_evidence_and_none_that_is_held_out() -> None:
+    machines = {machine.name: machine for machine in ready_machines()}
+    for part in builtin().parts.values():
+        for key, figure in part.figures.items():
+            for name in figure.machines:
+                assert name in machines, f"{part.name} {key}"
+                assert not machines[name].held_out, f"{part.name} {key}"
+
+
+def test_figures_whose_source_is_that_of_a_machine_name_it() -> None:
+    silent = [
+        (part.name, key, machine.name)
+        for machine in ready_machines()
+        for part in builtin().parts.values()
+        for key, figure in part.figures.items()
+        if figure.known and machine.source in figure.source and machine.name not in figure.machines
+    ]
+    assert silent == []
 
 
 def test_the_verb_scores_machines_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

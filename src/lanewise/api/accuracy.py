@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 def accuracy(
-    machines: Sequence[str] = (), folder: str | Path | None = None, catalog: Catalog | None = None
+    machines: Sequence[str] = (),
+    folder: str | Path | None = None,
+    fitted: bool = False,
+    catalog: Catalog | None = None,
 ) -> AccuracyScore:
     """The rows of measured machines (all if none is named) as the performance model predicts them, and their scores.
 
-    `folder` has evidence files to take in place of those that come with Lanewise.
+    `folder` has evidence files to take in place of those that come with Lanewise. Figures that were measured on a
+    machine are left out when that machine is predicted, unless `fitted`.
 
     Raises UnknownName for a machine that does not exist, FormatError with file and line for a wrong evidence file, and
     InputError for a folder without any.
@@ -37,7 +41,8 @@ def accuracy(
     for name in machines:
         if name not in known:
             raise unknown_name("machine", name, known)
-    return accuracy_score([known[name] for name in machines or known], catalog if catalog is not None else builtin())
+    chosen = [known[name] for name in machines or known]
+    return accuracy_score(chosen, catalog if catalog is not None else builtin(), fitted)
 
 
 def load_machines(folder: str | Path | None) -> tuple[EvidenceMachine, ...]:

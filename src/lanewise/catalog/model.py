@@ -22,7 +22,8 @@ _NEVER_ZERO = ("pcie.gen", "pcie.lanes", "pcie.tags", "switch.window_tags")
 class Figure:
     """A value in SI (B, s, B/s, T/s, a plain number) or a word, its source and the condition it holds under.
 
-    `value` None means unknown, and then `source` says why.
+    `value` None means unknown, and then `source` says why. `machines` names the machines of the evidence that it was
+    measured on.
     """
 
     value: float | str | None
@@ -30,6 +31,7 @@ class Figure:
     source: str
     condition: str = ""
     basis: str = "physics"
+    machines: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
@@ -128,6 +130,19 @@ class Catalog:
         if kind is not None and kind not in KINDS:
             raise unknown_name("kind of part", kind, KINDS)
         return [name for name, part in self.parts.items() if kind in (None, part.kind)]
+
+    def without_machine(self, machine: str) -> Catalog:
+        """A copy in which every figure that was measured on that machine is unknown."""
+        revised = {}
+        for name, part in self.parts.items():
+            unknown = {
+                key: Figure(None, figure.unit, f"left out: measured on {machine}")
+                for key, figure in part.figures.items()
+                if machine in figure.machines
+            }
+            if unknown:
+                revised[name] = replace(part, figures={**part.figures, **unknown})
+        return Catalog({**self.parts, **revised}) if revised else self
 
     def with_part(self, part: Part) -> Catalog:
         """A copy with `part` added or replaced; Contradiction if another part has one of its names."""

@@ -16,9 +16,9 @@ from lanewise.errors import Contradiction, FormatError, LanewiseError, Location,
 from lanewise.yaml_positions import YamlNode, load
 
 _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from")
-_BLOCK_FIELDS = ("source", "condition", "basis", "figures")
+_BLOCK_FIELDS = ("source", "condition", "basis", "machines", "figures")
 _START = "start it with `parts:`"
-_FIGURE_FIELDS = ("value", "source", "condition", "note", "basis")
+_FIGURE_FIELDS = ("value", "source", "condition", "note", "basis", "machines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Shared:
     source: str = ""
     condition: str = ""
     basis: str = ""
+    machines: tuple[str, ...] = ()
 
 
 def read_drafts(text: str, file: str) -> list[Draft]:
@@ -160,7 +161,12 @@ def _shared(node: YamlNode, above: Shared) -> Shared:
         source=node["source"].as_written() if node["source"].present else above.source,
         condition=condition,
         basis=node["basis"].choice(BASES) if node["basis"].present else above.basis,
+        machines=_machines(node["machines"]) if node["machines"].present else above.machines,
     )
+
+
+def _machines(node: YamlNode) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(entry.as_written() for entry in node.items("machines: [rtx4090-rome]")))
 
 
 def _build(draft: Draft, parent: Part | None) -> Part:
@@ -188,7 +194,9 @@ def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
         hint = "write `value: null` and why in `source:` if it is unknown"
         node.check_fields(_FIGURE_FIELDS, f"figure '{key}'", needed=("value",), hint=hint)
         node, shared = node["value"], _shared(node, shared)
-    figure = Figure(_value(node, unit), unit, shared.source, shared.condition, shared.basis or "physics")
+    figure = Figure(
+        _value(node, unit), unit, shared.source, shared.condition, shared.basis or "physics", machines=shared.machines
+    )
     check_figure(kind, key, figure)
     return figure
 

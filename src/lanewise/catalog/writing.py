@@ -39,13 +39,16 @@ def _part(part: Part) -> dict[str, object]:
 
 
 def _blocks(part: Part) -> list[dict[str, object]]:
-    groups: dict[tuple[str, str, str], dict[str, object]] = {}
+    groups: dict[tuple[tuple[str, str | tuple[str, ...]], ...], dict[str, object]] = {}
     for key, figure in part.figures.items():
-        shared = (figure.source, figure.condition, figure.basis)
-        groups.setdefault(shared, {})[key] = _value(figure)
+        shared: dict[str, str | tuple[str, ...]] = {
+            "source": figure.source, "basis": figure.basis, "condition": figure.condition,
+            "machines": figure.machines,
+        }  # fmt: skip
+        groups.setdefault(tuple(shared.items()), {})[key] = _value(figure)
     return [
-        {"source": source, "basis": basis, **({"condition": condition} if condition else {}), "figures": figures}
-        for (source, condition, basis), figures in groups.items()
+        {**{word: list(text) if isinstance(text, tuple) else text for word, text in common if text}, "figures": figures}
+        for common, figures in groups.items()
     ]
 
 

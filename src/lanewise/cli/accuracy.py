@@ -14,6 +14,6 @@ def accuracy(options: EvidenceOptions, json: Json = None) -> None:
     from lanewise.report import accuracy_json
     from lanewise.report.text.accuracy import render_accuracy, render_machine_rows
 
-    score = api.accuracy(options.machines, options.folder, api.load_catalog(options.parts))
+    score = api.accuracy(options.machines, options.folder, options.fitted, api.load_catalog(options.parts))
     render = render_machine_rows if options.rows else render_accuracy
     terminal.show(json, accuracy_json.accuracy, render, score)

@@ -40,7 +40,7 @@ class GroupScore:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyScore:
-    """Every row of the machines as predicted; `fitted` tells that figures measured on a machine counted on it too."""
+    """Every row of the machines as predicted; with `fitted` figures measured on a machine counted on it too."""
 
     rows: tuple[PredictedRow, ...]
     machines: tuple[EvidenceMachine, ...]
@@ -79,8 +79,15 @@ class AccuracyScore:
 
 
 def accuracy_score(machines: Sequence[EvidenceMachine], catalog: Catalog, fitted: bool = False) -> AccuracyScore:
-    """The machines' rows predicted on the parts of `catalog`; InputError where a description or a flow is wrong."""
-    rows = tuple(row for machine in machines for row in predict_machine(machine, catalog))
+    """The machines' rows predicted on the parts of `catalog`; InputError where a description or a flow is wrong.
+
+    Unless `fitted`, figures that were measured on a machine are left out for that machine.
+    """
+    rows = tuple(
+        row
+        for machine in machines
+        for row in predict_machine(machine, catalog if fitted else catalog.without_machine(machine.name))
+    )
     return AccuracyScore(rows, tuple(machines), fitted)
 
 

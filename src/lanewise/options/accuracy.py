@@ -16,4 +16,5 @@ class EvidenceOptions(Options):
     folder: Path | None = option(None, "Score the evidence files (*.yaml) of this folder.", "--from", metavar="DIR",
                                  default_text="those that come with Lanewise")  # fmt: skip
     rows: bool = option(False, "Show every row: predicted, interval, measured, error.")
+    fitted: bool = option(False, "Keep figures that were measured on the machine itself; they are left out otherwise.")
     parts: tuple[Path, ...] = parts_option()

@@ -96,7 +96,8 @@ def render_part(part: Part, screen: Screen = PLAIN) -> str:
     notes = Footnotes()
     table = Table([Column("figure"), Column("value"), Column("basis"), Column("source")])
     for key, figure in part.figures.items():
-        source = f"{figure.source}; {figure.condition}" if figure.condition else figure.source
+        machines = f"measured on {', '.join(figure.machines)}" if figure.machines else ""
+        source = "; ".join(filter(None, (figure.source, figure.condition, machines)))
         table.add(key, _value(figure), figure.basis if figure.known else "", notes.mark([source]))
     lines = [screen.wrap(f"{part.name}: {part.title} ({part.kind})", indent=2)]
     lines += [screen.wrap(f"also called {', '.join(part.aliases)}", indent=2)] if part.aliases else []
