@@ -31,7 +31,8 @@ def described(hosts: int, switches: int, seed: int) -> str:
         name = f"sw{number}"
         lines.append(f"  {name}: {{switch: {rng.choice(['null', 'pax-gen4'])}}}")
         if rng.random() < 0.75:
-            links.append(_cable(rng, rng.choice(above), name))
+            links.append(_cable(rng, up := rng.choice(above), name))
+            links += [_cable(rng, rng.choice(cpus), name)] if up in cpus and rng.random() < 0.3 else []
         above.append(name)
     for _ in range(rng.randint(0, 3)) if switches > 1 else ():
         one, other = rng.sample(range(switches), 2)

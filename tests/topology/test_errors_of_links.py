@@ -218,27 +218,28 @@ hint:  plain PCIe is a tree below each root port: make the extra link fabric:, o
 """)
 
 
-def test_two_cables_to_one_switch(refused: Shown) -> None:
+def test_two_cables_between_two_switches(refused: Shown) -> None:
     body = """\
 devices: {cpu0: {cpu: null}, gpu0: {gpu: null}, gpu1: {gpu: null}, sw0: {switch: null}, sw1: {switch: null}}
 links:
   - {from: cpu0, to: "gpu[0-1]", pcie: auto}
-  - {chain: [cpu0, sw0], pcie: auto}
-  - {chain: [cpu0, sw0], pcie: auto}
+  - {chain: [cpu0, sw0, sw1], pcie: auto}
+  - {chain: [sw0, sw1], pcie: auto}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:7: PCIe links run in a circle: cpu0 - sw0 - cpu0
+error: s.yaml:7: PCIe links run in a circle: sw0 - sw1 - sw0
 hint:  plain PCIe is a tree below each root port: make the extra link fabric:, or partition the switch\
 """)
 
 
-def test_a_switch_below_two_cpus(refused: Shown) -> None:
+def test_a_switch_with_two_uplinks_closes_no_loop_but_one_below_another_does(refused: Shown) -> None:
     body = """\
-devices: {"cpu[0-1]": {cpu: null}, sw0: {switch: null}}
+devices: {"cpu[0-1]": {cpu: null}, "sw[0-1]": {switch: null}}
 links:
   - {from: "cpu[0-1]", to: sw0, pcie: auto}
+  - {chain: [cpu1, sw1, sw0], pcie: auto}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:5: PCIe links join two root ports: cpu0 - sw0 - cpu1
+error: s.yaml:6: PCIe links join two root ports: cpu0 - sw0 - sw1 - cpu1
 hint:  plain PCIe is a tree below each root port: make the extra link fabric:, or partition the switch\
 """)

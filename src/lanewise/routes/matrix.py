@@ -87,7 +87,10 @@ def _cell(system: System, a: str, b: str) -> str:
 def _note(system: System, a: str, b: str, shown: str) -> str:
     if shown in (APART, NET):
         return ""
-    taken = route(system, a, b)
+    try:
+        taken = route(system, a, b)
+    except Unreachable as error:  # two uplinks of one switch, to sockets that nothing joins
+        return f"{a} - {b} is shown as {shown}, but no route joins them: {error.cause}"
     if taken.cls == shown:
         return ""
     note = taken.note.removesuffix(f"; nvidia-smi shows {shown}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from operator import attrgetter
 from typing import TypeVar, TypeVarTuple
@@ -18,6 +18,7 @@ from lanewise import package_data
 from lanewise.errors import Unreachable
 from lanewise.routes.model import Hop, reversed_hops
 from lanewise.topology.model import Device, Kind, LinkKind, RouteCacheKey, System
+from lanewise.topology.trees import uplink
 
 Hops = tuple[Hop, ...]
 TREE = frozenset({LinkKind.PCIE})
@@ -73,7 +74,7 @@ def passes(system: System, into: Hop, out: Hop) -> bool:
         return False
     if device.kind is Kind.RAID:
         return into.down == out.down
-    return device.joins(into.start, out.end)
+    return system.forwards(device.name, into.link, out.link)
 
 
 @memoized_by_cabling
@@ -158,9 +159,20 @@ def hops_to_cpu(system: System, name: str) -> Hops:
         first, beyond = _above(system, name, kinds)
         for end, hops in beyond.items():
             if end in roots:
-                return (*first, *hops)
+                return _over_uplink(system, name, (*first, *hops), roots)
     names = " or ".join(sorted(roots)) or f"{device.host}, which has no CPU"
     raise Unreachable(f"no PCIe link leads from {name} up to {names}", hint="add the missing link to the description")
+
+
+def _over_uplink(system: System, name: str, hops: Hops, roots: Collection[str]) -> Hops:
+    """The hops up from a device, where a switch has several uplinks over the one that the device takes."""
+    switch = hops[-1].start
+    links = system.links_at(switch)
+    ups = [link for link in links if link.kind is LinkKind.PCIE and link.far_end(switch) in roots]
+    if len(ups) < 2 or len(hops) < 2 or hops[-1].link not in ups:
+        return hops
+    own = uplink(system.devices, links, switch, hops[-2].start, name, roots)
+    return (*hops[:-1], Hop(own, down=own.a == switch))
 
 
 def _above(system: System, name: str, kinds: frozenset[LinkKind]) -> tuple[Hops, Mapping[str, Hops]]:

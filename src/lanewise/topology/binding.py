@@ -12,7 +12,7 @@ from lanewise.errors import Contradiction
 from lanewise.topology.expand_devices import ENDPOINTS
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind
 from lanewise.topology.scope import Problems
-from lanewise.topology.trees import COHERENT, TREE, Graph
+from lanewise.topology.trees import COHERENT, TREE, Graph, uplink
 
 ONE_BRIDGE = "rc0"
 _T = TypeVar("_T")
@@ -74,8 +74,9 @@ def settle_hosts(
     """The devices, host and NUMA node settled from domains and cabling; collects hosts that do not reach."""
     roots = {name: domain.root for domain in domains for name in domain.devices}
     reach = HostReach(devices, links)
-    settled = _number_cpus(devices, stated)
-    _check_overlap(settled, problems)
+    numbered = _number_cpus(devices, stated)
+    _check_overlap(numbered, problems)
+    settled = dict(numbered)
     for name, device in devices.items():
         if device.kind in (Kind.CPU, Kind.NETSWITCH):
             continue
@@ -87,7 +88,7 @@ def settle_hosts(
         if host is not None:
             _check_host(settled[name], reach, problems)
             if name not in stated.numas:
-                settled[name] = replace(settled[name], numa=reach.numa(name, host, roots.get(name), settled))
+                settled[name] = replace(settled[name], numa=reach.numa(name, host, roots.get(name), numbered))
             else:
                 _check_node(settled[name], reach, settled, problems)
     _bind_nvswitches(settled, links, stated)
@@ -106,7 +107,7 @@ def _check_host(device: Device, reach: HostReach, problems: Problems) -> None:
 def _check_node(device: Device, reach: HostReach, settled: Mapping[str, Device], problems: Problems) -> None:
     """Collect a Contradiction for a stated NUMA node that the sockets above, divided into nodes, do not have."""
     above = [settled[cpu] for cpu in reach.trees.get(device.name, []) if settled[cpu].host == device.host]
-    nodes = {node for cpu in above if cpu.numa is not None for node in range(cpu.numa, cpu.numa + cpu.numa_nodes)}
+    nodes = {node for cpu in above for node in cpu.nodes}
     divided = [cpu.name for cpu in above if cpu.numa_nodes > 1]
     if device.kind in ENDPOINTS and device.numa is not None and divided and device.numa not in nodes:
         shown = ", ".join(map(str, sorted(nodes)))
@@ -119,6 +120,8 @@ class HostReach:
 
     def __init__(self, devices: Mapping[str, Device], links: Sequence[Link]) -> None:
         self.devices = devices
+        self.links = links
+        self._tree: Graph | None = None
         self.reached = reached_by(devices, links, COHERENT)
         self.trees = reached_by(devices, links, TREE)
 
@@ -129,8 +132,19 @@ class HostReach:
         for table in (self.trees, self.reached):
             own = [cpu for cpu in table.get(name, []) if self.devices[cpu].host == host]
             if own:
-                return _single({_only_node(numbered[cpu]) for cpu in own})
+                cpus = self._over_uplink(name, own, numbered) if len(own) > 1 and table is self.trees else own
+                return _single({_only_node(numbered[cpu]) for cpu in cpus})
         return None
+
+    def _over_uplink(self, name: str, cpus: list[str], numbered: Mapping[str, Device]) -> list[str]:
+        """Of several CPUs above one switch that a device hangs below, the one that its uplink leads to; else all."""
+        if self._tree is None:
+            self._tree = Graph(self.devices, self.links, TREE)
+        _, switch, *rest = self._tree.reach(cpus[0])[name]
+        links = [link for link in self.links if switch in (link.a, link.b)]
+        if not rest or not set(cpus) <= {link.far_end(switch) for link in links}:
+            return cpus
+        return [uplink(numbered, links, switch, rest[0], name, cpus).far_end(switch)]
 
 
 def reached_by(devices: Mapping[str, Device], links: Sequence[Link], kinds: Sequence[LinkKind]) -> dict[str, list[str]]:
@@ -172,8 +186,8 @@ def _number_cpus(devices: Mapping[str, Device], stated: StatedHosts) -> dict[str
 def _check_overlap(devices: Mapping[str, Device], problems: Problems) -> None:
     """Collect a Contradiction for two sockets of a host that state the same NUMA nodes, one of them several."""
     owners: dict[tuple[str | None, int], Device] = {}
-    for cpu in (device for device in devices.values() if device.kind is Kind.CPU and device.numa is not None):
-        for node in range(cpu.numa or 0, (cpu.numa or 0) + cpu.numa_nodes):
+    for cpu in (device for device in devices.values() if device.kind is Kind.CPU):
+        for node in cpu.nodes:
             owner = owners.setdefault((cpu.host, node), cpu)
             if owner is not cpu and max(owner.numa_nodes, cpu.numa_nodes) > 1:
                 cause = f"'{owner.name}' and '{cpu.name}' both have NUMA node {node}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -52,9 +52,30 @@ class Device:
     numa_nodes: int = 1
     location: Location | None = None
 
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The NUMA nodes of a CPU, or the one of another device; () if unknown."""
+        return () if self.numa is None else tuple(range(self.numa, self.numa + self.numa_nodes))
+
     def joins(self, a: str, b: str) -> bool:
         """Whether this switch forwards between its neighbours `a` and `b`."""
         return not self.partitions or any(a in group and b in group for group in self.partitions)
+
+    def groups(self, links: Sequence[Link]) -> tuple[frozenset[int], ...]:
+        """For each of this switch's links the numbers of the partitions it is in; number 0 where there are none.
+
+        A neighbour that as many partitions name as it has links is in the first with its first link, and so on.
+        """
+        if not self.partitions:
+            return (frozenset({0}),) * len(links)
+        neighbours = [link.far_end(self.name) for link in links]
+        groups = []
+        for index, neighbour in enumerate(neighbours):
+            naming = [number for number, group in enumerate(self.partitions) if neighbour in group]
+            if len(naming) == neighbours.count(neighbour):
+                naming = [naming[neighbours[:index].count(neighbour)]]
+            groups.append(frozenset(naming))
+        return tuple(groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +208,7 @@ class System:
 
     def numa_nodes(self, cpu: str) -> tuple[int, ...]:
         """The NUMA nodes of a CPU socket, each with an equal share of its memory channels; () if unknown."""
-        device = self.device(cpu)
-        return () if device.numa is None else tuple(range(device.numa, device.numa + device.numa_nodes))
+        return self.device(cpu).nodes
 
     def numa_node(self, name: str) -> int | None:
         """The NUMA node of a device, None if unknown, and for a CPU that has several."""
@@ -198,6 +218,13 @@ class System:
     def links_at(self, name: str) -> tuple[Link, ...]:
         """The links that end at a device, in the order of the description."""
         return self._adjacent.get(name, ())
+
+    def forwards(self, switch: str, one: Link, other: Link) -> bool:
+        """Whether a switch passes data between two of its links: any two, or two of one partition."""
+        if not self.devices[switch].partitions:
+            return True
+        groups = self._groups[switch]
+        return bool(groups[id(one)] & groups[id(other)])
 
     def links_between(self, a: str, b: str) -> tuple[Link, ...]:
         """The links whose two ends are these devices."""
@@ -239,6 +266,15 @@ class System:
             table[link.a].append(link)
             table[link.b].append(link)
         return {name: tuple(links) for name, links in table.items()}
+
+    @cached_property
+    def _groups(self) -> dict[str, dict[int, frozenset[int]]]:
+        """Of each partitioned switch, the partitions of its links, by the link's identity."""
+        divided = {device.name: self.links_at(device.name) for device in self.devices.values() if device.partitions}
+        return {
+            name: dict(zip(map(id, links), self.devices[name].groups(links), strict=True))
+            for name, links in divided.items()
+        }
 
     @cached_property
     def _domains(self) -> dict[str, Domain]:

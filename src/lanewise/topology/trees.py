@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import TypeVar
@@ -84,7 +84,12 @@ def _depths(devices: Mapping[str, Device], links: Sequence[Link]) -> dict[str, i
 
 
 def check_forest(devices: Mapping[str, Device], links: Sequence[Link]) -> None:
-    """Contradiction, naming the path, if plain PCIe links close a loop or join two root ports."""
+    """Contradiction, naming the path, if plain PCIe links close a loop, or join two root ports over several switches.
+
+    A switch (or a partition of it) may have several uplinks, each straight to a root port.
+    """
+    sides = _Sides(devices, links)
+    below_root: set[Side] = set()
     parent: dict[Side, Side] = {}
     graph: dict[Side, list[Side]] = defaultdict(list)
 
@@ -103,23 +108,61 @@ def check_forest(devices: Mapping[str, Device], links: Sequence[Link]) -> None:
     for a, b in pairwise((device.name, 0) for device in devices.values() if device.kind is Kind.CPU):
         join(a, b)
     for link in links:
-        for a, b in _sides(devices, link):
+        for a, b in sides.joined(link):
+            if Kind.CPU in (devices[a[0]].kind, devices[b[0]].kind):
+                switch = b if devices[a[0]].kind is Kind.CPU else a
+                if switch in below_root:
+                    continue  # one more uplink
+                below_root.add(switch)
             if top(a) == top(b):
                 raise _loop(devices, shortest_path(graph.__getitem__, a, b), link)
             join(a, b)
 
 
-def _sides(devices: Mapping[str, Device], link: Link) -> Iterator[tuple[Side, Side]]:
-    """The sides of forwarding devices and CPUs that a plain PCIe link joins; endpoints end every path."""
+class _Sides:
+    """The sides of forwarding devices and CPUs that plain PCIe links join; endpoints end every path."""
 
-    def sides(name: str, neighbour: str) -> list[Side]:
-        device = devices[name]
-        if device.kind not in (Kind.CPU, *FORWARDING) or link.kind is not LinkKind.PCIE:
+    def __init__(self, devices: Mapping[str, Device], links: Sequence[Link]) -> None:
+        self._devices = devices
+        self._groups: dict[tuple[str, int], frozenset[int]] = {}
+        for device in devices.values():
+            if device.partitions:
+                own = [link for link in links if device.name in (link.a, link.b)]
+                for link, groups in zip(own, device.groups(own), strict=True):
+                    self._groups[device.name, id(link)] = groups
+
+    def joined(self, link: Link) -> Iterator[tuple[Side, Side]]:
+        """The pairs of sides that one link joins."""
+        return product(self._at(link.a, link), self._at(link.b, link))
+
+    def _at(self, name: str, link: Link) -> list[Side]:
+        if self._devices[name].kind not in (Kind.CPU, *FORWARDING) or link.kind is not LinkKind.PCIE:
             return []
-        groups = [(name, number) for number, group in enumerate(device.partitions) if neighbour in group]
-        return groups if device.partitions else [(name, 0)]
+        return [(name, number) for number in sorted(self._groups.get((name, id(link)), (0,)))]
 
-    return product(sides(link.a, link.b), sides(link.b, link.a))
+
+def uplink(
+    devices: Mapping[str, Device], links: Sequence[Link], switch: str, below: str, name: str, roots: Collection[str]
+) -> Link:
+    """Which of a switch's several uplinks to root ports at the CPUs `roots` the device `name` takes.
+
+    `links` are those of the switch, `below` is its neighbour on the way down to `name`. A device takes an uplink of its
+    own partition, at the CPU of its NUMA node if it is known. Among several the devices below the switch divide: in the
+    order of the links, the first ones take the first uplink.
+    """
+    groups = dict(zip(map(id, links), devices[switch].groups(links), strict=True))
+    ups = [link for link in links if link.kind is LinkKind.PCIE and link.far_end(switch) in roots]
+    downs = [link for link in links if devices[link.far_end(switch)].kind is not Kind.CPU]
+
+    def choice(port: Link, device: str) -> list[Link]:
+        own = [link for link in ups if groups[id(link)] & groups[id(port)]] or ups
+        near = [link for link in own if devices[device].numa in devices[link.far_end(switch)].nodes]
+        return near or own
+
+    port = next(link for link in downs if link.far_end(switch) == below)
+    own = choice(port, name)
+    alike = [link for link in downs if choice(link, link.far_end(switch)) == own]
+    return own[alike.index(port) * len(own) // len(alike)] if port in alike else own[0]
 
 
 def shortest_path(neighbours: Callable[[_Node], Iterable[_Node]], start: _Node, goal: _Node) -> list[_Node]:

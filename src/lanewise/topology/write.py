@@ -91,7 +91,11 @@ def _to_state(system: System) -> StatedHosts:
     # The CPUs of a host are numbered together, so they state their NUMA nodes together.
     wrong = {system.devices[name].host for name in _unlike(system, StatedHosts(hosts), "numa") & _cpus(system)}
     cpus = frozenset(name for name in _cpus(system) if system.devices[name].host in wrong)
-    return StatedHosts(hosts, cpus | _unlike(system, StatedHosts(hosts, cpus), "numa"))
+    stated, more = cpus, _unlike(system, StatedHosts(hosts, cpus), "numa")
+    while more:  # below a switch with several uplinks the node that one device states settles those of others
+        stated |= more
+        more = _unlike(system, StatedHosts(hosts, stated), "numa")
+    return StatedHosts(hosts, stated)
 
 
 def _unlike(system: System, stated: StatedHosts, what: str) -> frozenset[str]:
