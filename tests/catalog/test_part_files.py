@@ -68,6 +68,22 @@ parts:
     assert part.figure("memory.rate") == Figure(300e9, "B/s", "me", "new", "calibrated")
 
 
+def test_a_figure_has_a_range_and_the_part_it_was_measured_on() -> None:
+    text = """
+parts:
+  - part: x
+    kind: gpu
+    from:
+      - source: me
+        basis: calibrated
+        carried_from: y
+        figures:
+          engine.h2d.gen4: {value: 26 GB/s, low: 24 GB/s, high: 27 GB/s}
+"""
+    known = read_parts(text, "mine.yaml").get("x").figure("engine.h2d.gen4")
+    assert (known.low, known.high, known.carried_from) == (24e9, 27e9, "y")
+
+
 def test_a_note_is_added_to_the_condition_of_the_block() -> None:
     text = """
 parts:
@@ -243,6 +259,27 @@ BAD = {
         "yes, no",
     ),
     "a wrong basis": (figure("pcie.gen: {value: 4, basis: x}"), 5, UnknownName, "basis 'x'", "physics"),
+    "a range beside its value": (
+        figure("memory.rate: {value: 3 GB/s, low: 4 GB/s, source: s}"),
+        5,
+        FormatError,
+        "does not hold its value",
+        "at most the value",
+    ),
+    "a range of an unknown": (
+        figure("memory.rate: {value: null, high: 4 GB/s, source: s}"),
+        5,
+        FormatError,
+        "has a range but no number",
+        "value:",
+    ),
+    "a range of a word": (
+        figure("bar.above_4g: {value: yes, low: no, source: s}"),
+        5,
+        FormatError,
+        "a word has no range",
+        "leave",
+    ),
     "a misspelt field": (figure("pcie.gen: {value: 4, sorce: s}"), 5, UnknownName, "'sorce'", "source"),
     "a block without source": (block("figures: {pcie.gen: 4}"), 5, FormatError, "no source", "source"),
     "a block without figures": (block("source: s"), 5, FormatError, "no figures", "figures"),
@@ -312,9 +349,12 @@ def figures_of(draw: st.DrawFn, kind: str) -> dict[str, Figure]:
         words = st.sampled_from(key.choices) if key.choices else WORDS
         value = draw(words) if key.unit == TEXT else draw(st.floats(1e-12, 1e18))
         known = value if draw(st.booleans()) else None
+        low, high = (known / 2, known * 2) if isinstance(known, float) and draw(st.booleans()) else (None, None)
+        words = st.just("") | WORDS
         found[name] = Figure(
-            known, key.unit, draw(WORDS), draw(st.just("") | WORDS), draw(st.sampled_from(BASES)),
+            known, key.unit, draw(WORDS), draw(words), draw(st.sampled_from(BASES)),
             machines=tuple(draw(st.lists(WORDS, max_size=2, unique=True))),
+            low=low, high=high, carried_from=draw(words),
         )  # fmt: skip
     return found
 

@@ -52,10 +52,13 @@ def test_flows_fit_the_terminal_and_their_sources_are_footnotes() -> None:
     prediction = lanewise.predict("rack-16gpu", "gpu0->gpu4, gpu1->gpu5")
     assert predict.render_flow_rates(prediction, Screen(80)) == snapshot("""\
 rack-16gpu
-flow          route       GB/s  limit                      basis       source
-gpu0->gpu4    NODE pcie  22.53  link cpu0->sw1 (Gen5 x16)  calibrated  [1] [2]
-gpu1->gpu5    NODE pcie  22.53  link cpu0->sw1 (Gen5 x16)  calibrated  [1] [2]
-all together             45.05
+flow           GB/s  interval      limit                     basis       source
+gpu0->gpu4    22.53  20.7 to 22.5  link cpu0->sw1 (Gen5      calibrated  [1] [2]
+                                   x16)
+gpu1->gpu5    22.53  20.7 to 22.5  link cpu0->sw1 (Gen5      calibrated  [1] [2]
+                                   x16)
+all together  45.05  41.4 to 45.1
+not shown in 80 columns: route
 
 calibrated: rms error 9.1 % over 16 published rates
 [1] PCIe base specification

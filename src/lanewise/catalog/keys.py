@@ -9,7 +9,8 @@ from typing import NamedTuple
 from lanewise.errors import UnknownName, unknown_name
 
 KINDS = ("gpu", "cpu", "switch", "nic", "ssd", "raid", "nvlink", "adapter")
-BASES = ("physics", "calibrated", "fitted")
+# What a figure is based on, the weakest claim last; typical ones are computed (catalog/typical.py), not stated.
+BASES = ("physics", "calibrated", "typical", "planning", "fitted")
 GENERATIONS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}  # of PCIe, with the GT/s of a lane
 TEXT = "text"
 # A workload and a batch: a whole number of 1 or more, written one way only.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import isfinite
 from types import MappingProxyType
 
 from lanewise.catalog.cpu_models import generation_of
@@ -22,8 +22,9 @@ _NEVER_ZERO = ("pcie.gen", "pcie.lanes", "pcie.tags", "switch.window_tags")
 class Figure:
     """A value in SI (B, s, B/s, T/s, a plain number) or a word, its source and the condition it holds under.
 
-    `value` None means unknown, and then `source` says why. `machines` names the machines of the evidence that it was
-    measured on.
+    `value` None means unknown, and then `source` says why. `low` and `high` are the range of credible measurements
+    around it; `carried_from` is the part that it was measured on, where that is another one of the same chip.
+    `machines` names the machines of the evidence that it was measured on.
     """
 
     value: float | str | None
@@ -32,6 +33,9 @@ class Figure:
     condition: str = ""
     basis: str = "physics"
     machines: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    carried_from: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
@@ -171,6 +175,18 @@ def check_figure(kind: str, name: str, figure: Figure) -> None:
         raise FormatError(f"the condition of '{name}' is blank", hint="leave `condition:` out")
     if figure.value is not None:
         _check_value(name, key.unit, figure.value, key.choices)
+    _check_range(name, key.unit, figure)
+
+
+def _check_range(name: str, unit: str, figure: Figure) -> None:
+    ends = [end for end in (figure.low, figure.high) if end is not None]
+    if ends and not isinstance(figure.value, float):
+        raise FormatError(f"'{name}' has a range but no number", hint="state `value:`, or leave `low:` and `high:` out")
+    for end in ends:
+        _check_value(name, unit, end, ())
+        if isinstance(figure.value, float) and not (figure.low or 0.0) <= figure.value <= (figure.high or math.inf):
+            cause = f"the range of '{name}' does not hold its value"
+            raise FormatError(cause, hint="`low:` is at most the value, `high:` at least")
 
 
 def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, ...]) -> None:
@@ -180,7 +196,7 @@ def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, .
         if choices and value not in choices:
             raise FormatError(f"'{name}' cannot be '{value}'", hint=f"one of: {', '.join(choices)}")
         return
-    if isinstance(value, (str, bool)) or not isfinite(value) or value < 0:
+    if isinstance(value, (str, bool)) or not math.isfinite(value) or value < 0:
         cause = f"'{name}' must be a number that is finite and not negative, not {value!r}"
         raise FormatError(cause, hint="write null and say why in `source:` if it is unknown")
     if value == 0 and (unit in _NEVER_ZERO_UNITS or name in _NEVER_ZERO):

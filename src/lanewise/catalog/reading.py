@@ -16,9 +16,9 @@ from lanewise.errors import Contradiction, FormatError, LanewiseError, Location,
 from lanewise.yaml_positions import YamlNode, load
 
 _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from")
-_BLOCK_FIELDS = ("source", "condition", "basis", "machines", "figures")
+_BLOCK_FIELDS = ("source", "condition", "basis", "machines", "carried_from", "figures")
 _START = "start it with `parts:`"
-_FIGURE_FIELDS = ("value", "source", "condition", "note", "basis", "machines")
+_FIGURE_FIELDS = ("value", "low", "high", "source", "condition", "note", "basis", "machines", "carried_from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Shared:
     condition: str = ""
     basis: str = ""
     machines: tuple[str, ...] = ()
+    carried_from: str = ""
 
 
 def read_drafts(text: str, file: str) -> list[Draft]:
@@ -162,6 +163,7 @@ def _shared(node: YamlNode, above: Shared) -> Shared:
         condition=condition,
         basis=node["basis"].choice(BASES) if node["basis"].present else above.basis,
         machines=_machines(node["machines"]) if node["machines"].present else above.machines,
+        carried_from=node["carried_from"].as_written() if node["carried_from"].present else above.carried_from,
     )
 
 
@@ -190,15 +192,25 @@ def _build(draft: Draft, parent: Part | None) -> Part:
 
 def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
     unit = check_key(kind, key).unit
+    low = high = None
     if node.is_map:
         hint = "write `value: null` and why in `source:` if it is unknown"
         node.check_fields(_FIGURE_FIELDS, f"figure '{key}'", needed=("value",), hint=hint)
+        low, high = (_range_end(node[end], unit) for end in ("low", "high"))
         node, shared = node["value"], _shared(node, shared)
     figure = Figure(
-        _value(node, unit), unit, shared.source, shared.condition, shared.basis or "physics", machines=shared.machines
-    )
+        _value(node, unit), unit, shared.source, shared.condition, shared.basis or "physics", shared.machines,
+        low, high, shared.carried_from,
+    )  # fmt: skip
     check_figure(kind, key, figure)
     return figure
+
+
+def _range_end(node: YamlNode, unit: str) -> float | None:
+    value = _value(node, unit) if node.present else None
+    if isinstance(value, str):
+        raise node.error("a word has no range", "leave `low:` and `high:` out")
+    return value
 
 
 def _value(node: YamlNode, unit: str) -> float | str | None:

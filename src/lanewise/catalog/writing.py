@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lanewise import units
 from lanewise.catalog.keys import TEXT
 from lanewise.catalog.model import Catalog, Figure, Part
@@ -43,13 +45,19 @@ def _blocks(part: Part) -> list[dict[str, object]]:
     for key, figure in part.figures.items():
         shared: dict[str, str | tuple[str, ...]] = {
             "source": figure.source, "basis": figure.basis, "condition": figure.condition,
-            "machines": figure.machines,
+            "machines": figure.machines, "carried_from": figure.carried_from,
         }  # fmt: skip
-        groups.setdefault(tuple(shared.items()), {})[key] = _value(figure)
+        groups.setdefault(tuple(shared.items()), {})[key] = _figure(figure)
     return [
         {**{word: list(text) if isinstance(text, tuple) else text for word, text in common if text}, "figures": figures}
         for common, figures in groups.items()
     ]
+
+
+def _figure(figure: Figure) -> object:
+    ends = {"low": figure.low, "high": figure.high}
+    stated = {end: _value(replace(figure, value=value)) for end, value in ends.items() if value is not None}
+    return {"value": _value(figure), **stated} if stated else _value(figure)
 
 
 def _value(figure: Figure) -> object:

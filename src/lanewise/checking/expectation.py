@@ -62,8 +62,10 @@ TOLERANCES = {
         Tolerance("physics", 0.10, "arithmetic of the links; published copies are up to 8 % away from it"),
         Tolerance("calibrated", 0.10, "measured on the same part in another machine"),
         Tolerance("carried over", 0.15, "measured on a related part, or at another generation or width"),
+        Tolerance("typical", 0.15, "the median of other parts of the generation"),
+        Tolerance("planning", 0.40, "constants meant for ranking paths, not measured ones"),
         Tolerance("fitted", 0.15, "fitted to one published table of one machine"),
-        Tolerance("staged", 0.20, "copies through host memory: the rms residual of published ones is 17 %"),
+        Tolerance("staged", 0.10, "copies through host memory, whose interval has the ranges of both stages"),
         Tolerance("SM copy", 0.20, "the figure is a copy engine's; copies by kernels are 5 to 13 % slower (H200)"),
         Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
         Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
@@ -205,8 +207,9 @@ def fine_interval(rate: FlowRate) -> tuple[float, float]:
 
 
 def _interval(rate: FlowRate) -> tuple[float, float]:
-    low = rate.low * (ENGINE_SHARE if rate.doubt == ENGINE_DOUBT else 1.0)
-    return min(low, rate.rate), rate.high
+    # The tolerance of a basis stands for the range of its capacities, so only the one of overlapping stages is added.
+    low, high = (rate.low, rate.high) if _staged(rate) else (rate.rate, rate.rate)
+    return min(low * (ENGINE_SHARE if rate.doubt == ENGINE_DOUBT else 1.0), rate.rate), high
 
 
 def _of_rate(rate: FlowRate, row: Observation) -> Expectation:
@@ -219,7 +222,7 @@ def _of_rate(rate: FlowRate, row: Observation) -> Expectation:
 
 def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expectation:
     parts = [_of_rate(rate, row) for rate in rates]
-    order = ("physics", "calibrated", "carried over", "fitted", "SM copy", "staged")
+    order = ("physics", "calibrated", "carried over", "typical", "planning", "fitted", "SM copy", "staged")
     bases = [part.tolerance.basis for part in parts if part.tolerance is not None]
     expected = [part.expected for part in parts]
     low, high = math.fsum(part.low or 0.0 for part in expected), math.fsum(part.high or 0.0 for part in expected)
@@ -233,10 +236,14 @@ def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expectation:
 
 def _basis(rate: FlowRate) -> str:
     """The row of the table of tolerances that a prediction belongs to."""
-    if any(route.via is Via.STAGED for route in rate.routes):
+    if _staged(rate):
         return "staged"
     carried = any("carried over" in text or "scaled by" in text for text in rate.rests_on)
     return "carried over" if carried and rate.basis == "calibrated" else rate.basis
+
+
+def _staged(rate: FlowRate) -> bool:
+    return any(route.via is Via.STAGED for route in rate.routes)
 
 
 def nothing_described(row: Observation) -> Expectation:

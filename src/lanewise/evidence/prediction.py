@@ -86,11 +86,12 @@ def _rate(system: System, row: EvidenceRow, blank: Observation) -> Observation:
     prediction = predict(system, endless)
     flows = prediction.rates[:1] if row.of == FIRST else prediction.rates
     divisor = len(flows) if row.of == EACH else 1
+    ends = (prediction.total_low, prediction.total_high) if row.of != FIRST else (flows[0].low, flows[0].high)
     slowest = min(flows, key=lambda flow: flow.rate)
     notes = [slowest.doubt, _IN_TURN.format(row.schedule) if row.schedule else ""]
     return replace(
         blank, value=sum(flow.rate for flow in flows) / divisor,
-        low=sum(flow.low for flow in flows) / divisor, high=sum(flow.high for flow in flows) / divisor,
+        low=ends[0] / divisor, high=ends[1] / divisor,
         basis=Basis(weakest([flow.basis for flow in flows])), limit=slowest.limit, rests_on=slowest.rests_on,
         path=rate_kind(system, prediction, flow_set_of(row.flows)), note="; ".join(filter(None, notes)),
     )  # fmt: skip

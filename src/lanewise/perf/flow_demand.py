@@ -6,12 +6,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.resources import Resource, cite, engine_beside, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow
+from lanewise.perf.uncertainty import Range, figure_range, widest
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, LinkKind, System, Volume
@@ -22,7 +24,10 @@ DRIVE_DOUBT = "no figure for a drive's rate known: a ceiling of the links"
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """A copy through host memory: seconds a byte takes alone, with its stages in turn, and fully overlapped."""
+    """A copy through host memory: seconds a byte takes alone, with its stages in turn, and fully overlapped.
+
+    `within` is the range of these rates that follows from those of the stages' capacities, as factors.
+    """
 
     name: str
     basis: str
@@ -30,6 +35,7 @@ class Staging:
     lone: float
     in_turn: float
     overlapped: float
+    within: Range
 
     def rate(self, mode: str) -> float:
         """B/s of a copy staged in `mode`: lone, in_turn or overlapped."""
@@ -54,6 +60,13 @@ class FlowDemand:
     def cap(self, mode: str) -> float:
         """The most this flow can do by itself in B/s: its own cap, or its staging done in `mode`."""
         return min(self.flow.cap, self.staging.rate(mode)) if self.staging is not None else self.flow.cap
+
+    def cap_at(self, end: Literal["low", "high"]) -> float:
+        """The same at an end of its range: a staged copy's stages in turn and slow, or overlapped and fast."""
+        if self.staging is None:
+            return self.flow.cap
+        mode, factor = ("in_turn", self.staging.within[0]) if end == "low" else ("overlapped", self.staging.within[1])
+        return min(self.flow.cap, self.staging.rate(mode) * factor)
 
     @property
     def cap_limit(self) -> tuple[str, str, str]:
@@ -171,10 +184,11 @@ def _staging(
         raise _unlimited(flow)
     times = []
     rests = []
-    bases = []
+    bases, ranges = [], []
     for number, amounts in enumerate(stages):
         slowest, amount = max(summed(amounts).items(), key=lambda item: item[1] / item[0].capacity)
         times.append(amount / slowest.capacity)
+        ranges.append((slowest.low / slowest.capacity, slowest.high / slowest.capacity))
         basis, sources = _source(system, slowest, ((r.stages[number], False) for r in routes if r.stages[number:]))
         bases.append(basis)
         rests.append(f"stage {number + 1}: {slowest.name}, {'; '.join(sources)}")
@@ -184,9 +198,13 @@ def _staging(
     if part is not None and gaps is not None and isinstance(gaps.value, float):
         lone = min(lone, max(times) + 1.0 / gaps.value)
         bases.append(gaps.basis)
+        ranges.append(figure_range(gaps))
         rests.append(cite(part, "staging.rate", gaps))
     name = f"staging of {flow.name} through host memory"
-    return Staging(name, weakest(bases), "; ".join(rests), lone=lone, in_turn=sum(times), overlapped=max(times))
+    return Staging(
+        name, weakest(bases), "; ".join(rests), lone=lone, in_turn=sum(times), overlapped=max(times),
+        within=widest(ranges),
+    )  # fmt: skip
 
 
 def _unlimited(flow: Flow) -> Unreachable:

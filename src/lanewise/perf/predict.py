@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
 from lanewise.perf.resources import Resource
-from lanewise.perf.sharing import share
+from lanewise.perf.sharing import SolverFlow, share
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
 
@@ -18,7 +20,8 @@ from lanewise.topology.model import System
 class FlowRate:
     """One flow's predicted goodput in B/s, with its limit and the sources of that limit.
 
-    `low` and `high` bound it where the prediction is an interval; `raw` is the largest rate in B/s that it puts
+    `low` and `high` are the ends of its interval: what it reaches with all capacities at the low or the high end of
+    their ranges, and with the stages of copies in turn or overlapped; `raw` is the largest rate in B/s that it puts
     on any wire it crosses; `doubt` is what a reader must know before trusting it.
     """
 
@@ -38,8 +41,8 @@ class FlowRate:
 class Prediction:
     """All flows together: their `rates`, and by direction of a link `loads` (goodput) and `raw` rate in B/s.
 
-    `utilization` is what is taken of each shared resource (wire bytes, of a link) / its capacity, `link_utilization`
-    that of the links.
+    `total_low` and `total_high` are the ends of the interval of their sum in B/s. `utilization` is what is taken of
+    each shared resource (wire bytes, of a link) / its capacity, `link_utilization` that of the links.
     """
 
     system: System
@@ -47,7 +50,9 @@ class Prediction:
     utilization: Mapping[str, float]
     loads: Mapping[LinkDirection, float]
     raw: Mapping[LinkDirection, float]
-    link_utilization: Mapping[LinkDirection, float] = field(default_factory=dict)
+    link_utilization: Mapping[LinkDirection, float]
+    total_low: float
+    total_high: float
 
     def __repr__(self) -> str:
         rates = ", ".join(f"{rate.flow.name} {rate.rate / 1e9:.4g} GB/s" for rate in self.rates)
@@ -65,11 +70,7 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
     resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
     solution = share(capacities, solver_flows)
-    cases = [solution.rates]
-    if any(demand.staging for demand in demands):  # how well the stages of copies overlap is an interval
-        for mode in ("in_turn", "overlapped"):
-            staged = [replace(flow, cap=demand.cap(mode)) for flow, demand in zip(solver_flows, demands, strict=True)]
-            cases.append(share(capacities, staged).rates)
+    cases = [solution.rates, *(_case(demands, resources, solver_flows, end) for end in ("low", "high"))]
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
         flow_rate(system, demand, flow_cases, limit)
@@ -92,7 +93,20 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
         loads=dict(loads),
         raw=dict(raw),
         link_utilization={resource.link: used for resource, used in utilization if resource.link is not None},
+        total_low=min(math.fsum(case) for case in cases),
+        total_high=max(math.fsum(case) for case in cases),
     )
+
+
+def _case(
+    demands: Sequence[FlowDemand],
+    resources: Sequence[Resource],
+    flows: Sequence[SolverFlow],
+    end: Literal["low", "high"],
+) -> tuple[float, ...]:
+    """The rates with every capacity at that end of its range; staged copies take their stages in turn, or overlap."""
+    capped = [replace(flow, cap=demand.cap_at(end)) for flow, demand in zip(flows, demands, strict=True)]
+    return share([getattr(resource, end) for resource in resources], capped).rates
 
 
 def flow_rate(system: System, demand: FlowDemand, flow_cases: Sequence[float], limit: Resource | None) -> FlowRate:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from lanewise.catalog import Figure, Part, builtin
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
+from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Range, figure_range, widest
 from lanewise.routes.model import Hop, LinkDirection
 from lanewise.topology.model import Kind, Link, LinkKind, System
 from lanewise.units import readable, show
@@ -19,7 +21,7 @@ NETWORK_SHARE = 4096 / (4096 + 42)
 # Median share of the raw rate that copies over all NVLinks of a GPU reach (published: H100 SXM 0.84 to V100 0.96).
 NVLINK_SHARE = 0.90
 
-BASIS_ORDER = ("physics", "calibrated", "fitted")
+BASIS_ORDER = ("physics", "calibrated", "typical", "planning", "fitted")
 # Kinds of resource as they are printed, copy engines first. `both_ways` is the sum that a GPU's host copies of both
 # directions share, `h2d_beside` and `d2h_beside` what one direction gets while the other one runs.
 _ENGINES = {
@@ -44,8 +46,9 @@ class Resource:
 
     `kind` (a code: "link", "h2d", "memory", ...) and `place` (a device; the direction of a link) make two of them
     the same one; `name` is what is printed.
-    `basis` is physics, calibrated or fitted; `rests_on` says what the capacity comes from; `doubt` is what a reader
-    must know before trusting it.
+    `low` and `high` are the smallest and largest capacity that it may have, by default those of its basis.
+    `basis` is one of catalog.BASES; `rests_on` says what the capacity comes from; `doubt` is what a reader must know
+    before trusting it.
     """
 
     kind: str
@@ -55,6 +58,18 @@ class Resource:
     basis: str = field(compare=False)
     rests_on: str = field(compare=False)
     doubt: str = field(default="", compare=False)
+    low: float = field(default=math.nan, compare=False)
+    high: float = field(default=math.nan, compare=False)
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.low) or math.isnan(self.high):
+            low, high = RANGES[self.basis]
+            object.__setattr__(self, "low", self.capacity * low)
+            object.__setattr__(self, "high", self.capacity * high)
+
+    def within(self, factors: Range) -> Resource:
+        """The same with `low` and `high` as these factors of the capacity."""
+        return replace(self, low=self.capacity * factors[0], high=self.capacity * factors[1])
 
     @property
     def link(self) -> LinkDirection | None:
@@ -79,7 +94,8 @@ def cite(part: Part, key: str, figure: Figure) -> str:
 
 @lru_cache(maxsize=4096)
 def _cited(name: str, key: str, figure: Figure) -> str:
-    condition = f", {figure.condition}" if figure.condition else ""
+    words = [f"carried over from {figure.carried_from}" if figure.carried_from else "", figure.condition]
+    condition = "".join(f", {text}" for text in words if text)
     value = figure.value if isinstance(figure.value, str) else readable(figure.value, figure.unit)
     return f"{name} {key} = {value}{condition} ({figure.source})"
 
@@ -111,11 +127,13 @@ def _socket(system: System, hop: Hop) -> Resource | None:
     rate = part.figure("intersocket.rate")
     if isinstance(rate.value, float):
         doubt = "a planning figure for traffic between GPUs" if "planning" in rate.source else ""
-        return _on_link(hop, str(kind), rate.value, rate.basis, cite(part, "intersocket.rate", rate), doubt)
+        rests = cite(part, "intersocket.rate", rate)
+        return _on_link(hop, str(kind), rate.value, rate.basis, rests, doubt).within(figure_range(rate))
     raw = part.figure("intersocket.raw")
     if isinstance(raw.value, float):
         rate_of_all, doubt = raw.value * hop.link.count, "raw rate: what I/O traffic gets of it is unknown"
-        return _on_link(hop, str(kind), rate_of_all, raw.basis, cite(part, "intersocket.raw", raw), doubt)
+        rests = cite(part, "intersocket.raw", raw)
+        return _on_link(hop, str(kind), rate_of_all, raw.basis, rests, doubt).within(RANGES["planning"])
     return None
 
 
@@ -130,7 +148,8 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         rests = cite(part, "engine.nvlink", engine) + (
             "" if fraction == 1 else f", times {hop.link.count} of {links:.0f} links"
         )
-        return _on_link(hop, f"NVLink x{hop.link.count}", engine.value * fraction, engine.basis, rests)
+        capacity, within = engine.value * fraction, figure_range(engine)
+        return _on_link(hop, f"NVLink x{hop.link.count}", capacity, engine.basis, rests).within(within)
     name = part.figure("nvlink.part").value
     if not isinstance(name, str):
         return None
@@ -153,7 +172,7 @@ def _network(system: System, hop: Hop) -> Resource | None:
             figure = part.figure("net.rate")
             if isinstance(figure.value, float):
                 capacity, source = figure.value * NETWORK_SHARE, cite(part, "net.rate", figure)
-                return _on_link(hop, "network", capacity, figure.basis, source)
+                return _on_link(hop, "network", capacity, figure.basis, source).within(figure_range(figure))
     return None
 
 
@@ -175,7 +194,7 @@ def figure_resource(system: System, device: str, key: str, kind: str, scale: flo
     return Resource(
         kind=kind, place=(device,), name=f"{_LABELS[kind]} of {device}", capacity=figure.value * scale,
         basis=figure.basis, rests_on=cite(part, key, figure),
-    )  # fmt: skip
+    ).within(figure_range(figure))  # fmt: skip
 
 
 def figure_demand(
@@ -228,7 +247,7 @@ def best_read(system: System, gen: int) -> tuple[float, str] | None:
     if not copies:
         return None
     # Of equal figures the measured one is cited, not one carried over from it.
-    rate, part = max(copies, key=lambda pair: (pair[0], "carried" not in pair[1].figure(key).condition))
+    rate, part = max(copies, key=lambda pair: (pair[0], not pair[1].figure(key).carried_from))
     return rate, f"best single copy published over Gen{gen} x16: {cite(part, key, part.figure(key))}"
 
 
@@ -245,5 +264,5 @@ def _engine(
     basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
     resource = Resource(
         kind=kind, place=(device,), name=f"{_LABELS[kind]} of {device}", capacity=best, basis=basis, rests_on=rests
-    )
+    ).within(widest([figure_range(figure), *([] if scale == 1 else [RANGES[CARRIED_OVER]])]))
     return resource, best / ((part.number(figures[gen]) or best) * scale)

@@ -22,6 +22,7 @@ from lanewise.perf.resources import (
     link_resource,
     weakest,
 )
+from lanewise.perf.uncertainty import figure_range, widest
 from lanewise.routes.model import Hop, LinkDirection, Route
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
@@ -257,7 +258,7 @@ def _requester_window(system: System, name: str) -> Resource | None:
     return Resource(
         kind="tags", place=(name,), name=label, capacity=tags.value * size, basis=tags.basis,
         rests_on=cite(part, "pcie.tags", tags),
-    )  # fmt: skip
+    ).within(figure_range(tags))  # fmt: skip
 
 
 def _window(system: System, name: str, completer: str, place: tuple[str, ...]) -> Resource | None:
@@ -279,7 +280,7 @@ def _window(system: System, name: str, completer: str, place: tuple[str, ...]) -
     label = f"read window of {name} ({tags.value:.0f} reads x {payload.value:.0f} B)"
     return Resource(
         kind="window", place=place, name=label, capacity=tags.value * payload.value, basis=basis, rests_on=rests
-    )
+    ).within(widest(figure_range(owner.figure(key)) for owner, key in figures))
 
 
 def _ends(system: System, route: Route) -> Iterator[tuple[Resource, float]]:

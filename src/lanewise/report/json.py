@@ -62,7 +62,8 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
         }
         for flow in prediction.rates
     ]  # fmt: skip
-    return {**system_head(prediction.system), "total": prediction.total, "unit": "B/s", "flows": flows}
+    totals = {"total": prediction.total, "total_low": prediction.total_low, "total_high": prediction.total_high}
+    return {**system_head(prediction.system), **totals, "unit": "B/s", "flows": flows}
 
 
 @json_document("predict")

@@ -20,6 +20,8 @@ FULL = 0.9  # use from which a strip of the chart stands out
 _BASES = {
     "physics": "physics: data sheets and standards alone",
     "calibrated": "calibrated: a part measured elsewhere",
+    "typical": "typical: the median of other parts of the generation",
+    "planning": "planning: constants meant for ranking paths",
     "fitted": "fitted to published values",
 }
 

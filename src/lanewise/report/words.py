@@ -96,6 +96,7 @@ def residual_cell(value: float | None) -> TableCell:
 
 
 # 'part key = value, condition (source)': a comma inside a number is followed by a digit.
+_NARROW = 0.03  # of a rate: an interval no wider says nothing that a reader acts on
 _FIGURE = re.compile(r"(?P<part>\S+) (?P<figure>[\w.]+ = .+?)(?P<rest>(?:,(?= )| \().*)", re.DOTALL)
 _START = re.compile(r"; (?=\S+ [\w.]+ = )")
 
@@ -114,6 +115,12 @@ def shortened(text: str) -> str:
         names = [match["figure"] for _, match in members if match]
         texts.append(f"{first['part']} {', '.join(names[:-1])} and {names[-1]}{first['rest']}")
     return "; ".join(texts)
+
+
+def range_text(rate: float, low: float, high: float) -> str:
+    """'24.9 to 27.4': the interval of a rate (B/s) in GB/s, '' where it is not wider than 3 % of the rate."""
+    narrow = high - low <= _NARROW * rate
+    return "" if narrow else f"{units.number(low / 1e9, 3)} to {units.number(high / 1e9, 3)}"
 
 
 def basis_note(bases: Iterable[str]) -> str:

@@ -23,6 +23,8 @@ class Basis(StrEnum):
 
     PHYSICS = "physics"
     CALIBRATED = "calibrated"
+    TYPICAL = "typical"
+    PLANNING = "planning"
     FITTED = "fitted"
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from lanewise.results.observation import Observation, Source
+from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.run import Run, StudyRun
 
 CLOSE_PCT, FAR_PCT = 5.0, 10.0
@@ -108,9 +108,9 @@ def by(rows: Iterable[Observation], key: Callable[[Observation], str]) -> dict[s
 
 
 def by_basis(rows: Iterable[Observation]) -> dict[str, Residuals]:
-    """Residuals by basis (physics, calibrated, fitted), or by source where a row has none."""
+    """Residuals by basis, strongest first, or by source where a row has none."""
     groups = by(rows, lambda row: row.basis.value if row.basis else row.source.value)
-    order = ("physics", "calibrated", "fitted")
+    order = tuple(Basis)
     return {name: groups[name] for name in [*(n for n in order if n in groups), *(n for n in groups if n not in order)]}
 
 

@@ -9,7 +9,7 @@ from lanewise.pool.listing import ListedBlock, ListedSystem, PoolListing, Servic
 from lanewise.pool.model import Offer, PathRate
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, render_table
-from lanewise.report.words import basis_note, plural
+from lanewise.report.words import basis_note, plural, range_text
 
 _FREE = "Unused"
 _GRADES = {"Critical": "bad", "Warning": "off"}
@@ -79,8 +79,7 @@ def render_rates(rates: Sequence[PathRate], screen: Screen = PLAIN) -> str:
         Column("basis", drop_order=1), Column("source"),
     ])  # fmt: skip
     for rate in rates:
-        apart = rate.high - rate.low > 1e-9 * rate.high
-        interval = f"{_rate(rate.low)} to {_rate(rate.high)}" if apart else ""
+        interval = range_text(rate.rate, rate.low, rate.high)
         required = "" if rate.required is None else _rate(rate.required)
         figure = TableCell(_rate(rate.rate), "" if rate.met else "bad")
         sources = notes.mark([*rate.sources, rate.doubt])

@@ -11,7 +11,7 @@ from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report import services
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_matrix, render_table
-from lanewise.report.words import NONE, basis_note, clock, heading, plural
+from lanewise.report.words import NONE, basis_note, clock, heading, plural, range_text
 from lanewise.results.network_share import NetworkShare
 from lanewise.results.service_result import ServiceResult
 from lanewise.serving.steady import ServiceRate
@@ -29,7 +29,8 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
     ]  # fmt: skip
     table = Table(columns, [_flow_row(rate, notes) for rate in prediction.rates])
     if len(table.rows) > 1:
-        table.add("all together", "", units.number(prediction.total / 1e9), "", "", "", "")
+        interval = range_text(prediction.total, prediction.total_low, prediction.total_high)
+        table.add("all together", "", units.number(prediction.total / 1e9), interval, "", "", "")
     accuracy = basis_note(rate.basis for rate in prediction.rates)
     return "\n".join(
         [heading(prediction.system), render_table(table, screen), "", *_wrapped(accuracy, screen), notes.render(screen)]
@@ -41,8 +42,7 @@ def _wrapped(text: str, screen: Screen) -> list[str]:
 
 
 def _flow_row(rate: FlowRate, notes: Footnotes) -> tuple[str, ...]:
-    apart = rate.high - rate.low > 1e-9 * rate.high
-    interval = f"{units.number(rate.low / 1e9)} to {units.number(rate.high / 1e9)}" if apart else ""
+    interval = range_text(rate.rate, rate.low, rate.high)
     sources = notes.mark([*rate.rests_on, rate.doubt])
     first, *others = rate.routes
     route = f"{first.cls} {first.via}{f' and {len(others)} more' if others else ''}"

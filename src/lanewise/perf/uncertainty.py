@@ -1,0 +1,45 @@
+"""How far a capacity may be from its nominal value, by what it comes from: the range of a figure and of a product.
+
+A range is a pair of factors (low, high) of the nominal value. benchmarks/coverage.py checks and prints how many
+values of machines that no figure comes from lie within the ranges of their predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from lanewise.catalog import Figure
+
+Range: TypeAlias = tuple[float, float]
+
+CARRIED_OVER, UNKNOWN = "carried over", "unknown"
+RANGES: dict[str, Range] = {
+    "physics": (0.92, 1.0),
+    "calibrated": (0.94, 1.03),
+    CARRIED_OVER: (0.90, 1.05),
+    "typical": (0.85, 1.08),
+    "planning": (0.60, 1.60),
+    UNKNOWN: (0.25, 1.0),
+    "fitted": (0.90, 1.10),
+}
+
+
+def tier(figure: Figure) -> str:
+    """What a figure's range depends on: its basis, or that it was measured on another part of the same chip."""
+    return CARRIED_OVER if figure.carried_from else figure.basis
+
+
+def figure_range(figure: Figure) -> Range:
+    """The range of a figure that is a number: that of its tier, or the stated one where that is wider."""
+    low, high = RANGES[tier(figure)]
+    if isinstance(figure.value, float) and figure.value > 0:
+        low = low if figure.low is None else min(low, figure.low / figure.value)
+        high = high if figure.high is None else max(high, figure.high / figure.value)
+    return low, high
+
+
+def widest(ranges: Iterable[Range]) -> Range:
+    """The range that holds all of several; of none that of physics."""
+    pairs = list(ranges) or [RANGES["physics"]]
+    return min(low for low, _ in pairs), max(high for _, high in pairs)
