@@ -275,25 +275,6 @@ devices: {"cpu[0-3]": {cpu: null, numa: +1}, "sw[0-1]": {switch: null, numa: "2"
     assert [device.numa for device in system.devices.values()] == [1, 2, 3, 4, 2, 2]
 
 
-DIVIDED = """
-devices:
-  "cpu[0-1]": {cpu: null, numa_nodes: 4}
-  "gpu[0-7]": {gpu: null, numa: "+0"}
-  nic0: {nic: null}
-links:
-  - {from: cpu0, to: ["gpu[0-3]", nic0], pcie: auto}
-  - {from: cpu1, to: "gpu[4-7]", pcie: auto}
-"""
-
-
-def test_a_socket_of_several_numa_nodes_numbers_them_on(read: Read) -> None:
-    system = read(DIVIDED)
-    assert system.numa_nodes("cpu1") == (4, 5, 6, 7)
-    assert [system.numa_node(name) for name in ("gpu6", "nic0", "cpu0")] == [6, None, None]
-    counted = read(DIVIDED.replace("numa_nodes: 4", 'numa_nodes: 4, numa: "+0"'))
-    assert counted.numa_nodes("cpu1") == (4, 5, 6, 7)
-
-
 def test_a_partitioned_switch_may_stand_below_two_cpus(read: Read) -> None:
     body = """
 devices:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise import package_data
-from lanewise.catalog import builtin, read_parts
-from lanewise.errors import unknown_name
+from lanewise.catalog import Catalog, builtin, read_parts
+from lanewise.errors import InputError, unknown_name
 from lanewise.files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lanewise.catalog import Catalog
     from lanewise.options.plan import PlanOptions
     from lanewise.options.system import SystemOptions
     from lanewise.results.run import Run
@@ -72,7 +71,8 @@ def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
 def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None) -> System:
     """A built-in system by name, or the one described in a YAML file.
 
-    `settings` sets the description's parameters; `catalog` replaces the built-in parts catalogue.
+    `settings` sets the description's parameters; `catalog` replaces the built-in parts catalogue. Part files that the
+    description names are read too; where `catalog` has another part than the built-in one, it wins.
 
     Raises UnknownName for a system, part, device or parameter that does not exist, Contradiction for a parameter value
     that the description does not allow or for links that cannot be, FormatError with file and line for wrong YAML, and
@@ -81,10 +81,11 @@ def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, cata
     >>> lanewise.load_system("composable-server-gen4", {"path": 4})
     <System composable-server-gen4 path=4 gpus=4: 11 devices, 10 links>
     """
-    from lanewise.topology.read import read_system
+    from lanewise.topology.read import part_files, read_system
 
     text, file = _read(ref, "systems", "system")
-    return read_system(text, file, settings or {}, catalog if catalog is not None else builtin())
+    stated = catalog if catalog is not None else builtin()
+    return read_system(text, file, settings or {}, _with_own_parts(stated, file, part_files(text, file)))
 
 
 def system_of_options(options: SystemOptions) -> System:
@@ -179,6 +180,23 @@ def relative_reader(ref: str | Path) -> Callable[[str, Mapping[str, int], Catalo
         return load_system(folder / name if is_user_file else name, settings, catalog)
 
     return read
+
+
+def _with_own_parts(catalog: Catalog, file: str, names: Sequence[str]) -> Catalog:
+    """The catalogue with the parts of the files that a description names; what is not built in overrides them."""
+    if not names:
+        return catalog
+    overriding = {name: part for name, part in catalog.parts.items() if builtin().parts.get(name) is not part}
+    merged = builtin()
+    for name in names:
+        path = Path(file).parent / name
+        try:
+            text = read_file(path)
+        except InputError as error:
+            error.hint = f"{file} names it under parts:, where a path starts at the folder of that file"
+            raise
+        merged = merged.merge(read_parts(text, str(path), merged))
+    return merged.merge(Catalog(overriding))
 
 
 def _read(ref: str | Path, folder: str, kind: str) -> tuple[str, str]:

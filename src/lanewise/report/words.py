@@ -26,7 +26,8 @@ def link_speed(link: Link) -> str:
     elif link.kind.value == "nvlink":
         label = f"NVLink x{link.count}"
     else:
-        label = f"{link.kind} x{link.count}" if link.count > 1 else str(link.kind)
+        count = link.count if link.count_known else "?"
+        label = f"{link.kind} x{count}" if count != 1 else str(link.kind)
     return label if link.rate is None else f"{label}, {units.show(link.rate, 'GB/s', 3)}"
 
 

@@ -145,6 +145,8 @@ def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], s
         return pcie_speed(link, speeds.read_pcie(scope.text(str(stated))), parts)
     if link.kind is LinkKind.NETWORK:
         return network_speed(link, scope.text(str(stated)), parts)
+    if link.kind is LinkKind.SOCKET and str(stated).strip() == speeds.UNKNOWN:
+        return replace(link, count_known=False)
     auto = isinstance(stated, str) and stated.strip() == speeds.AUTO
     return bonded(link, None if auto else scope.whole(stated), parts)
 

@@ -75,7 +75,7 @@ class LinkForm(Form):
     mesh: Names | None = Field(None, description="devices joined all to all")
     pcie: StrictStr | None = Field(None, description="PCIe speed: 'gen4 x16', 'gen4', 'x8' or 'auto'")
     fabric: StrictStr | None = Field(None, description="the same, for a fabric link between two switches")
-    socket: Whole | None = Field(None, description="number of UPI, QPI or xGMI links between two CPUs, or 'auto'")
+    socket: Whole | None = Field(None, description="number of UPI, QPI or xGMI links between CPUs, 'auto', '?'")
     nvlink: Whole | None = Field(None, description="number of bonded NVLinks, or 'auto'")
     network: StrictStr | None = Field(None, description="edr, hdr, 100gbe, ..., a rate such as '100 Gb/s', 'auto'")
     rate: Quantity | None = Field(None, description="raw rate of one direction, such as '25 GB/s'")
@@ -109,7 +109,7 @@ class PoliciesForm(Form):
         default={}, description=f"peer traffic through a CPU: one of {', '.join(PEER_SCOPES)}; for all, or by CPU"
     )
     acs_redirect: StrictBool | Names = Field(
-        False, description="switches and CPUs whose ACS sends peer traffic up; true for all switches"
+        False, description="switches and CPUs whose ACS sends peer traffic up; true, or '{parameter}', for all switches"
     )
     iommu: Literal["off", "passthrough", "translate", False] = Field(
         "off", description="the IOMMU mode: off, passthrough or translate"
@@ -126,6 +126,7 @@ class SystemForm(Form):
     source: StrictStr = Field("", description="where the facts come from")
     parameters: dict[str, ParameterForm] = Field({}, description="numbers a study may sweep, used as {name}")
     settings: dict[str, StrictInt] = Field({}, description="parameters fixed when this text was written out")
+    parts: list[StrictStr] = Field([], description="part files of its own; paths start at this file's folder")
     hosts: list[StrictStr] = Field([], description="hosts; one named host0 if left out", min_length=1)
     devices: dict[str, DeviceForm] = Field(description="name or range: what it is")
     links: list[LinkForm] = Field([], description="what joins them")

@@ -78,7 +78,8 @@ def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
     limits = {part.name: count for part in having if (count := whole_figure(part, key)) is not None}
     if stated is None:
         if not limits:
-            hint = f"write {link.kind}: <number>"
+            unknown = f", or {link.kind}: '{speeds.UNKNOWN}' where nobody knows" if link.kind is LinkKind.SOCKET else ""
+            hint = f"write {link.kind}: <number>{unknown}"
             raise FormatError(f"the parts do not say how many {word} they have", hint=hint)
         stated = min(limits.values())
     if stated < 1:

@@ -83,8 +83,9 @@ class Link:
     """A full-duplex link between devices `a` and `b`; for PCIe `a` is the upstream end.
 
     gen and lanes apply to PCIe; `rate` is the raw rate of one direction in B/s where it is stated outright;
-    `count` is the number of bonded links (NVLink, UPI). `port` and `bridge` name the root port and the host bridge
-    (root complex) at a CPU, '' elsewhere. `max_payload` (B) and `length` (m) are None when unknown.
+    `count` is the number of bonded links (NVLink, UPI), 1 where it is not known (`count_known`). `port` and `bridge`
+    name the root port and the host bridge (root complex) at a CPU, '' elsewhere. `max_payload` (B) and `length` (m) are
+    None when unknown.
     """
 
     a: str
@@ -94,6 +95,7 @@ class Link:
     lanes: int | None = None
     rate: float | None = None
     count: int = 1
+    count_known: bool = True
     port: str = ""  # topology.binding.name_ports fills in what a description leaves out
     bridge: str = ""  # likewise
     max_payload: float | None = None
@@ -165,7 +167,10 @@ class RouteCacheKey:
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """Hosts, devices, links, domains, volumes and policies, with the catalogue of their parts."""
+    """Hosts, devices, links, domains, volumes and policies, with the catalogue of their parts.
+
+    `part_files` are those that the description names, as written: paths from its own folder.
+    """
 
     name: str
     devices: Mapping[str, Device]
@@ -180,6 +185,7 @@ class System:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
+    part_files: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         values = "".join(f" {name}={value}" for name, value in self.settings.items())

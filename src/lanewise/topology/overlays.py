@@ -156,6 +156,8 @@ def _peer_scope(word: str, location: Location) -> str:
 
 
 def _redirect(stated: bool | str | list[str], devices: Mapping[str, Device], scope: Scope) -> frozenset[str]:
+    if isinstance(stated, str) and "{" in stated and (number := scope.text(stated).strip()).isdecimal():
+        stated = int(number) != 0 if number not in devices else stated
     if isinstance(stated, bool):
         return frozenset(device.name for device in devices.values() if stated and device.kind is Kind.SWITCH)
     location = scope.location("policies", "acs_redirect")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ _NONE: Mapping[str, int] = {}
 def read_system(text: str, file: str, settings: Mapping[str, int] = _NONE, catalog: Catalog | None = None) -> System:
     """The system that a description states, at these parameter values, on the built-in parts by default.
 
+    The part files that it names are not read here: `catalog` holds their parts (`part_files` tells which).
     InputError with file, line and hint for anything that cannot be used; further problems are in the hint.
     """
     return read_document(load(text, file), settings, catalog)
@@ -67,7 +69,17 @@ def read_document(
         parameters=parameters,
         settings=values,
         assumptions=tuple(form.assumptions),
+        part_files=tuple(form.parts),
     )
+
+
+def part_files(text: str, file: str) -> tuple[str, ...]:
+    """The part files that a description names under `parts:`; () where it names none or is no description."""
+    if re.search(r"^[\"']?parts\b", text, re.MULTILINE) is None:
+        return ()
+    data = load(text, file).data
+    named = data.get("parts") if isinstance(data, dict) else None
+    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
 
 
 def _links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> list[Link]:

@@ -42,6 +42,7 @@ def write_system(system: System) -> str:
 
 def _document(system: System) -> Plain:
     document: Plain = {"lanewise": 1, "system": system.name, "title": system.title, "source": system.source}
+    document["parts"] = list(system.part_files)
     document["parameters"] = {name: _parameter(parameter) for name, parameter in system.parameters.items()}
     document["settings"] = FlowStyle(system.settings) if system.parameters else None
     document["hosts"] = list(system.hosts) if system.hosts != ("host0",) else None
@@ -191,7 +192,7 @@ def _speed(link: Link) -> str | int:
         return speeds.write_pcie(link.gen, link.lanes)
     if link.kind is LinkKind.NETWORK:
         return speeds.UNKNOWN if link.rate is None else speeds.write_quantity(link.rate, "B/s")
-    return link.count
+    return link.count if link.count_known else speeds.UNKNOWN
 
 
 def _volume(volume: Volume) -> FlowStyle:
