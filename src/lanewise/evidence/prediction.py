@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from lanewise.catalog import Catalog
 from lanewise.errors import Unreachable, error_location
+from lanewise.evidence import nccl
 from lanewise.evidence.model import EACH, FIRST, EvidenceMachine, EvidenceRow
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
@@ -37,6 +38,12 @@ class PredictedRow:
     def error(self) -> float | None:
         """(predicted - measured) / measured, None where nothing is predicted."""
         value = self.observation.value
+        return None if value is None else value / self.row.value - 1
+
+    @property
+    def rival_error(self) -> float | None:
+        """The error of NCCL's constants, None where they say nothing of the row."""
+        value = self.observation.comparisons.get(nccl.NAME)
         return None if value is None else value / self.row.value - 1
 
     @property
@@ -94,7 +101,16 @@ def _rate(system: System, row: EvidenceRow, blank: Observation) -> Observation:
         low=ends[0] / divisor, high=ends[1] / divisor,
         basis=Basis(weakest([flow.basis for flow in flows])), limit=slowest.limit, rests_on=slowest.rests_on,
         path=rate_kind(system, prediction, flow_set_of(row.flows)), note="; ".join(filter(None, notes)),
+        comparisons=_rival(system, prediction, row),
     )  # fmt: skip
+
+
+def _rival(system: System, prediction: Prediction, row: EvidenceRow) -> dict[str, float]:
+    rates = nccl.nccl_rates(system, [rate.routes[0] for rate in prediction.rates])
+    if rates is None:
+        return {}
+    counted = rates[:1] if row.of == FIRST else rates
+    return {nccl.NAME: sum(counted) / (len(counted) if row.of == EACH else 1)}
 
 
 def _latency(system: System, row: EvidenceRow, blank: Observation) -> Observation:

@@ -23,6 +23,7 @@ class GroupScore:
     median with it; `within_5` and `within_10` are shares of the predicted rows whose error is at most 5 and 10 %,
     `covered` that whose interval holds the measured value. `pairs` of rows of one machine, of equally many flows, were
     measured more than 10 % apart; `ordered` are predicted in that order, `reversed` the other way round.
+    `rival_median` and `rival_within_10` are those of NCCL's planning constants, of the rows that they say anything of.
     """
 
     rows: int
@@ -36,6 +37,8 @@ class GroupScore:
     pairs: int = 0
     ordered: int = 0
     reversed: int = 0
+    rival_median: float | None = None
+    rival_within_10: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +101,15 @@ def score_of(rows: Sequence[PredictedRow]) -> GroupScore:
         return GroupScore(len(rows), 0)
     signed = [row.error for row in rows if row.error is not None]
     covered = [row.covered for row in rows if row.covered is not None]
+    rivals = [abs(row.rival_error) for row in rows if row.rival_error is not None]
     pairs = list(_pairs(rows))
     return GroupScore(
         rows=len(rows), predicted=len(errors), median=quantile(errors, 0.5), p90=quantile(errors, 0.9),
         bias=quantile(signed, 0.5), within_5=_share(error <= 0.05 for error in errors),
         within_10=_share(error <= 0.10 for error in errors), covered=_share(covered),
         pairs=len(pairs), ordered=sum(a > b for a, b in pairs), reversed=sum(a < b for a, b in pairs),
+        rival_median=quantile(rivals, 0.5) if rivals else None,
+        rival_within_10=_share(error <= 0.10 for error in rivals) if rivals else None,
     )  # fmt: skip
 
 

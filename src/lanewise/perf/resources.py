@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from lanewise.catalog import Figure, Part, builtin
+from lanewise.catalog import Figure, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
 from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Range, figure_range, widest
@@ -241,7 +241,7 @@ def best_read(system: System, gen: int) -> tuple[float, str] | None:
     system itself uses count too, so that a user's own better figure is never limited by the catalogue's.
     """
     used = {part.name: part for name in system.devices if (part := system.part(name)) is not None}
-    parts = {**builtin().parts, **used}
+    parts = {**system.catalog.parts, **used}
     key = f"engine.h2d.gen{gen}"
     copies = [(rate, part) for part in parts.values() if part.kind == "gpu" and (rate := part.number(key))]
     if not copies:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lanewise.evidence import nccl
 from lanewise.evidence.prediction import PredictedRow
 from lanewise.evidence.score import AccuracyScore
 from lanewise.report.json import json_document
@@ -25,7 +26,8 @@ def _row(row: PredictedRow) -> dict[str, Any]:
         "machine": row.machine, "path": source.path, "flows": source.text, "flow_set": row.flow_set,
         "kind": predicted.path, "metric": predicted.metric, "unit": source.unit, "measured": source.value,
         "measured_low": source.low, "measured_high": source.high, "predicted": predicted.value, "low": predicted.low,
-        "high": predicted.high, "error": row.error, "covered": row.covered, "basis": predicted.basis,
+        "high": predicted.high, "error": row.error, "covered": row.covered,
+        "rival": predicted.comparisons.get(nccl.NAME), "rival_error": row.rival_error, "basis": predicted.basis,
         "limit": predicted.limit, "rests_on": predicted.rests_on, "quality": source.quality or None,
         "schedule": source.schedule or None, "note": predicted.note or None,
     }  # fmt: skip

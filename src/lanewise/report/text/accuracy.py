@@ -48,13 +48,15 @@ def score_table(title: str, groups: Mapping[str, GroupScore]) -> Table:
     columns = [
         Column(title), *number_columns("rows"), *number_columns(*_HEADS[:4], unit="%"),
         *number_columns(_HEADS[4], unit="%", drop_order=1), *number_columns("paths in order", drop_order=2),
+        *number_columns("NCCL's constants", "within 10 %", unit="%", drop_order=3),
     ]  # fmt: skip
     table = Table(columns)
     for name, group in groups.items():
         shares = (group.median, group.p90, group.within_5, group.within_10, group.covered)
+        rival = (group.rival_median, group.rival_within_10)
         rows = str(group.rows) if group.rows == group.predicted else f"{group.predicted} of {group.rows}"
         order = f"{group.ordered} of {group.pairs}" if group.pairs else ""
-        table.add(name, rows, *map(_percent, shares), order)
+        table.add(name, rows, *map(_percent, shares), order, *map(_percent, rival))
     return table
 
 
