@@ -15,7 +15,10 @@ GPUS = """
 k40 p100-pcie p100-sxm2 v100-pcie v100-sxm2 t4 a10 a10g a30 a100-pcie-40gb a100-pcie-80gb
 a100-sxm-40gb a100-sxm-80gb l4 l40s h100-pcie h100-nvl h100-sxm h200-sxm rtx-3090 rtx-4090 rtx-5090
 rtx-6000-ada rtx-pro-6000-blackwell-workstation rtx-pro-6000-blackwell-server
-b200 b300 gb200 gb300 gh200 h800 v100-sxm3 m60 gtx-1070 gtx-1080 titan-rtx rtx-5060-ti rtx-5070
+b200 b300 gb200 gb300 gb300-desktop gh200 h20 h800 a800 a40 a16 a2 l40 l20
+rtx-6000d rtx-a6000 rtx-a5000 rtx-a4000 v100-sxm3 m60 gtx-1070 gtx-1080 gtx-1080-ti titan-xp titan-v titan-rtx
+rtx-2080-ti rtx-3060 rtx-3080 rtx-4060-ti rtx-4070 rtx-4080
+rtx-5060-ti rtx-5070 rtx-5070-ti rtx-5080
 mi50 mi100 mi210 mi250x mi300x mi325x mi355x radeon-pro-vii rx-7900-xtx
 """
 CPUS = """
@@ -23,15 +26,17 @@ ivy-bridge-ep haswell-ep broadwell-ep skylake-sp cascade-lake-sp ice-lake-sp sap
 emerald-rapids rome milan genoa turin threadripper-pro-7000 xeon-e5-2600-v2 xeon-gold-6454s
 xeon-gold-6530 xeon-gold-6526y xeon-gold-5120t epyc-7452 epyc-7742 naples granite-rapids
 xeon-w-sapphire-rapids xeon-w-3300 threadripper-2000 threadripper-3000 threadripper-7000 threadripper-9000
-threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-am5 grace
+threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-am5 grace power9
 """
 SWITCHES = """
-pex8747 pex8764 pex8796 pex9797 pex88032 pex88096 pex89048 pex89104 pex89144 switchtec-pfx-gen3
+pex8747 pex8764 pex8796 pex9781 pex9797 pex88032 pex88048 pex88064 pex88080 pex88096 pex89024 pex89032 pex89048 pex89072
+pex89088 pex89104 pex89144 switchtec-pfx-gen3
 switchtec-pfx-gen4 switchtec-pfx-gen5 pax-gen4 cdi-gen4-fabric-switch cdi-gen5-fabric-switch
 """
 NICS = """
 connectx-3-fdr connect-ib-fdr connectx-4-edr connectx-5 connectx-6-hdr connectx-6-dx-100gbe
-connectx-6-dx-200gbe connectx-7-ndr
+connectx-6-dx-200gbe connectx-7-ndr connectx-7-ndr200 connectx-7-400gbe connectx-8-xdr bluefield-2 bluefield-3
+connectx-4-lx
 """
 SSDS = """
 nvme-gen3-x4-3.5 samsung-pm1733 samsung-pm1743 intel-p4510 micron-9300 kioxia-cm6 kioxia-cm7
@@ -39,7 +44,8 @@ samsung-990-pro
 """
 RAIDS = "smartroc-3200 highpoint-ssd7540"
 NVLINKS = """
-nvlink1 nvlink2 nvlink3 nvlink3-bridge nvlink4 nvlink5 xgmi-mi100 xgmi-mi200 xgmi-mi300 xgmi-mi350 xgmi-vega20
+nvlink-c2c nvlink1 nvlink2 nvlink3 nvlink3-bridge nvlink4 nvlink5 xgmi-mi100 xgmi-mi200 xgmi-mi300 xgmi-mi350
+xgmi-vega20
 """
 WANTED = {
     "gpu": GPUS, "cpu": CPUS, "switch": SWITCHES, "nic": NICS, "ssd": SSDS, "raid": RAIDS, "nvlink": NVLINKS,

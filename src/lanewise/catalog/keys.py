@@ -42,6 +42,10 @@ _PLAIN: dict[str, Key] = {
     "nvlink.links": Key(("gpu",), "1", "number of NVLinks"),
     "nvlink.rate": Key(("gpu",), "B/s", "raw rate of all its NVLinks together, one direction"),
     "engine.nvlink": Key(("gpu",), "B/s", "goodput of a copy over all NVLinks, one direction"),
+    "c2c.part": Key(("gpu",), TEXT, "name of the nvlink part that its links to its CPU are (NVLink-C2C)"),
+    "c2c.links": Key(("gpu",), "1", "number of its links to its CPU"),
+    "engine.c2c_h2d": Key(("gpu",), "B/s", "goodput of a host-to-device copy over all links to its CPU"),
+    "engine.c2c_d2h": Key(("gpu",), "B/s", "goodput of a device-to-host copy over all links to its CPU"),
     "staging.rate": Key(
         ("gpu",), "B/s", "what the gaps between the chunks of a staged copy amount to: 1/x = max(1/B1, 1/B2) + 1/this"
     ),

@@ -142,15 +142,18 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
     part = system.part(gpu)
     if part is None:
         return None
-    engine, links = part.figure("engine.nvlink"), part.number("nvlink.links")
+    other = hop.end if gpu == hop.start else hop.start
+    stem, key, word = "nvlink", "engine.nvlink", "NVLink"
+    if system.device(other).kind is Kind.CPU and part.figure("c2c.links").known:
+        stem, key, word = "c2c", f"engine.c2c_{'d2h' if gpu == hop.start else 'h2d'}", "NVLink-C2C"
+    engine, links = part.figure(key), part.number(f"{stem}.links")
+    label = f"{word} x{hop.link.count}"
     if isinstance(engine.value, float) and links:
         fraction = hop.link.count / links
-        rests = cite(part, "engine.nvlink", engine) + (
-            "" if fraction == 1 else f", times {hop.link.count} of {links:.0f} links"
-        )
+        rests = cite(part, key, engine) + ("" if fraction == 1 else f", times {hop.link.count} of {links:.0f} links")
         capacity, within = engine.value * fraction, figure_range(engine)
-        return _on_link(hop, f"NVLink x{hop.link.count}", capacity, engine.basis, rests).within(within)
-    name = part.figure("nvlink.part").value
+        return _on_link(hop, label, capacity, engine.basis, rests).within(within)
+    name = part.figure(f"{stem}.part").value
     if not isinstance(name, str):
         return None
     generation = system.catalog.get(name)
@@ -159,7 +162,7 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         return None
     rate = raw.value * hop.link.count * NVLINK_SHARE
     rests = f"{cite(generation, 'nvlink.link_rate', raw)}, times {NVLINK_SHARE} (median of the GPUs measured)"
-    return _on_link(hop, f"NVLink x{hop.link.count}", rate, "calibrated", rests)
+    return _on_link(hop, label, rate, "calibrated", rests)
 
 
 def _network(system: System, hop: Hop) -> Resource | None:

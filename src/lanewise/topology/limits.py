@@ -15,6 +15,7 @@ from lanewise.topology.scope import Problems
 
 Ends = tuple["Part | None", "Part | None"]
 _WIDEST = 16
+_NVLINKS = ("nvlink.links", "NVLinks")
 
 
 def whole_figure(part: Part | None, key: str) -> int | None:
@@ -68,13 +69,19 @@ def network_speed(link: Link, stated: str, parts: Ends) -> Link:
     return replace(link, rate=rate)
 
 
+def nvlink_keys(part: Part | None) -> tuple[str, str]:
+    """The figure that counts a GPU's links to a CPU, and their name: NVLink-C2C where its part has that, else NVLink."""
+    return ("c2c.links", "NVLink-C2C links") if part and part.figure("c2c.links").known else _NVLINKS
+
+
 def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
     """The link with its number of bonded links, None for all; Contradiction if the parts have fewer."""
-    key, word = (
-        ("intersocket.links", "inter-socket links") if link.kind is LinkKind.SOCKET else ("nvlink.links", "NVLinks")
-    )
     kind = "cpu" if link.kind is LinkKind.SOCKET else "gpu"
     having = [part for part in parts if part and part.kind == kind]
+    to_cpu = any(part and part.kind == "cpu" for part in parts)
+    key, word = ("intersocket.links", "inter-socket links")
+    if link.kind is not LinkKind.SOCKET:
+        key, word = _NVLINKS if not to_cpu else nvlink_keys(having[0] if having else None)
     limits = {part.name: count for part in having if (count := whole_figure(part, key)) is not None}
     if stated is None:
         if not limits:
@@ -96,8 +103,8 @@ def check_sums(devices: Mapping[str, Device], links: Iterable[Link], catalog: Ca
     """Collect a Contradiction for every device whose links need more lanes, links or ports than it has."""
     used: dict[tuple[str, str, str], list[tuple[Link, int]]] = defaultdict(list)
     for link in links:
-        for end in (link.a, link.b):
-            counted = _counted(link, devices[end])
+        for end, other in ((link.a, link.b), (link.b, link.a)):
+            counted = _counted(link, devices[end], devices[other], catalog)
             if counted:
                 key, word, amount = counted
                 used[end, key, word].append((link, amount))
@@ -115,11 +122,12 @@ def check_sums(devices: Mapping[str, Device], links: Iterable[Link], catalog: Ca
                 break
 
 
-def _counted(link: Link, device: Device) -> tuple[str, str, int] | None:
+def _counted(link: Link, device: Device, other: Device, catalog: Catalog) -> tuple[str, str, int] | None:
     if link.kind in (LinkKind.PCIE, LinkKind.FABRIC) and device.kind not in (Kind.NVSWITCH, Kind.NETSWITCH):
         return "pcie.lanes", "PCIe lanes", link.lanes or 0
     if link.kind is LinkKind.NVLINK and device.kind is Kind.GPU:
-        return "nvlink.links", "NVLinks", link.count
+        part = catalog.get(device.part) if device.part else None
+        return *(nvlink_keys(part) if other.kind is Kind.CPU else _NVLINKS), link.count
     if link.kind is LinkKind.SOCKET:
         return "intersocket.links", "inter-socket links", link.count
     if link.kind is LinkKind.NETWORK and device.kind is Kind.NIC:

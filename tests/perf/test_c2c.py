@@ -1,0 +1,46 @@
+"""NVLink-C2C: the links of a GPU to its CPU, apart from its NVLinks."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.errors import Contradiction
+from lanewise.perf.flow import parse_flows
+from lanewise.perf.predict import predict
+from lanewise.topology.read import read_system
+
+TEXT = """lanewise: 1
+system: grace
+devices:
+  cpu0: {cpu: grace}
+  "gpu[0-1]": {gpu: gb200}
+  nvs: {nvswitch: null}
+links:
+  - {from: cpu0, to: "gpu[0-1]", nvlink: auto}
+  - {from: "gpu[0-1]", to: nvs, nvlink: 18}
+"""
+ONE = TEXT.replace("gb200", "gh200")
+
+
+def rate(text: str, flow: str) -> float:
+    return predict(read_system(text, "grace.yaml"), parse_flows(flow)).rates[0].rate
+
+
+def test_each_direction_has_the_figure_of_the_gpu() -> None:
+    assert rate(ONE, "host0->gpu0") == pytest.approx(370.13e9)
+    assert rate(ONE, "gpu0->host0") == pytest.approx(295.15e9)
+
+
+def test_a_gpu_without_figures_has_its_links_at_nvlinks_share() -> None:
+    assert rate(TEXT, "host0->gpu0") == pytest.approx(5 * 45e9 * 0.9)
+    assert rate(TEXT, "gpu0->gpu1") == pytest.approx(18 * 50e9 * 0.9)
+
+
+def test_a_cpu_that_is_no_grace_has_nvlinks() -> None:
+    text = TEXT.replace("gb200", "v100-sxm2").replace("nvlink: auto", "nvlink: 3").replace("nvlink: 18", "nvlink: 3")
+    assert rate(text, "host0->gpu0") == pytest.approx(143.7e9 / 2)
+
+
+def test_more_links_than_the_gpu_has_are_refused() -> None:
+    with pytest.raises(Contradiction, match="gb200 has 5 NVLink-C2C links; the link cannot bond 6"):
+        read_system(TEXT.replace("nvlink: auto", "nvlink: 6"), "grace.yaml")
