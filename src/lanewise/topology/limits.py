@@ -70,7 +70,7 @@ def network_speed(link: Link, stated: str, parts: Ends) -> Link:
 
 
 def nvlink_keys(part: Part | None) -> tuple[str, str]:
-    """The figure that counts a GPU's links to a CPU, and their name: NVLink-C2C where its part has that, else NVLink."""
+    """The figure that counts a GPU's links to a CPU, and their name: NVLink-C2C where it has that, else NVLink."""
     return ("c2c.links", "NVLink-C2C links") if part and part.figure("c2c.links").known else _NVLINKS
 
 
