@@ -127,7 +127,8 @@ def test_a_link_of_8_lanes_whose_ends_have_16_shows(replay):
     faulty = [link for link in found.conditions.links if link.narrow]
     assert [(link.device, link.above, link.lanes_now, link.lanes) for link in faulty] == [("gpu1", "sw0", 8, 16)]
     assert (faulty[0].device_lanes, faulty[0].port_lanes, faulty[0].under_load) == (16, 16, True)
-    assert "the link to gpu1 ran at Gen4 x8 under load, at most Gen4 x16" in found.system.assumptions
+    assert found.faults == ("the link to gpu1 ran at Gen4 x8 under load, at most Gen4 x16",)
+    assert f"fault: {found.faults[0]}" in found.system.assumptions
 
 
 def test_a_link_of_2_5_gt_under_load_shows(replay):

@@ -16,7 +16,7 @@ KINDS = {
     "40intel64-2g2n4c+pcilocality.tar.bz2": {"cpu": 4, "nic": 3, "raid": 1},
     "96em64t-4n4d3ca2co-pci.xml": {"cpu": 4, "nic": 4},
     "aws-g5.48xl-topo.xml": {"cpu": 2, "gpu": 9},
-    "aws-p4d-24xl-topo.xml": {"cpu": 2, "switch": 4, "gpu": 8, "nic": 4},
+    "aws-p4d-24xl-topo.xml": {"cpu": 2, "switch": 4, "gpu": 8, "nic": 4, "nvswitch": 1},
     "azure-ncv4-topo.xml": {"cpu": 4, "gpu": 4},
     "azure-ndv4-topo.xml": {"cpu": 4, "switch": 4, "gpu": 8, "nic": 8},
     H200: {"cpu": 1, "gpu": 2},
@@ -79,6 +79,14 @@ def test_a_machine_without_pci_devices_is_its_cpu_and_says_so(real):
     found = real("linux-nvidia-dgx-gb10.xml")
     assert [*found.system.devices] == ["cpu0"]
     assert "no GPU, network card or drive on PCI is in the dumps" in found.system.assumptions
+
+
+def test_nvlinks_that_a_topology_file_leaves_out_are_taken_from_the_part_or_said_to_be_unknown(real):
+    known, unknown = real("aws-p4d-24xl-topo.xml"), real("azure-ndv4-topo.xml")
+    assert topo_class(known.system, "gpu0", "gpu7") == "NV12"
+    assert any(text.startswith("NVLinks are taken from the part") for text in known.system.assumptions)
+    assert any(text.startswith("what gpu[0-7] are is not in the dumps") for text in unknown.system.assumptions)
+    assert {d.part for d in unknown.system.devices.values() if d.kind == "cpu"} == {"rome"}
 
 
 def test_a_contradiction_of_two_real_dumps_is_named(real):

@@ -28,6 +28,8 @@ def discover(options: DiscoverOptions, json: Json = None) -> None:
         discovery = api.capture(options.capture, options.under_load or None, catalog, options.name)
     else:
         discovery = api.discover([*options.from_, *options.dumps], catalog, options.name)
+    for text in discovery.faults:
+        terminal.note(f"fault: {text}")
     for text in discovery.contradictions:
         terminal.note(f"contradiction: {text}")
     if options.capture is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from lanewise.discovery import matrix, nvlink
 from lanewise.discovery.cards import endpoints
 from lanewise.discovery.conditions import conditions
 from lanewise.discovery.cpus import nodes_with_cpus
-from lanewise.discovery.draft import DraftDevice, SystemDraft
+from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
 from lanewise.discovery.facts import MACHINE, DumpFacts, Fact, MachineFacts, merge
 from lanewise.discovery.sysfs import VOLUME
 from lanewise.discovery.tree import draft_from_tree
@@ -24,6 +25,7 @@ from lanewise.results.conditions import MachineConditions
 from lanewise.routes.classify import LOCAL, topo_class
 from lanewise.topology import speeds
 from lanewise.topology.model import Kind, System
+from lanewise.topology.ranges import fold
 from lanewise.topology.read import read_system
 from lanewise.topology.write import write_system
 
@@ -33,13 +35,20 @@ _SHOWN = (
     "state", "nvlinks", "nvlinks_off", "nvlink_version", "nvlink_rate", "throttle", "busy", "socket", "memory",
 )  # fmt: skip
 _ORDER = (Kind.CPU, Kind.SWITCH, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.RAID, Kind.SSD)
+# Addresses, names and numbers, in which contradictions of one kind differ.
+_VARYING = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}(?::[0-9a-f]{2}\.[0-7])?\b|0x[0-9a-f]+|\d+(?:\.\d+)?")
+# The widest link of a chipset, or of the lanes that EPYC has for management.
+_NARROW = 4
 # The levels that a description knows, with the fewest drives of each.
 _LEVELS = {"raid0": (0, 1), "raid5": (5, 3), "raid10": (10, 4)}
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """A machine as read: the system, each device's names in the dumps and facts, what contradicts, the conditions."""
+    """A machine as read: the system, each device's names in the dumps and facts, what contradicts, the conditions.
+
+    `faults` are devices that do not answer and links below what both ends can. Contradictions of one kind are one line.
+    """
 
     system: System
     dump_names: Mapping[str, tuple[str, ...]]
@@ -47,6 +56,7 @@ class Discovery:
     facts: Mapping[str, tuple[Fact, ...]]
     contradictions: tuple[str, ...]
     conditions: MachineConditions
+    faults: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The description as YAML, with every fact and its source as comments below."""
@@ -69,10 +79,10 @@ def discover(dumps: Sequence[DumpFacts], catalog: Catalog, name: str = "machine"
     kinds = ", ".join(dict.fromkeys(dump.kind for dump in dumps))
     document = _document(draft, merged, catalog, name, f"{kinds}: {', '.join(files)}")
     system = _read(document, files, catalog)
-    against = (*merged.contradictions, *draft.contradictions, *_disagreements(system, merged, draft))
-    notes = dict.fromkeys(
-        (*merged.notes, *draft.notes, *draft.remark_texts(), *(f"contradiction: {text}" for text in against))
-    )
+    against = _by_kind([*merged.contradictions, *draft.contradictions, *_disagreements(system, merged, draft)])
+    faults = tuple(draft.fault_texts())
+    loud = (*(f"fault: {text}" for text in faults), *(f"contradiction: {text}" for text in against))
+    notes = dict.fromkeys((*merged.notes, *draft.notes, *draft.remark_texts(), *loud))
     names: dict[str, list[str]] = defaultdict(list)
     for word, device in draft.names.items():
         names[device].append(word)
@@ -83,6 +93,17 @@ def discover(dumps: Sequence[DumpFacts], catalog: Catalog, name: str = "machine"
         facts={node.name: _facts_of(node, names[node.name], merged) for node in draft.devices.values()},
         contradictions=against,
         conditions=conditions(merged, draft, tuple(notes)),
+        faults=faults,
+    )
+
+
+def _by_kind(texts: Sequence[str]) -> tuple[str, ...]:
+    """Contradictions, of several that differ in names and numbers alone the first with their count."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for text in texts:
+        kinds[_VARYING.sub("#", text)].append(text)
+    return tuple(
+        group[0] if len(group) == 1 else f"{len(group)} of one kind, first: {group[0]}" for group in kinds.values()
     )
 
 
@@ -110,27 +131,49 @@ def _shape(merged: MachineFacts, catalog: Catalog, files: Sequence[str]) -> Syst
 
 def _drop_impossible_parts(draft: SystemDraft, catalog: Catalog) -> None:
     """Take a part away where the dump shows more than it can do."""
-    lanes: dict[str, int] = defaultdict(int)
     links: dict[str, int] = defaultdict(int)
-    fastest: dict[str, int] = defaultdict(int)
+    edges: dict[str, list[DraftLink]] = defaultdict(list)
     for edge in draft.links:
-        for end in (edge.a, edge.b):
-            lanes[end] += edge.lanes or 0
-            fastest[end] = max(fastest[end], edge.gen or 0)
+        edges[edge.a].append(edge)
+        edges[edge.b].append(edge)
     for pair, count in draft.nvlinks.items():
         for end in pair:
             links[end] += count
     for node in draft.devices.values():
         part = catalog.get(node.part) if node.part else None
+        if part and node.kind is Kind.CPU:
+            _set_chipset_lanes_aside(node, edges[node.name], part.number("pcie.lanes"), draft)
         for key, value, word in (
-            ("pcie.gen", fastest[node.name], "PCIe generation"),
-            ("pcie.lanes", lanes[node.name], "PCIe lanes"),
+            ("pcie.gen", max((edge.gen or 0 for edge in edges[node.name]), default=0), "PCIe generation"),
+            ("pcie.lanes", _lanes(edges[node.name]), "PCIe lanes"),
             ("nvlink.links", links[node.name] if node.kind is Kind.GPU else 0, "NVLinks"),
         ):
             most = part.number(key) if part and value else None
             if part and most is not None and value > most and node.part:
                 draft.contradict(f"{node.name} shows {word} {value}, {part.name} has {most:.0f}; its part is left out")
                 node.part = None
+
+
+def _lanes(edges: Sequence[DraftLink]) -> int:
+    return sum(edge.lanes or 0 for edge in edges)
+
+
+def _set_chipset_lanes_aside(
+    cpu: DraftDevice, edges: Sequence[DraftLink], most: float | None, draft: SystemDraft
+) -> None:
+    """Leave the widths of narrow links open where a chipset, or lanes for management, must have lent the CPU lanes."""
+    narrow = sorted((edge for edge in edges if (edge.lanes or 0) <= _NARROW), key=lambda edge: edge.lanes or 0)
+    total = _lanes(edges)
+    if most is None or not most < total <= most + _lanes(narrow):
+        return
+    aside = []
+    for edge in narrow:
+        if _lanes(edges) > most and edge.lanes:
+            edge.lanes = None
+            aside.append(edge.b)
+    names = ", ".join(fold(aside))
+    text = f"{cpu.name} shows {total} PCIe lanes, {cpu.part} has {most:.0f}: the links to {names} may be a chipset's"
+    draft.note(f"{text}, their widths are left open")
 
 
 def _document(draft: SystemDraft, merged: MachineFacts, catalog: Catalog, name: str, source: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lanewise.discovery.draft import DraftLink, SystemDraft
 from lanewise.discovery.facts import MACHINE, MachineFacts
-from lanewise.results.conditions import AcsState, LinkState, MachineConditions, NumaState, PeerState, Throttle
+from lanewise.results.conditions import AcsState, LinkState, MachineConditions, NumaState, OffBus, PeerState, Throttle
 from lanewise.topology.model import Kind
 
 _LINK = ("gen", "lanes", "gen_now", "lanes_now")
@@ -33,6 +33,12 @@ def conditions(merged: MachineFacts, draft: SystemDraft, notes: tuple[str, ...])
         p2p=tuple(_peers(merged, draft)),
         throttles=tuple(
             Throttle(name, tuple(str(fact.value).split(", ")), str(fact.source)) for name, fact in throttles if fact
+        ),
+        off_bus=tuple(
+            OffBus(node.name, bdf, str(fact.source))
+            for node in draft.devices.values()
+            for bdf in node.addresses
+            if (fact := merged.fact(bdf, "off_bus"))
         ),
         iommu=merged.word(MACHINE, "iommu"),
         under_load=under_load,

@@ -9,7 +9,7 @@ from lanewise.catalog import Catalog
 from lanewise.discovery.cards import ids
 from lanewise.discovery.draft import SystemDraft
 from lanewise.discovery.facts import MACHINE, MachineFacts
-from lanewise.discovery.identify import cpu_part
+from lanewise.discovery.identify import cpu_part, cpu_part_of_id
 from lanewise.discovery.pci_ids import AMD, cpus_of, is_chipset
 from lanewise.errors import InputError
 from lanewise.topology.model import Kind
@@ -40,12 +40,12 @@ def add_cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: Syst
     cpus = {}
     for number in numbers:
         model = merged.word(f"node:{number}", "model") or merged.word(MACHINE, "model")
-        part = cpu_part(model, catalog)
-        if part is None and by_ids and (not model or not stated):
-            part = by_ids
-        cpu = draft.add(Kind.CPU, "cpu", part, number)
-        if part and part == by_ids and not cpu_part(model, catalog):
-            draft.remarks.append((f"{{}} taken as {part}: {why}", cpu.name))
+        cpu_id = merged.word(f"node:{number}", "cpu_id")
+        cpu = draft.add(Kind.CPU, "cpu", cpu_part(model, catalog), number)
+        if cpu.part is None and not model:
+            cpu.part = cpu_part_of_id(cpu_id, catalog) or by_ids
+            reason = why if cpu.part == by_ids else f"{cpu_id} in CPUID"
+            draft.remarks += [(f"{{}} taken as {cpu.part}: {reason}", cpu.name)] if cpu.part else []
         cpu.label = model
         cpus[number] = cpu.name
         draft.names[f"node:{number}"] = cpu.name

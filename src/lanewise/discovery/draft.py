@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lanewise.errors import InputError
@@ -44,8 +46,8 @@ class SystemDraft:
     """Devices by name, links, NVLinks by pair of devices, and assumptions (`notes`).
 
     `names` has the device of each name in the dumps (addresses, `GPU0`). `remarks` are sentences about single devices,
-    with {} for the name. `ports` has the device of each root and switch port by address; `root_nodes` the NUMA node of
-    the root above a function, if the dump states it apart from the function's own.
+    with {} for the name, `faults` those about what is broken. `ports` has the device of each root and switch port by
+    address; `root_nodes` the NUMA node of the root above a function, if the dump states it apart from the function's.
     """
 
     devices: dict[str, DraftDevice] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class SystemDraft:
     redirects: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
 
     def add(self, kind: Kind, word: str, part: str | None = None, node: int | None = None) -> DraftDevice:
@@ -79,9 +82,19 @@ class SystemDraft:
 
     def remark_texts(self) -> list[str]:
         """The remarks, one for all devices that it holds for."""
-        texts = dict.fromkeys(text for text, _ in self.remarks)
-        return [text.format(", ".join(fold([n for t, n in self.remarks if t == text]))) for text in texts]
+        return _texts(self.remarks)
+
+    def fault_texts(self) -> list[str]:
+        """The faults, one for all devices that have it."""
+        return _texts(self.faults)
 
     def of_kind(self, *kinds: Kind) -> list[DraftDevice]:
         """The devices of those kinds, in order."""
         return [node for node in self.devices.values() if node.kind in kinds]
+
+
+def _texts(remarks: Sequence[tuple[str, str]]) -> list[str]:
+    names: dict[str, list[str]] = defaultdict(list)
+    for text, name in remarks:
+        names[text].append(name)
+    return [text.format(", ".join(fold(several))) for text, several in names.items()]

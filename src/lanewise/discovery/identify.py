@@ -37,26 +37,24 @@ _BY_NAME = (
 _PART_NAMES = (
     (r"S4LV008\[Pascal\]", "samsung-990-pro"),
     (r"\[RTX 6000 Ada", "rtx-6000-ada"),
-    (r"\[A100 SXM4 40GB\]", "a100-sxm-40gb"),
-    (r"\[A100 SXM4 80GB\]", "a100-sxm-80gb"),
-    (r"\[A100 PCIe 80GB\]", "a100-pcie-80gb"),
-    (r"\[A100 PCIe 40GB\]", "a100-pcie-40gb"),
     (r"\[H100 SXM5 80GB\]", "h100-sxm"),
-    (r"\[H100 PCIe\]", "h100-pcie"),
-    (r"\[H100 NVL\]", "h100-nvl"),
     (r"\[H200 SXM 141GB\]", "h200-sxm"),
-    (r"\[L40S\]", "l40s"),
-    (r"\[L4\]", "l4"),
-    (r"\[A10\]", "a10"),
-    (r"\[A10G\]", "a10g"),
     (r"\[A30 PCIe\]", "a30"),
-    (r"\[GeForce RTX ([345]090)\]", r"rtx-\1"),
     (r"\[ConnectX-7\]", "connectx-7-ndr"),
     (r"\[ConnectX-6\]", "connectx-6-hdr"),
     (r"\[ConnectX-5\]", "connectx-5-edr"),
     (r"\[ConnectX-4\]", "connectx-4-edr"),
-    (r"\bPEX (8747|8796|9797)\b", r"pex\1"),
+    (r"\bPEX ?(8747|8764|8796|9797)\b", r"pex\1"),
 )
+
+
+# The same by vendor, family and model number as CPUID tells them; 85 is Skylake's and Cascade Lake's.
+_CPU_IDS = {
+    "GenuineIntel 6 62": "ivy-bridge-ep", "GenuineIntel 6 63": "haswell-ep", "GenuineIntel 6 79": "broadwell-ep",
+    "GenuineIntel 6 85": "skylake-sp", "GenuineIntel 6 106": "ice-lake-sp", "GenuineIntel 6 143": "sapphire-rapids",
+    "GenuineIntel 6 207": "emerald-rapids", "GenuineIntel 6 173": "granite-rapids", "AuthenticAMD 23 49": "rome",
+    "AuthenticAMD 25 1": "milan", "AuthenticAMD 25 17": "genoa", "AuthenticAMD 26 2": "turin",
+}  # fmt: skip
 
 
 def kind_of(code: int | None, vendor: int | None, device: int | None, name: str) -> Kind | None:
@@ -79,15 +77,30 @@ def _kind_by(name: str) -> Kind | None:
 
 def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catalog: Catalog) -> str | None:
     """The part of the catalogue by PCI id, else by name; None if neither is known."""
-    part = PARTS.get(f"{vendor:04x}:{device:04x}") if vendor is not None and device is not None else None
-    part = part or _first_match(_PART_NAMES, name)
+    stated = PARTS.get(f"{vendor:04x}:{device:04x}", "") if vendor is not None and device is not None else ""
     kind_name = "switch" if kind is Kind.SWITCH else kind.value
-    return part if part in catalog and catalog.get(str(part)).kind == kind_name else None
+    for part in (stated, _first_match(_PART_NAMES, name) or "", *_slugs(name)):
+        if part in catalog and catalog.get(part).kind == kind_name:
+            return catalog.get(part).name
+    return None
+
+
+def _slugs(name: str) -> Iterable[str]:
+    """The names in the brackets of a device's name as parts and their aliases are written: Instinct MI300X as well."""
+    for words in re.findall(r"\[([\w ]{2,40})\]", name[:_LONGEST]):
+        slug = words.lower().replace(" ", "-")
+        yield from (slug, f"nvidia-{slug}", slug.removeprefix("geforce-"))
 
 
 def cpu_part(model: str, catalog: Catalog) -> str | None:
     """The part of a CPU by its model name, None if unknown."""
     part = generation_of(model)
+    return part if part in catalog else None
+
+
+def cpu_part_of_id(words: str, catalog: Catalog) -> str | None:
+    """The part of a CPU by `vendor family model`, None if unknown."""
+    part = _CPU_IDS.get(words, "")
     return part if part in catalog else None
 
 

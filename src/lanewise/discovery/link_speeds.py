@@ -7,18 +7,26 @@ from lanewise.discovery.draft import DraftDevice
 from lanewise.discovery.facts import MACHINE, MachineFacts
 from lanewise.topology.model import Kind
 
-LinkSpeed = tuple[int | None, int | None, int | None, str]
+LinkSpeed = tuple[int | None, int | None, int | None, str, bool]
 # GB/s of one lane, by generation, as hwloc computes them.
 _LANE = {1: 0.25, 2: 0.5, 3: 0.9846, 4: 1.9692, 5: 3.9385, 6: 7.563}
 
 
 def link_speed(merged: MachineFacts, node: DraftDevice, bdf: str, port: str, part: Part | None) -> LinkSpeed:
-    """Generation, lanes, payload in use, and a note where {} stands for the device; None is unknown."""
+    """Generation, lanes, payload in use, a note where {} stands for the device, and whether it tells a fault.
+
+    None is unknown. A link is at fault with fewer lanes than both ends have, or with a lower generation under load.
+    """
     ends = [end for end in (port, bdf) if end]
     most = [_least(merged, ends, key) for key in ("gen", "lanes")]
     now = [_least(merged, ends, f"{key}_now") for key in ("gen", "lanes")]
     payload = _least(merged, ends, "payload")
-    note = _now_note(most, now, merged.value(MACHINE, "under_load") is True)
+    under_load = merged.value(MACHINE, "under_load") is True
+    slower, narrower = (
+        best is not None and current is not None and current < best for best, current in zip(most, now, strict=True)
+    )
+    fault = narrower or (slower and under_load)
+    note = _now_note(most, now, under_load, fault) if slower or narrower else ""
     wanting = [key for key, value in zip(("generation", "width"), most, strict=True) if value is None]
     if wanting and None not in now:
         most = [best if best is not None else current for best, current in zip(most, now, strict=True)]
@@ -34,21 +42,16 @@ def link_speed(merged: MachineFacts, node: DraftDevice, bdf: str, port: str, par
         note = f"no {' and '.join(wanting)} in the dumps for the link to {{}}; what {part.name} can is assumed"
     elif wanting:
         note = f"{' and '.join(wanting)} of the link to {{}} unknown"
-    return most[0], most[1], payload, note
+    return most[0], most[1], payload, note, fault
 
 
 def _least(merged: MachineFacts, ends: list[str], key: str) -> int | None:
     return min((value for end in ends if (value := merged.number(end, key)) is not None), default=None)
 
 
-def _now_note(most: list[int | None], now: list[int | None], under_load: bool) -> str:
+def _now_note(most: list[int | None], now: list[int | None], under_load: bool, fault: bool) -> str:
     """What is said of a link that ran below its best: an idle one may drop its rate, but keeps its lanes."""
-    slower, narrower = (
-        best is not None and current is not None and current < best for best, current in zip(most, now, strict=True)
-    )
-    if not (slower or narrower):
-        return ""
-    excuse = "" if under_load or narrower else "; idle links train down"
+    excuse = "" if fault else "; idle links train down"
     when = "under load" if under_load else "when the dump was made"
     return f"the link to {{}} ran at {_speed_text(now)} {when}, at most {_speed_text(most)}{excuse}"
 

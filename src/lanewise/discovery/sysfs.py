@@ -124,7 +124,9 @@ def _add_numa_node(bdf: str, path: str, capture: Capture, nodes: dict[int, int],
 def _link(bdf: str, path: str, capture: Capture, facts: DumpFacts) -> None:
     for key, word in (("", "max"), ("_now", "current")):
         facts.add(bdf, f"gen{key}", generation(capture.text(f"{path}/{word}_link_speed")), f"{word}_link_speed")
-        facts.add(bdf, f"lanes{key}", width(capture.text(f"{path}/{word}_link_width")), f"{word}_link_width")
+        lanes = capture.text(f"{path}/{word}_link_width")
+        facts.add(bdf, f"lanes{key}", width(lanes), f"{word}_link_width")
+        facts.add(bdf, "off_bus", True if lanes == "63" else None, f"{word}_link_width 63")
     for key, value in decode(capture.texts.get(f"{path}/config", b"")).items():
         facts.add(bdf, key, value, "config")
 

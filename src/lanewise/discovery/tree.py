@@ -12,6 +12,7 @@ from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
 from lanewise.discovery.facts import MachineFacts
 from lanewise.discovery.identify import part_of
 from lanewise.discovery.link_speeds import link_speed
+from lanewise.discovery.nvlink import nvswitches
 from lanewise.discovery.pci_ids import ATI, is_vmd
 from lanewise.errors import InputError
 from lanewise.topology.model import Kind
@@ -39,11 +40,15 @@ def draft_from_tree(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
         node.addresses = tuple(functions)
         _describe(node, bdf, merged, catalog)
         draft.names.update(dict.fromkeys(functions, node.name))
+        if any(merged.value(function, "off_bus") for function in functions):
+            text = "{} does not answer on PCI (all ones): it fell off the bus, or its power is off"
+            draft.faults.append((text, node.name))
     by_root = {root: cpus[node] for root, node in roots.items()}
     for bdf in leaves:
         _attach(bdf, by_root, merged, catalog, draft)
     _numa_contradictions(merged, draft)
-    unused = [a for a in merged.addresses() if merged.number(a, "class") != _BRIDGE and a not in draft.names]
+    parts = {*draft.names, *nvswitches(merged)}
+    unused = [a for a in merged.addresses() if merged.number(a, "class") != _BRIDGE and a not in parts]
     if unused:
         draft.note(f"{len(unused)} PCI functions that move no bulk data, or whose kind is unknown, are left out")
     return draft
@@ -177,9 +182,10 @@ def _link(
     merged: MachineFacts, catalog: Catalog, draft: SystemDraft,
 ) -> None:  # fmt: skip
     part = catalog.get(node.part) if node.part else None
-    gen, lanes, payload, note = link_speed(merged, node, bdf, port, part)
+    gen, lanes, payload, note, fault = link_speed(merged, node, bdf, port, part)
     edge = DraftLink(above, node.name, gen, lanes, payload=payload, upper=port, lower=bdf)
-    draft.remarks += [(note, node.name)] if note else []
+    if note:
+        (draft.faults if fault else draft.remarks).append((note, node.name))
     if draft.devices[above].kind is Kind.CPU:
         edge.port = port.removeprefix("0000:")
         edge.bridge = "" if root.startswith("?") else root.removeprefix("0000:")

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element, ParseError, fromstring
 from lanewise.discovery.facts import DumpFacts, address, first, width
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
+from lanewise.units import whole
 
 _TYPE = re.compile(r"([0-9a-f]{4})(?:\s+\[([0-9a-f]{4}):([0-9a-f]{4})\])?", re.IGNORECASE)
 _BUS = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-", re.IGNORECASE)
@@ -78,15 +79,17 @@ def _walk(element: Element, parent: str, nodes: tuple[int, ...], facts: DumpFact
 
 def _hwloc_function(element: Element, bdf: str, parent: str, nodes: tuple[int, ...], facts: DumpFacts) -> None:
     words = _TYPE.match(element.get("pci_type", ""))
-    if words:
+    known = words is not None and words[2] != "0000"  # zeros where the configuration space was closed
+    if words and (known or words[2] is None):
         facts.add(bdf, "class", int(words[1], 16), "pci_type")
-    if words and words[2]:
+    if words and words[2] and known:
         facts.add(bdf, "vendor", int(words[2], 16), "pci_type")
         facts.add(bdf, "device", int(words[3], 16), "pci_type")
     facts.add(bdf, "parent", parent, "nesting of Bridge")
     facts.add(bdf, "numa", nodes[0] if nodes else None, "nodeset")
     names = {info.get("name", ""): info.get("value", "") for info in element.findall("info")}
     facts.add(bdf, "name", " ".join(filter(None, (names.get("PCIVendor"), names.get("PCIDevice")))), "PCIDevice")
+    facts.add(bdf, "name", "NVSwitch" if element.get("subtype") == "NVSwitch" else None, "subtype")
     speed = float(element.get("pci_link_speed", "0") or 0)
     if not 0 <= speed < _FASTEST:
         raise ValueError(f"pci_link_speed {speed} of {bdf}")
@@ -133,6 +136,9 @@ def read_nccl(text: str, file: str) -> DumpFacts:
         node = first(cpu.get("numaid", "")) if "numaid" in cpu.attrib else number
         node = number if node is None else node
         facts.add(f"node:{node}", "cpus", True, "cpu numaid")
+        numbers = [whole(cpu.get(key, "")) for key in ("familyid", "modelid")]
+        if None not in numbers:
+            facts.add(f"node:{node}", "cpu_id", f"{cpu.get('vendor', '')} {numbers[0]} {numbers[1]}", "cpu familyid")
         for child in cpu.findall("pci"):
             _nccl_device(child, f"root:node{node}", node, facts)
         if cpu.find("nic") is not None:

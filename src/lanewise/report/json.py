@@ -244,7 +244,7 @@ def discovery(system: System, machine: Any) -> dict[str, Any]:
         "system": system.name, "source": system.source, "devices": devices, "links": links, "volumes": volumes,
         "conditions": machine.conditions, "iommu": system.policies.iommu,
         "acs_redirect": sorted(system.policies.acs_redirect), "assumptions": system.assumptions,
-        "contradictions": machine.contradictions,
+        "contradictions": machine.contradictions, "faults": machine.faults,
     }  # fmt: skip
 
 

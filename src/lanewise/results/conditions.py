@@ -111,6 +111,15 @@ class Throttle:
 
 
 @dataclass(frozen=True, slots=True)
+class OffBus:
+    """A device whose configuration space reads all ones: it fell off the bus, or its power is off."""
+
+    device: str
+    address: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class MachineConditions:
     """All that dumps say of one machine, with the IOMMU's mode (off, passthrough, translate; empty: unknown).
 
@@ -123,6 +132,7 @@ class MachineConditions:
     numa: tuple[NumaState, ...] = ()
     p2p: tuple[PeerState, ...] = ()
     throttles: tuple[Throttle, ...] = ()
+    off_bus: tuple[OffBus, ...] = ()
     iommu: str = ""
     under_load: bool | None = None
     notes: tuple[str, ...] = ()
