@@ -50,9 +50,18 @@ def test_options_are_size_start_weight_cap_and_read() -> None:
     assert plain.src == "host:1"
 
 
+def test_a_flow_waits_for_flows_by_name() -> None:
+    *first, last = parse_flows("gpu[0-1]->gpu2 1 GiB as a, gpu0->gpu1 4 KiB as b, gpu2->gpu3 1 GiB after a+b @1 ms")
+    assert [flow.label for flow in first] == ["a", "a", "b"]
+    assert (last.after, last.start) == (("a", "b"), 0.001)
+
+
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
+        ("gpu0->gpu1 1 GiB after a, gpu1->gpu2 1 GiB as a", "after 'a', and no flow before it has that name"),
+        ("gpu0->gpu1 1 GiB as 1", "'1' is not a name of a flow"),
+        ("gpu0->gpu1 1 GiB as a, gpu1->gpu2 1 GiB after a+", "'' is not a name of a flow"),
         ("", "no flow given"),
         ("gpu0", "'gpu0' is not a flow"),
         ("gpu0->gpu0", "both ends are the same"),

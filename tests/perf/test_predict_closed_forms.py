@@ -6,7 +6,9 @@ import pytest
 
 import lanewise
 from lanewise.catalog import builtin
+from lanewise.errors import InputError
 from lanewise.perf import packets
+from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
 
 GEN3_X16 = 15.754e9
@@ -115,6 +117,19 @@ def test_finite_transfers_on_one_link_finish_as_worked_out_by_hand() -> None:
     assert lanewise.predict(system, "host:0->gpu4, host:0->gpu5").total == pytest.approx(link, rel=1e-9)
     done = lanewise.finish_times(system, f"host:0->gpu4 {2 * link:.0f} B, host:0->gpu5 {link:.0f} B @1 s")
     assert [d.finish for d in done] == pytest.approx([3.0, 3.0], rel=1e-6)
+
+
+def test_a_transfer_after_others_begins_when_the_last_of_them_ends() -> None:
+    flows = "gpu0->gpu1 1 GiB as a, gpu2->gpu3 2 GiB as a, gpu1->gpu0 1 GiB after a @1 ms"
+    first, second, last = lanewise.finish_times("rack-16gpu", flows)
+    assert first.finish < second.finish
+    assert last.start == second.finish + 1e-3
+    assert last.finish - last.start == pytest.approx(first.finish, rel=1e-9)
+    unknown = [Flow("gpu0", "gpu1", 1.0, after=("b",), label="b")]
+    with pytest.raises(InputError, match="after 'b', and no other flow has that label"):
+        lanewise.finish_times("rack-16gpu", unknown)
+    with pytest.raises(InputError, match="has flows to wait for but no size"):
+        lanewise.predict("rack-16gpu", "gpu0->gpu1 as a, gpu1->gpu0 after a")
 
 
 def test_wire_latency_grows_by_two_cut_throughs_a_hop_and_api_time_is_kept_apart() -> None:

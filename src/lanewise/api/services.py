@@ -71,6 +71,10 @@ def predict_service(
     load = _load(loaded, workload, options)
     others = _loads(options.beside)
     background = parse_flows(options.background) if options.background else ()
+    waiting = next((flow for flow in background if flow.after), None)
+    if waiting is not None:
+        raise InputError(f"{waiting.name} waits for another flow; traffic beside a service cannot",
+                         hint="give it a start (@10 ms), or a period (every 10 s)")  # fmt: skip
     traced = TRACED if options.trace is not None else 0
     search = SearchOptions(options.precision, options.seed, on_run=on_run)
     check_run(options.seconds, options.seed, search.most_runs if options.peak else 1)

@@ -150,20 +150,25 @@ def plan(
     return answer([as_system(system) for system in several], options or PlanOptions(**keywords), load_workload)
 
 
-def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True) -> Prediction:
+def predict(
+    system: System | str | Path, flows: str | Sequence[Flow], p2p: bool = True, schedule: str = "together"
+) -> Prediction:
     """The goodput (B/s) of flows that run at the same time, each with the resource that limits it.
 
     `flows` is text, 'gpu0->gpu4, host0->gpu1', or Flow objects; they share resources by max-min fairness. `p2p` False:
-    the flows of a text between GPUs go through host memory; a Flow has its own `p2p`.
+    the flows of a text between GPUs go through host memory; a Flow has its own `p2p`. `schedule` is the tool whose
+    order of copies, and whose way to count them, is predicted: "pytorch", "null-stream", "p2pBandwidthLatencyTest" or
+    "nvbandwidth".
 
     Raises FormatError for text that is not a list of flows, InputError for a flow with a size or a start (see
-    finish_times), UnknownName for an end that does not exist, and Unreachable for a flow without a route.
+    finish_times), UnknownName for an end or a schedule that does not exist, and Unreachable for a flow without a route.
 
     >>> system = lanewise.load_system("rack-16gpu")
     >>> round(lanewise.predict(system, "gpu0->gpu4").rates[0].rate / 1e9, 1)  # GB/s
     22.5
     """
     from lanewise.perf.predict import predict as predict_flows
+    from lanewise.perf.schedules import schedule_named
 
     parsed = _as_flows(flows, p2p)
     for flow in parsed:
@@ -172,12 +177,12 @@ def predict(system: System | str | Path, flows: str | Sequence[Flow], p2p: bool 
                 f"{flow.name} has a size, and rates are those of flows without an end",
                 hint="leave the size out, or ask finish_times when each transfer ends",
             )
-        if flow.start:
+        if flow.start or flow.after:
             raise InputError(
-                f"{flow.name} has a start but no size",
+                f"{flow.name} has {'a start' if flow.start else 'flows to wait for'} but no size",
                 hint="leave the start out, or give every flow a size: gpu0->gpu1 1 GiB @10 ms",
             )
-    return predict_flows(as_system(system), parsed)
+    return predict_flows(as_system(system), parsed, schedule_named(schedule))
 
 
 def finish_times(
@@ -186,7 +191,7 @@ def finish_times(
     """When each transfer starts and ends (s), from a simulation of all of them together.
 
     `flows` is text, 'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms', or Flow objects with a `size` (B) and a `start` (s).
-    `p2p` is that of predict.
+    One may wait for others: 'gpu0->gpu1 1 GiB as a, gpu1->gpu2 1 GiB after a'. `p2p` is that of predict.
 
     Raises FormatError for text that is not a list of flows, InputError for a flow without an end, UnknownName for an
     end that does not exist, and Unreachable for a flow without a route.

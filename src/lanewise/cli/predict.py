@@ -42,7 +42,7 @@ def predict(
     if options.service is not None:
         _predict_service(system, options.service, service_options, given, json)
     elif options.flows is not None:
-        _predict_flows(system, options.flows, not options.no_p2p, json)
+        _predict_flows(system, options.flows, options, json)
     else:
         _predict_matrix(system, options, json)
     return None
@@ -54,7 +54,11 @@ def _check(options: PredictOptions, given: GivenFlags) -> None:
     if len(kinds) != 1:
         cause = f"{' and '.join(f'--{name}' for name in kinds)} exclude each other" if kinds else "nothing to predict"
         raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
-    groups = {"matrix": ("both_ways", "devices"), "service": tuple(field.name for field in fields(ServiceOptions))}
+    groups = {
+        "flows": ("schedule",),
+        "matrix": ("both_ways", "devices"),
+        "service": tuple(field.name for field in fields(ServiceOptions)),
+    }
     for kind, names in groups.items():
         wrong = next((name for name in names if name in given and kind != kinds[0]), None)
         if wrong is not None:
@@ -77,8 +81,8 @@ def _sweep(
         raise InputError("--sweep has no effect with --matrix", hint="predict with --flows or --service")
     name, systems = swept_systems(system_options, sweep)
     if options.flows is not None:
-        flows, p2p = options.flows, not options.no_p2p
-        predictions = {value: api.predict(system, flows, p2p) for value, system in systems.items()}
+        how = (options.flows, not options.no_p2p, options.schedule)
+        predictions = {value: api.predict(system, *how) for value, system in systems.items()}
         return terminal.show(json, json_of("sweep"), text.render_flow_sweep, name, predictions)
     workload = str(options.service)
     if service.peak or service.qps is not None:
@@ -91,14 +95,14 @@ def _sweep(
     return terminal.show(json, json_of("sweep"), text.render_steady_sweep, name, steady)
 
 
-def _predict_flows(system: System, flows: str, p2p: bool, json: str | None) -> None:
+def _predict_flows(system: System, flows: str, options: PredictOptions, json: str | None) -> None:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.report.text import predict as text
 
-    parsed = parse_flows(flows, p2p)
-    if all(flow.size is None for flow in parsed):
-        prediction = api.predict(system, parsed)
+    parsed = parse_flows(flows, not options.no_p2p)
+    if options.schedule != "together" or all(flow.size is None for flow in parsed):
+        prediction = api.predict(system, parsed, schedule=options.schedule)
         return terminal.show(json, json_of("flow_rates"), text.render_flow_rates, prediction)
     transfers = api.finish_times(system, parsed)
     return terminal.show(json, json_of("transfers"), text.render_transfers, system, transfers)

@@ -9,6 +9,7 @@ from lanewise.options.option import Options, option
 
 SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
 DIVISIONS = ("closed", "network")
+SCHEDULES = ("together", "pytorch", "null-stream", "p2pBandwidthLatencyTest", "nvbandwidth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,10 @@ class PredictOptions(Options):
     )  # fmt: skip
     sweep: str | None = option(
         None, "Predict once for each value of a system parameter: 'path=1..4' or 'gpus=1,2,4'.", metavar="NAME=VALUES",
+    )  # fmt: skip
+    schedule: str = option(
+        "together", "With --flows: the tool whose order of copies, and whose way to count them, is predicted.",
+        metavar="|".join(SCHEDULES), choices=SCHEDULES,
     )  # fmt: skip
     no_p2p: bool = option(False, "Copy between two GPUs through host memory.", "--no-p2p")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from lanewise import units
 from lanewise.errors import FormatError, shorten
@@ -15,14 +17,21 @@ _END = r"[\w.:\-]+(?:\[[\d,\-]+\][\w.:\-]*)*"
 _FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_END})(?P<rest>(?:\s(?s:.*))?)$")
 # Commas of a range, gpu[0,2], part no names; what stands between two others.
 _PIECE = re.compile(r"(?:^|,)((?:[^,\[]|\[[^\[\]]*+\]?)*+)")
+_Value: TypeAlias = float | bool | str | tuple[str, ...]
 _ALL = "all-to-all"
-_WORDS = "use words after the flow: all-to-all, read, sm, 1 GiB, @0.5 ms (start), x2 (weight), cap 5 GB/s, every 10 s"
+_RESERVED = ("read", "sm", "cap", "every", "as", "after", _ALL)  # words that are no units
+_NAME = re.compile(r"[A-Za-z]\w*")
+_WORDS = (
+    "use words after the flow: all-to-all, read, sm, 1 GiB, @0.5 ms (start), as a, after a+b, x2 (weight), cap 5 GB/s, "
+    "every 10 s"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
     """Bytes from `src` to `dst`: endless if `size` (B) is None, from `start` (s) on, at most at `cap` (B/s).
 
+    With `after` it begins `start` seconds after all flows of these labels have ended; `label` is its own.
     Flows that compete share by `weight`. With `every` (s) a sized flow begins again and again; only background traffic
     of a service may.
 
@@ -43,6 +52,8 @@ class Flow:
     sm: bool = False
     p2p: bool = True
     every: float = 0.0
+    label: str = ""
+    after: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -69,7 +80,7 @@ def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
     flows: list[Flow] = []
     for piece in pieces_of(text):
         if piece:
-            flows.extend(_parse_one(piece, p2p))
+            flows.extend(_after_known(piece, _parse_one(piece, p2p), flows))
     if not flows:
         raise FormatError("no flow given", hint="write flows as 'gpu0->gpu4, host0->gpu1'")
     return tuple(flows)
@@ -97,6 +108,15 @@ def _parse_one(piece: str, p2p: bool) -> list[Flow]:
     return [Flow(a, b, p2p=p2p, **options) for a, b in ends]  # type: ignore[arg-type]
 
 
+def _after_known(piece: str, flows: list[Flow], earlier: Sequence[Flow]) -> list[Flow]:
+    labels = {flow.label for flow in earlier if flow.label}
+    unknown = next((label for label in flows[0].after if label not in labels), None)
+    if unknown is not None:
+        hint = "name an earlier flow, and wait for that: 'gpu0->gpu1 1 GiB as a, gpu1->gpu2 1 GiB after a'"
+        raise FormatError(f"'{piece}' is after '{unknown}', and no flow before it has that name", hint=hint)
+    return flows
+
+
 def _pairs(piece: str, sources: list[str], targets: list[str]) -> list[tuple[str, str]]:
     if len(sources) == len(targets):
         return list(zip(sources, targets, strict=True))
@@ -107,8 +127,8 @@ def _pairs(piece: str, sources: list[str], targets: list[str]) -> list[tuple[str
     raise FormatError(cause, hint=hint)
 
 
-def _options(piece: str, rest: str) -> dict[str, float | bool]:
-    options: dict[str, float | bool] = {}
+def _options(piece: str, rest: str) -> dict[str, _Value]:
+    options: dict[str, _Value] = {}
     words = deque(rest.replace("@", " @ ").split())
     try:
         while words:
@@ -122,9 +142,13 @@ def _options(piece: str, rest: str) -> dict[str, float | bool]:
     return options
 
 
-def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
+def _option(word: str, rest: deque[str]) -> tuple[str, _Value]:
     if word in ("read", "sm", _ALL):
         return word, True
+    if word == "as":
+        return "label", _label(rest.popleft() if rest else "")
+    if word == "after":
+        return "after", tuple(_label(name) for name in (rest.popleft() if rest else "").split("+"))
     if word == "@":
         return "start", _quantity("", rest, "s", zero=True)
     if word == "cap":
@@ -136,16 +160,17 @@ def _option(word: str, rest: deque[str]) -> tuple[str, float | bool]:
     return "size", _quantity(word, rest, "B", zero=True)
 
 
+def _label(word: str) -> str:
+    if not _NAME.fullmatch(word):
+        raise FormatError(f"'{word}' is not a name of a flow: a letter, then letters and digits")
+    return word
+
+
 def _quantity(word: str, rest: deque[str], expect: str, zero: bool = False) -> float:
     """A number and its unit, with or without a blank between them."""
     text = word or (rest.popleft() if rest else "")
     unit = rest[0] if rest else ""
-    if (
-        text[-1:].isdigit()
-        and unit[:1].isalpha()
-        and unit not in ("read", "sm", "cap", "every", _ALL)
-        and unit[0] != "x"
-    ):
+    if text[-1:].isdigit() and unit[:1].isalpha() and unit not in _RESERVED and unit[0] != "x":
         text += f" {rest.popleft()}"
     return _positive(units.parse(text, expect), text, zero=zero)
 

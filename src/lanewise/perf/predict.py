@@ -10,8 +10,9 @@ from typing import Literal
 
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
-from lanewise.perf.resources import Resource
-from lanewise.perf.sharing import SolverFlow, share
+from lanewise.perf.resources import Resource, weakest
+from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
+from lanewise.perf.sharing import SolverFlow
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
 
@@ -42,7 +43,8 @@ class Prediction:
     """All flows together: their `rates`, and by direction of a link `loads` (goodput) and `raw` rate in B/s.
 
     `total_low` and `total_high` are the ends of the interval of their sum in B/s. `utilization` is what is taken of
-    each shared resource (wire bytes, of a link) / its capacity, `link_utilization` that of the links.
+    each shared resource (wire bytes, of a link) / its capacity, `link_utilization` that of the links. With another
+    `schedule` than together, rates are each flow's bytes over the whole time.
     """
 
     system: System
@@ -53,6 +55,7 @@ class Prediction:
     link_utilization: Mapping[LinkDirection, float]
     total_low: float
     total_high: float
+    schedule: Schedule = TOGETHER
 
     def __repr__(self) -> str:
         rates = ", ".join(f"{rate.flow.name} {rate.rate / 1e9:.4g} GB/s" for rate in self.rates)
@@ -64,16 +67,19 @@ class Prediction:
         return sum(rate.rate for rate in self.rates)
 
 
-def predict(system: System, flows: Sequence[Flow]) -> Prediction:
-    """The rates that `flows` reach together; Unreachable or UnknownName if one of them cannot run."""
+def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER) -> Prediction:
+    """The rates that `flows` reach together or in the order of a benchmark.
+
+    Unreachable or UnknownName if one of them cannot run.
+    """
     demands = flow_demands(system, flows)  # of each flow: its routes, and what a byte takes of each resource
     resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
-    solution = share(capacities, solver_flows)
-    cases = [solution.rates, *(_case(demands, resources, solver_flows, end) for end in ("low", "high"))]
+    solution = share_in_order(schedule, capacities, flows, solver_flows)
+    cases = [solution.rates, *(_case(schedule, demands, resources, solver_flows, end) for end in ("low", "high"))]
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
-        flow_rate(system, demand, flow_cases, limit)
+        flow_rate(system, demand, flow_cases, limit, schedule)
         for demand, flow_cases, limit in zip(demands, zip(*cases, strict=True), limits, strict=True)
     )
     loads: dict[LinkDirection, float] = defaultdict(float)
@@ -86,19 +92,22 @@ def predict(system: System, flows: Sequence[Flow]) -> Prediction:
             if resource.link is not None:
                 raw[resource.link] += goodput * amount
     utilization = list(zip(resources, solution.utilization, strict=True))
+    counted = slice(1 if schedule.first_only else len(flows))
     return Prediction(
         system,
-        rates,
+        rates[counted],
         utilization={resource.name: used for resource, used in utilization},
         loads=dict(loads),
         raw=dict(raw),
         link_utilization={resource.link: used for resource, used in utilization if resource.link is not None},
-        total_low=min(math.fsum(case) for case in cases),
-        total_high=max(math.fsum(case) for case in cases),
+        total_low=min(math.fsum(case[counted]) for case in cases),
+        total_high=max(math.fsum(case[counted]) for case in cases),
+        schedule=schedule,
     )
 
 
 def _case(
+    schedule: Schedule,
     demands: Sequence[FlowDemand],
     resources: Sequence[Resource],
     flows: Sequence[SolverFlow],
@@ -106,12 +115,22 @@ def _case(
 ) -> tuple[float, ...]:
     """The rates with every capacity at that end of its range; staged copies take their stages in turn, or overlap."""
     capped = [replace(flow, cap=demand.cap_at(end)) for flow, demand in zip(flows, demands, strict=True)]
-    return share([getattr(resource, end) for resource in resources], capped).rates
+    capacities = [getattr(resource, end) for resource in resources]
+    return share_in_order(schedule, capacities, [demand.flow for demand in demands], capped).rates
 
 
-def flow_rate(system: System, demand: FlowDemand, flow_cases: Sequence[float], limit: Resource | None) -> FlowRate:
-    """One flow's rate, that of the first case; `limit` is the full resource that holds it, None its own cap."""
-    if limit is None:
+def flow_rate(
+    system: System,
+    demand: FlowDemand,
+    flow_cases: Sequence[float],
+    limit: Resource | None,
+    schedule: Schedule = TOGETHER,
+) -> FlowRate:
+    """One flow's rate, that of the first case; `limit` is the full resource that holds it, None its cap or order."""
+    if limit is None and schedule.rounds and flow_cases[0] < FULL * demand.cap("in_turn"):
+        name, sources, doubt = f"order of the copies ({schedule.name})", [schedule.source], ""
+        basis = weakest([resource.basis for resource in demand.per_byte])
+    elif limit is None:
         name, basis, *sources = demand.cap_limit
         doubt = ""
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from lanewise.topology.model import System
 
 @dataclass(frozen=True, slots=True)
 class FinishedTransfer:
-    """One transfer: from `start` to `finish` in s, so at `rate` B/s on average.
+    """One transfer: from `start` (of one after others: when it could begin) to `finish` in s, so at `rate` on average.
 
     Of that `delay` s passes before data flows: the API's time for a small copy where it is known, else the wire's
     alone. `limit`, `basis` and `rests_on` are those while all transfers run together; `routes` are the ones it takes.
@@ -41,7 +42,7 @@ class FinishedTransfer:
 
 
 def finish_times(system: System, flows: Sequence[Flow]) -> tuple[FinishedTransfer, ...]:
-    """When each of `flows` ends; InputError if one has no size."""
+    """When each of `flows` ends; InputError if one has no size, or is after a label that no other flow has."""
     endless = next((flow for flow in flows if flow.size is None), None)
     if endless is not None:
         raise InputError(f"{endless.name} has no size, so it never ends", hint=f"write '{endless.name} 1 GiB'")
@@ -56,12 +57,33 @@ def finish_times(system: System, flows: Sequence[Flow]) -> tuple[FinishedTransfe
     delays = [_delay(system, demand) for demand in demands]
     starts = [flow.start + delay for flow, delay in zip(flows, delays, strict=True)]
     sizes = [flow.size or 0.0 for flow in flows]
-    ends = solve([resource.capacity for resource in resources], list(index), members, sizes, starts)
+    waits = _waits(flows)
+    ends = solve([resource.capacity for resource in resources], list(index), members, sizes, starts, waits).tolist()
+    begins = [flow.start for flow in flows]
+    for i, awaited in waits:
+        begins[i] = max(begins[i], ends[awaited] + flows[i].start)
     together = predict(system, flows).rates
     return tuple(
-        FinishedTransfer(f, f.start, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes)
-        for f, end, delay, rate in zip(flows, ends.tolist(), delays, together, strict=True)
+        FinishedTransfer(flow, begin, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes)
+        for flow, begin, end, delay, rate in zip(flows, begins, ends, delays, together, strict=True)
     )
+
+
+def _waits(flows: Sequence[Flow]) -> list[tuple[int, int]]:
+    """Pairs of indices: a flow, and one whose end it waits for."""
+    labelled: dict[str, list[int]] = defaultdict(list)
+    for i, flow in enumerate(flows):
+        if flow.label:
+            labelled[flow.label].append(i)
+    pairs = []
+    for i, flow in enumerate(flows):
+        for label in flow.after:
+            awaited = [j for j in labelled.get(label, ()) if j != i]
+            if not awaited:
+                raise InputError(f"{flow.name} is after '{label}', and no other flow has that label",
+                                 hint=f"give the flow that it waits for the label '{label}'")  # fmt: skip
+            pairs += [(i, j) for j in awaited]
+    return pairs
 
 
 def _delay(system: System, demand: FlowDemand) -> float:

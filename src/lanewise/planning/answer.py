@@ -130,7 +130,7 @@ def _flows(system: System, options: PlanOptions) -> tuple[Flow, ...]:
         return pattern_flows(system, options.pattern, options.p2p)
     flows = tuple(parse_flows(options.flows, options.p2p) if isinstance(options.flows, str) else options.flows or ())
     for flow in flows:
-        if flow.size is not None or flow.start:
+        if flow.size is not None or flow.start or flow.after:
             raise InputError(f"{flow.name} has a size or a start; a plan is for flows without an end",
                              hint="leave them out, or ask lanewise predict when each ends")  # fmt: skip
     return flows

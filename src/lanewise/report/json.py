@@ -63,7 +63,8 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
         for flow in prediction.rates
     ]  # fmt: skip
     totals = {"total": prediction.total, "total_low": prediction.total_low, "total_high": prediction.total_high}
-    return {**system_head(prediction.system), **totals, "unit": "B/s", "flows": flows}
+    head = {**system_head(prediction.system), "schedule": prediction.schedule.name}
+    return {**head, **totals, "unit": "B/s", "flows": flows}
 
 
 @json_document("predict")

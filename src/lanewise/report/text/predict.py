@@ -32,8 +32,16 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
         interval = range_text(prediction.total, prediction.total_low, prediction.total_high)
         table.add("all together", "", units.number(prediction.total / 1e9), interval, "", "", "")
     accuracy = basis_note(rate.basis for rate in prediction.rates)
+    schedule = prediction.schedule
+    title = heading(prediction.system) + (f", {schedule.name}: {schedule.what}" if schedule.source else "")
     return "\n".join(
-        [heading(prediction.system), render_table(table, screen), "", *_wrapped(accuracy, screen), notes.render(screen)]
+        [
+            screen.wrap(title, indent=2),
+            render_table(table, screen),
+            "",
+            *_wrapped(accuracy, screen),
+            notes.render(screen),
+        ]
     )
 
 

@@ -1,0 +1,136 @@
+"""Schedules of benchmarks: in which order a tool runs its copies, and what it counts.
+
+A tool that issues copies one after another does not have them all in flight: copies of one stream run in order, one
+into a GPU may wait for another into the same GPU, and a copy engine takes one at a time. The rate that such a tool
+prints is total bytes over the time until the last copy has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lanewise.errors import unknown_name
+from lanewise.perf.flow import Flow
+from lanewise.perf.sharing import Shares, SolverFlow, finish_times, share
+
+_SIZE = 2.0**28  # B; rates do not depend on it
+FULL = 0.97  # a resource used more than this all the time limits the flows, not their order
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a tool runs flows: every flow copies the same size in each of `rounds`, issued in the order of the flows.
+
+    Copies of one flow run in order. With `in_order_from` so do all copies out of one source, with `in_order_into` all
+    into one destination; with `one_engine` the copies that may run take turns on the engine of their source. A
+    schedule of no rounds has all flows running all the time. `first_only` counts only the first flow: the others are
+    there to disturb it.
+    """
+
+    name: str
+    what: str
+    source: str
+    rounds: int = 0
+    in_order_from: bool = False
+    in_order_into: bool = False
+    one_engine: bool = False
+    first_only: bool = False
+
+
+TOGETHER = Schedule("together", "all flows run all the time", "")
+# The rounds of the PyTorch scripts are those of github.com/voipmonitor/rtx6kpro, scripts/; a larger number changes the
+# rate by less than 1 %.
+SCHEDULES = {
+    schedule.name: schedule
+    for schedule in (
+        TOGETHER,
+        Schedule(
+            "pytorch",
+            "Tensor.copy_ between GPUs, a stream of the source for each flow: copies into one destination run in "
+            "order, copies from one source take turns on its engine",
+            "PyTorch, aten/src/ATen/native/cuda/Copy.cu: barrier with the destination's current stream",
+            rounds=100, in_order_into=True, one_engine=True,
+        ),
+        Schedule(
+            "null-stream",
+            "peer copies on the default stream of each source: copies from one source run in order",
+            "CUDA C++ programming guide, default stream",
+            rounds=100, in_order_from=True,
+        ),
+        Schedule(
+            "p2pBandwidthLatencyTest",
+            "all flows copy the same size at once; counted is all of it over the time until the last one ended",
+            "CUDA samples, p2pBandwidthLatencyTest.cu, outputBidirectionalBandwidthMatrix",
+            rounds=1,
+        ),
+        Schedule(
+            "nvbandwidth",
+            "the first flow is measured while the others run",
+            "nvbandwidth, testcases_ce.cpp: the disturbing copy is twice as large",
+            first_only=True,
+        ),
+    )
+}  # fmt: skip
+
+
+def schedule_named(name: str) -> Schedule:
+    """The schedule of that name; UnknownName for another."""
+    if name not in SCHEDULES:
+        raise unknown_name("schedule", name, SCHEDULES)
+    return SCHEDULES[name]
+
+
+def share_in_order(
+    schedule: Schedule, capacities: Sequence[float], flows: Sequence[Flow], solver_flows: Sequence[SolverFlow]
+) -> Shares:
+    """As `share`, with the flows in the order of a schedule; rates and utilization are means until the last copy ends.
+
+    What limits a flow is the resource of its own that is used most, None where that is used less than the flow's
+    order allows.
+    """
+    together = share(capacities, solver_flows)
+    if not schedule.rounds:
+        return together
+    rate = _rate(schedule, capacities, flows, solver_flows)
+    used = [0.0] * len(capacities)
+    for flow in solver_flows:
+        for resource, amount in flow.amounts:
+            used[resource] += rate * amount / capacities[resource]
+    busiest = [max((used[r], -r) for r, _ in flow.amounts) if flow.amounts else (0.0, 0) for flow in solver_flows]
+    limits = tuple(-r if use > FULL else None for use, r in busiest)
+    return Shares((rate,) * len(flows), limits, tuple(used))
+
+
+def _rate(
+    schedule: Schedule, capacities: Sequence[float], flows: Sequence[Flow], solver_flows: Sequence[SolverFlow]
+) -> float:
+    """The rate (B/s) of every flow: its bytes over the time until the last copy of all has ended."""
+    index: dict[SolverFlow, int] = {}
+    members = [index.setdefault(flow, len(index)) for flow in solver_flows] * schedule.rounds
+    engines: dict[str, int] = {}
+    queues = (
+        [engines.setdefault(flow.src, len(engines)) for flow in flows] if schedule.one_engine else [-1] * len(flows)
+    )
+    ends = finish_times(
+        capacities, list(index), members, np.full(len(members), _SIZE), np.zeros(len(members)),
+        _waits(schedule, flows), queues * schedule.rounds,
+    )  # fmt: skip
+    return schedule.rounds * _SIZE / float(ends.max())
+
+
+def _waits(schedule: Schedule, flows: Sequence[Flow]) -> list[tuple[int, int]]:
+    """Pairs of copies, in the order of issue: one, and an earlier one whose end it waits for."""
+    latest: dict[tuple[str, ...], int] = {}
+    waits = []
+    for copy in range(schedule.rounds * len(flows)):
+        number = copy % len(flows)
+        flow = flows[number]
+        chains: list[tuple[str, ...]] = [("flow", str(number))]
+        chains += [("from", flow.src)] if schedule.in_order_from else []
+        chains += [("into", flow.dst)] if schedule.in_order_into else []
+        waits += [(copy, earlier) for earlier in sorted({latest[chain] for chain in chains if chain in latest})]
+        latest |= dict.fromkeys(chains, copy)
+    return waits
