@@ -94,9 +94,11 @@ def test_skipped_rows_and_latencies_stay_out_of_the_rates() -> None:
     assert (len(all_rows.rows), len(all_rows.rates), all_rows.total.rows, all_rows.latencies().rows) == (3, 1, 1, 1)
 
 
-def test_a_schedule_is_predicted_as_if_all_ran_at_once_and_says_so() -> None:
-    row = one('flows: "gpu0->host0", value: 5 GB/s, schedule: one after another')
-    assert "one after another" in row.observation.note
+def test_a_schedule_is_predicted_as_the_tool_counts() -> None:
+    row = 'flows: "gpu0->gpu1, gpu1->gpu0", value: 5 GB/s'
+    both, first = one(row).observation.value, one(f"{row}, schedule: nvbandwidth").observation.value
+    assert both is not None
+    assert first == pytest.approx(both / 2)
 
 
 def test_a_flow_of_a_device_that_is_not_there_is_reported_with_its_line() -> None:

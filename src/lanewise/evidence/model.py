@@ -24,7 +24,7 @@ class EvidenceRow:
     """A measured value, in B/s or, with `latency`, in s: the flows, and how the value counts them.
 
     `low` and `high` are the range that the source gives over equal paths, `schedule` the order in which the tool ran
-    the copies ('' if they all ran at once). `skip` says why nothing can predict the row, which then may have no flows.
+    the copies. `skip` says why nothing can predict the row, which then may have no flows.
     """
 
     path: str
@@ -34,7 +34,7 @@ class EvidenceRow:
     unit: str
     of: str = TOTAL
     latency: bool = False
-    schedule: str = ""
+    schedule: str = "together"
     skip: str = ""
     low: float | None = None
     high: float | None = None

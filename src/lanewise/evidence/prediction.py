@@ -13,13 +13,13 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
+from lanewise.perf.schedules import schedule_named
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.routes.classify import path_kind
 from lanewise.topology.model import Kind, System
 
 # How many flows run together.
 SINGLE, BOTH_WAYS, SEVERAL = "one flow", "both directions", "several flows"
-_IN_TURN = "predicted as if all copies of the schedule '{}' ran at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +90,16 @@ def flow_set_of(flows: Sequence[Flow]) -> str:
 
 def _rate(system: System, row: EvidenceRow, blank: Observation) -> Observation:
     endless = [replace(flow, size=None, start=0.0) for flow in row.flows]
-    prediction = predict(system, endless)
+    prediction = predict(system, endless, schedule_named(row.schedule))
     flows = prediction.rates[:1] if row.of == FIRST else prediction.rates
     divisor = len(flows) if row.of == EACH else 1
     ends = (prediction.total_low, prediction.total_high) if row.of != FIRST else (flows[0].low, flows[0].high)
     slowest = min(flows, key=lambda flow: flow.rate)
-    notes = [slowest.doubt, _IN_TURN.format(row.schedule) if row.schedule else ""]
     return replace(
         blank, value=sum(flow.rate for flow in flows) / divisor,
         low=ends[0] / divisor, high=ends[1] / divisor,
         basis=Basis(weakest([flow.basis for flow in flows])), limit=slowest.limit, rests_on=slowest.rests_on,
-        path=rate_kind(system, prediction, flow_set_of(row.flows)), note="; ".join(filter(None, notes)),
+        path=rate_kind(system, prediction, flow_set_of(row.flows)), note=slowest.doubt,
         comparisons=_rival(system, prediction, row),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from lanewise import package_data
 from lanewise.errors import Contradiction, error_location
 from lanewise.evidence.model import EACH, FIRST, TOTAL, EvidenceMachine, EvidenceRow
 from lanewise.perf.flow import parse_flows
+from lanewise.perf.schedules import SCHEDULES, TOGETHER
 from lanewise.topology.validate import VERSION as SYSTEM_VERSION
 from lanewise.yaml_positions import YamlNode, load
 
@@ -71,6 +72,6 @@ def _row(node: YamlNode) -> EvidenceRow:
         path=node["path"].line(), text=flows.line(), flows=parsed,
         value=node["value"].quantity(unit, 0, bare=False, example=example), unit=unit,
         of=node["of"].choice((TOTAL, EACH, FIRST), TOTAL), latency=latency,
-        schedule=node["schedule"].line(), skip=skip, low=low, high=high,
+        schedule=node["schedule"].choice(SCHEDULES, TOGETHER.name), skip=skip, low=low, high=high,
         quality=node["quality"].choice(QUALITIES), note=node["note"].line(), location=node.location,
     )  # fmt: skip
