@@ -31,7 +31,53 @@ def test_peer_writes_through_an_amd_root_complex_run_at_the_rate_of_the_gpu(cpu:
     assert prediction.rates[0].limit == "copy engine (peer write) of gpu0"
 
 
-def test_no_capacity_is_a_planning_figure() -> None:
-    capacities = [(name, key) for name in builtin().names("cpu") for key, figure in builtin().get(name).figures.items()
-                  if key.startswith("peer.rate") and "planning" in figure.source]  # fmt: skip
-    assert capacities == []
+def test_planning_figures_have_a_key_of_their_own() -> None:
+    figures = ((key, figure) for name in builtin().names("cpu") for key, figure in builtin().get(name).figures.items())
+    planned = {key for key, figure in figures if figure.known and "planning" in figure.source}
+    assert planned <= {"intersocket.planning", "peer.payload"}
+
+
+def sockets(cpu: str, gpu: str, gen: int = 4, links: int = 3) -> System:
+    """Two sockets, each with two root ports of a switch with two GPUs: gpu0 to gpu3, gpu4 to gpu7."""
+    return machine(
+        f"'cpu[0-1]': {{cpu: {cpu}}}\n'sw[0-3]': {{switch: pex89144}}\n'gpu[0-7]': {{gpu: {gpu}}}",
+        f"""{{from: cpu0, to: cpu1, socket: {links}}}
+        {{from: cpu0, to: 'sw[0-1]', pcie: gen{gen} x16}}
+        {{from: cpu1, to: 'sw[2-3]', pcie: gen{gen} x16}}
+        {{from: sw0, to: 'gpu[0-1]', pcie: gen{gen} x16}}
+        {{from: sw1, to: 'gpu[2-3]', pcie: gen{gen} x16}}
+        {{from: sw2, to: 'gpu[4-5]', pcie: gen{gen} x16}}
+        {{from: sw3, to: 'gpu[6-7]', pcie: gen{gen} x16}}""",
+    )
+
+
+def test_traffic_of_one_root_port_stays_on_one_xgmi_link() -> None:
+    # Rome: 22 of 32 GB/s were measured. Two flows of one port share it, flows of two ports have one each.
+    system = sockets("rome", "rtx-6000-ada")
+    link = builtin().get("rome").number("intersocket.link_rate") or 0.0
+    assert total(system, "gpu0->gpu4") == pytest.approx(link / 1e9)
+    assert total(system, "gpu0->gpu4, gpu1->gpu5") == pytest.approx(link / 1e9)
+    assert total(system, "gpu0->gpu4, gpu2->gpu6") == pytest.approx(2 * link / 1e9)
+    assert total(system, "gpu0<->gpu4") == pytest.approx(2 * link / 1e9)
+    assert total(system, "host0:1->gpu0") == pytest.approx(link / 1e9)  # reads: the port is that of the requester
+
+
+def test_all_traffic_of_a_direction_shares_the_inter_socket_links() -> None:
+    # Two xGMI links under two root ports that read 26.8 GB/s each, one with a second port's traffic beside it.
+    link = builtin().get("rome").number("intersocket.link_rate") or 0.0
+    shared = sockets("rome", "rtx-6000-ada", links=1)
+    assert total(shared, "host0:1->gpu0, host0:1->gpu2") == pytest.approx(link / 1e9)
+    # UPI interleaves: raw 20.8 GB/s x links x 0.82 for one port and for all.
+    upi = sockets("skylake-sp", "t4", gen=3, links=1)
+    assert total(upi, "host0:1->gpu0, host0:1->gpu2") == pytest.approx(20.8 * 0.82)
+    assert total(upi, "host0:1->gpu0") == pytest.approx(builtin().get("t4").number("engine.h2d.gen3") / 1e9)  # type: ignore[operator]
+
+
+def test_planning_figures_limit_peers_across_intel_sockets_and_nothing_else() -> None:
+    system = sockets("sapphire-rapids", "h100-sxm", gen=5)
+    peers = lanewise.predict(system, "gpu0->gpu4").rates[0]
+    assert peers.rate == builtin().get("sapphire-rapids").number("intersocket.planning")
+    assert "planning" in peers.doubt
+    near, far = (lanewise.predict(system, f"gpu0->gpu{far}", p2p=False).rates[0] for far in (2, 4))
+    assert far.rate == pytest.approx(near.rate)
+    assert "planning" not in " ".join(far.rests_on)

@@ -64,10 +64,13 @@ _PLAIN: dict[str, Key] = {
     "peer.scope": Key(
         ("cpu",), TEXT, "how far peer writes are forwarded", ("root-complex", "socket", "system", "none")
     ),
-    "intersocket.kind": Key(("cpu",), TEXT, "the link between sockets", ("qpi", "upi", "xgmi", "none")),
+    "intersocket.kind": Key(("cpu",), TEXT, "the link between sockets", ("qpi", "upi", "xgmi", "xbus", "none")),
     "intersocket.links": Key(("cpu",), "1", "inter-socket links of one socket"),
     "intersocket.raw": Key(("cpu",), "B/s", "raw rate of one inter-socket link, one direction"),
-    "intersocket.rate": Key(("cpu",), "B/s", "what I/O traffic gets between sockets, one direction"),
+    "intersocket.rate": Key(("cpu",), "B/s", "what all I/O traffic between sockets got, measured, one direction"),
+    "intersocket.link_rate": Key(("cpu",), "B/s", "data that one inter-socket link carries, measured, one direction"),
+    "intersocket.peer_rate": Key(("cpu",), "B/s", "what peer writes between sockets got, measured, one direction"),
+    "intersocket.planning": Key(("cpu",), "B/s", "planning figure of GPU traffic between sockets, one direction"),
     "latency.root_complex": Key(("cpu",), "s", "forwarding between two root ports, one way"),
     "latency.memory_read": Key(("cpu",), "s", "a root port's read of host memory, there and back"),
     "latency.intersocket": Key(("cpu",), "s", "crossing to the other socket, one way"),

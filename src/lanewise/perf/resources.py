@@ -20,6 +20,11 @@ from lanewise.units import readable, show
 NETWORK_SHARE = 4096 / (4096 + 42)
 # Median share of the raw rate that copies over all NVLinks of a GPU reach (published: H100 SXM 0.84 to V100 0.96).
 NVLINK_SHARE = 0.90
+# Share of the raw rate of an inter-socket link that carries data: least, typical, most. UPI: Intel's MLC reads
+# 50.9 GB/s from the far socket of two Xeon Platinum 8269 over three links of 20.8 (public notes), and none carries more
+# than 8 of 9 flits of data; QPI is taken to be alike. xGMI: the measurements named in perf/sockets.py. POWER9: unknown.
+SOCKET_SHARE = {"qpi": (0.60, 0.82, 0.89), "upi": (0.60, 0.82, 0.89), "xgmi": (0.57, 0.70, 0.87),
+                "xbus": (0.50, 0.75, 0.89)}  # fmt: skip
 
 BASIS_ORDER = ("physics", "calibrated", "typical", "planning", "fitted")
 # Kinds of resource as they are printed, copy engines first. `both_ways` is the sum that a GPU's host copies of both
@@ -35,6 +40,7 @@ _LABELS = {
     **_ENGINES, "drive_reads": "drive reads", "drive_writes": "drive writes", "raid_controller": "RAID controller",
     "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
     "peer_root_port": "peer writes through the root complex", "host_link": "reads over the host link",
+    "peer_socket": "peer writes between sockets",
 }  # fmt: skip
 # The figures engine.<name>.gen<n> of an engine; the second is used where a part does not state the first.
 _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "h2d"), "both_ways": ("duplex",)}
@@ -120,21 +126,38 @@ def _pcie(system: System, hop: Hop) -> Resource | None:
 
 
 def _socket(system: System, hop: Hop) -> Resource | None:
+    """All traffic of one direction: measured, else as many links as there are times the rate of one."""
     part = system.part(hop.start)
     if part is None:
         return None
-    kind = part.figure("intersocket.kind").value or "inter-socket"
-    rate = part.figure("intersocket.rate")
+    kind, rate = part.text("intersocket.kind") or "inter-socket", part.figure("intersocket.rate")
     if isinstance(rate.value, float):
-        doubt = "a planning figure for traffic between GPUs" if "planning" in rate.source else ""
         rests = cite(part, "intersocket.rate", rate)
-        return _on_link(hop, str(kind), rate.value, rate.basis, rests, doubt).within(figure_range(rate))
-    raw = part.figure("intersocket.raw")
-    if isinstance(raw.value, float):
-        rate_of_all, doubt = raw.value * hop.link.count, "raw rate: what I/O traffic gets of it is unknown"
-        rests = cite(part, "intersocket.raw", raw)
-        return _on_link(hop, str(kind), rate_of_all, raw.basis, rests, doubt).within(RANGES["planning"])
-    return None
+        return _on_link(hop, kind, rate.value, rate.basis, rests).within(figure_range(rate))
+    one = socket_link(part, hop)
+    if one is None:
+        return None
+    count = hop.link.count
+    if not hop.link.count_known:
+        count, doubt = round(part.number("intersocket.links") or 1), "the number of inter-socket links is unknown"
+        return replace(one, name=f"link {hop.start}->{hop.end} ({kind} x?)", capacity=one.capacity * count,
+                       low=one.low, high=one.high * count, doubt=doubt)  # fmt: skip
+    name = f"link {hop.start}->{hop.end} ({kind} x{count})"
+    return replace(one, name=name, capacity=one.capacity * count, low=one.low * count, high=one.high * count)
+
+
+def socket_link(part: Part, hop: Hop) -> Resource | None:
+    """The data that one inter-socket link of a CPU carries in the direction of `hop`, None if unknown."""
+    measured = part.figure("intersocket.link_rate")
+    if isinstance(measured.value, float):
+        rests = cite(part, "intersocket.link_rate", measured)
+        return _on_link(hop, "one link", measured.value, measured.basis, rests).within(figure_range(measured))
+    raw, share = part.figure("intersocket.raw"), SOCKET_SHARE.get(part.text("intersocket.kind") or "")
+    if not isinstance(raw.value, float) or share is None:
+        return None
+    low, nominal, high = share
+    rests = f"{cite(part, 'intersocket.raw', raw)}, times {nominal} (measured on other CPUs, {low} to {high})"
+    return _on_link(hop, "one link", raw.value * nominal, "typical", rests).within((low / nominal, high / nominal))
 
 
 def _nvlink(system: System, hop: Hop) -> Resource | None:

@@ -22,6 +22,7 @@ from lanewise.perf.resources import (
     link_resource,
     weakest,
 )
+from lanewise.perf.sockets import socket_demand
 from lanewise.perf.uncertainty import figure_range, widest
 from lanewise.routes.model import Hop, LinkDirection, Route
 from lanewise.topology.model import Kind, Link, LinkKind, System
@@ -52,6 +53,10 @@ class Segment:
     def requester(self) -> str:
         """The device that issues the reads or writes."""
         return self.dst if self.is_read else self.src
+
+    def is_peer(self, system: System) -> bool:
+        """Whether neither end is host memory."""
+        return not (_is_cpu(system, self.src) or _is_cpu(system, self.dst))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +100,7 @@ def payloads(system: System, segment: Segment) -> dict[LinkDirection, Payload]:
     payload = _max_payload(system, segment.hops)
     if segment.is_read and _is_cpu(system, segment.src):
         payload = _split(system, payload, segment.src, "completion.payload")
-    peers = not (_is_cpu(system, segment.src) or _is_cpu(system, segment.dst))
+    peers = segment.is_peer(system)
     by_direction = {}
     for hop in segment.hops:
         if peers and _is_cpu(system, hop.start):
@@ -135,6 +140,7 @@ def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Re
         yield from _links(system, segment)
         if segment.hops[0].link.kind in _PCIE_TRANSPORT:
             yield from _peer_root_ports(system, segment)
+            yield from socket_demand(system, segment.hops, segment.is_peer(system))
             yield from _engines(system, segment)
             yield from _memory(system, segment)
             yield from _root_port(system, segment)
@@ -158,7 +164,7 @@ def _links(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]
 
 
 def _peer_root_ports(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
-    if _is_cpu(system, segment.src) or _is_cpu(system, segment.dst):
+    if not segment.is_peer(system):
         return
     for out in segment.hops[1:]:
         if not _is_cpu(system, out.start) or out.link.kind is LinkKind.SOCKET or out.link.gen is None:

@@ -1,0 +1,61 @@
+"""Inter-socket links: what all traffic of a direction shares, what one root port gets, and what peer writes get.
+
+Rate of one link = raw rate x share, all links of a direction together = links x that. QPI and UPI spread the lines of
+every transfer over all links (home addresses are interleaved), so one device may use them all. On xGMI the traffic of
+one root port stays on one link: RTX 4090 on Rome write 21.95 GB/s over links of 32 (0.69), an MI100 on Milan moves 24.9
+to 26.8 over links of 36 (0.69 to 0.74), and behind PEX890xx switches on Turin two flows from one root port to the other
+socket move 40 GB/s together, two from two root ports 76. Over links of 64 GB/s 36.8 to 55.6 GB/s were measured.
+Peer writes between Intel sockets are slower than DMA to memory: A100 PCIe cards 7.7 to 8.7 GB/s over UPI whose links
+carry 34 or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lanewise.perf.resources import Resource, figure_resource, socket_link
+from lanewise.routes.model import Hop
+from lanewise.topology.model import Kind, LinkKind, System
+
+PLANNING_DOUBT = "a planning figure for traffic between GPUs; no measurement between such sockets is known"
+
+
+def socket_demand(system: System, hops: Sequence[Hop], peers: bool) -> Iterator[tuple[Resource, float]]:
+    """A byte of what one root port gets of inter-socket links, and of what peer writes get; nothing where unknown.
+
+    `hops` are those of one PCIe segment, `peers` whether both of its ends are devices.
+    """
+    for hop in hops:
+        part = system.part(hop.start) if hop.link.kind is LinkKind.SOCKET else None
+        if part is None:
+            continue
+        if part.text("intersocket.kind") == "xgmi":
+            yield from _one_link(system, hop, hops)
+        elif peers:
+            yield from _peer_writes(system, hop, hops)
+
+
+def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
+    """The xGMI link that the traffic of a root port stays on: the port where data came in, else where it leaves."""
+    part = system.part(hop.start)
+    link = socket_link(part, hop) if part is not None else None
+    at = hops.index(hop)
+    around = [*reversed(hops[:at]), *hops[at + 1 :]]  # a write's port comes before, a read's after
+    port = next((other for other in around if other.link.kind is not LinkKind.SOCKET), None)
+    if link is not None and port is not None:
+        name = f"one xgmi link {hop.start}->{hop.end} (traffic of root port {port.link.port})"
+        yield replace(link, kind="socket_link", place=(*hop.direction, *port.direction), name=name), 1.0
+
+
+def _peer_writes(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
+    """What peers write between sockets: measured, else planned for where no network card is an end."""
+    has_card = Kind.NIC in {system.device(name).kind for name in (hops[0].start, hops[-1].end)}
+    measured = figure_resource(system, hop.start, "intersocket.peer_rate", "peer_socket")
+    planned = None if has_card else figure_resource(system, hop.start, "intersocket.planning", "peer_socket")
+    resource = measured or (planned and replace(planned, doubt=PLANNING_DOUBT))
+    if resource is not None:
+        yield (
+            replace(resource, place=hop.direction, name=f"peer writes between the sockets {hop.start}->{hop.end}"),
+            1.0,
+        )
