@@ -49,6 +49,7 @@ TYPES = {
     "lanewise.routes.matrix": ("ClassMatrix", "Peers"),
     "lanewise.perf.flow": ("Flow",),
     "lanewise.perf.predict": ("Prediction", "FlowRate"),
+    "lanewise.perf.overview": ("PathOverview", "PathGroup"),
     "lanewise.perf.transfers": ("FinishedTransfer",),
     "lanewise.perf.matrix": ("RateMatrix",),
     "lanewise.evidence.score": ("AccuracyScore", "GroupScore"),

@@ -177,7 +177,7 @@ hint:  the file ends too early, as if cut off: close what is open, or get the wh
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [
-        (("predict", "rack-16gpu"), "nothing to predict"),
+        (("predict", "rack-16gpu", "--no-p2p"), "nothing to predict with --no-p2p"),
         (("predict", "rack-16gpu", "--flows", "gpu0"), "'gpu0' is not a flow"),
         (("predict", "rack-16gpu", "--flows", "gpu0->gpu99"), "unknown device of rack-16gpu 'gpu99'"),
         (
@@ -209,7 +209,7 @@ hint:  the file ends too early, as if cut off: close what is open, or get the wh
         (("route", "rack-16"), "unknown system 'rack-16'"),
         (("study", "run", "composable"), "unknown study 'composable'"),
         (("study", "new", "a/b"), "'a/b' cannot name a study"),
-        (("parts", "show", "l40"), "unknown part 'l40'"),
+        (("parts", "show", "l41"), "unknown part 'l41'"),
         (("parts", "list", "--kind", "fpga"), "unknown kind of part 'fpga'"),
         (("compare", "a.json"), "nothing to compare with"),
         (("calibrate", "composable-server", "--fit", "l40s"), "'l40s' is not an unknown to fit"),

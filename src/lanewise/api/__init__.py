@@ -60,6 +60,7 @@ from lanewise.api.systems import (
     peers,
     plan,
     predict,
+    predict_paths,
     route,
 )
 from lanewise.catalog import write_parts
@@ -109,6 +110,7 @@ __all__ = [
     "peers",
     "plan",
     "predict",
+    "predict_paths",
     "predict_service",
     "read_results",
     "ready_studies",

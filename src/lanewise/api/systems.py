@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lanewise.options.plan import PlanOptions
     from lanewise.perf.flow import Flow
     from lanewise.perf.matrix import RateMatrix
+    from lanewise.perf.overview import PathOverview
     from lanewise.perf.predict import Prediction
     from lanewise.perf.transfers import FinishedTransfer
     from lanewise.planning.layouts import Ranking
@@ -183,6 +184,21 @@ def predict(
                 hint="leave the start out, or give every flow a size: gpu0->gpu1 1 GiB @10 ms",
             )
     return predict_flows(as_system(system), parsed, schedule_named(schedule))
+
+
+def predict_paths(system: System | str | Path) -> PathOverview:
+    """What every kind of path delivers (B/s, with its interval): host memory to GPU, peers by class, cards and drives,
+    each path alone, and all GPUs of a host at once. Paths that are alike make one group.
+
+    Raises Unreachable for a system without a path, and what load_system raises.
+
+    >>> groups = lanewise.predict_paths("rack-16gpu").groups
+    >>> [(group.source, group.target, group.count) for group in groups[:2]]
+    [('host memory', 'GPU', 16), ('GPU', 'host memory', 16)]
+    """
+    from lanewise.perf.overview import overview
+
+    return overview(as_system(system))
 
 
 def finish_times(

@@ -31,6 +31,8 @@ def predict(
 ) -> None:
     """Predict flows that run together, all pairs, or an inference service, each with its limit and its basis.
 
+    Without any of them: what every kind of path delivers alone, and all GPUs of a host at once.
+
     Exit code 1 if a simulated service is INVALID.
     """
     from lanewise import api
@@ -43,17 +45,25 @@ def predict(
         _predict_service(system, options.service, service_options, given, json)
     elif options.flows is not None:
         _predict_flows(system, options.flows, options, json)
-    else:
+    elif options.matrix is not None:
         _predict_matrix(system, options, json)
+    else:
+        _predict_paths(system, json)
     return None
 
 
 def _check(options: PredictOptions, given: GivenFlags) -> None:
     """InputError unless one thing is to be predicted, and no option belongs to another."""
     kinds = [name for name in ("flows", "matrix", "service") if name in given]
-    if len(kinds) != 1:
-        cause = f"{' and '.join(f'--{name}' for name in kinds)} exclude each other" if kinds else "nothing to predict"
-        raise InputError(cause, hint="give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50")
+    choice = "give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50"
+    if len(kinds) > 1:
+        raise InputError(f"{' and '.join(f'--{name}' for name in kinds)} exclude each other", hint=choice)
+    if not kinds:
+        others = [field.name for kind in (PredictOptions, ServiceOptions) for field in fields(kind)]
+        alone = next((name for name in others if name in given), None)
+        if alone is not None:
+            raise InputError(f"nothing to predict with --{alone.replace('_', '-')}", hint=choice)
+        return
     groups = {
         "flows": ("schedule",),
         "matrix": ("both_ways", "devices"),
@@ -116,6 +126,14 @@ def _predict_matrix(system: System, options: PredictOptions, json: str | None) -
     names = None if options.devices is None else names_of(options.devices)
     matrix = api.matrix(system, names, str(options.matrix), options.both_ways, not options.no_p2p)
     terminal.show(json, json_of("pairs"), text.render_pairs, system, matrix)
+
+
+def _predict_paths(system: System, json: str | None) -> None:
+    """Every kind of path, where nothing else is to be predicted."""
+    from lanewise import api
+    from lanewise.report.text import path_overview
+
+    terminal.show(json, json_of("paths"), path_overview.render_paths, api.predict_paths(system))
 
 
 def _predict_service(

@@ -10,7 +10,8 @@ from typing import Any, ParamSpec
 from lanewise.catalog import Part
 from lanewise.installed import Dependency
 from lanewise.perf.matrix import RateMatrix
-from lanewise.perf.predict import Prediction
+from lanewise.perf.overview import PathOverview
+from lanewise.perf.predict import FlowRate, Prediction
 from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report.words import link_speed
 from lanewise.results.codec import encode
@@ -54,17 +55,35 @@ def system_head(system: System) -> dict[str, Any]:
 @json_document("predict")
 def flow_rates(prediction: Prediction) -> dict[str, Any]:
     """Flows together: goodput, interval, limit and basis."""
-    flows = [
-        {
-            "flow": flow.flow.name, "goodput": flow.rate, "low": flow.low, "high": flow.high, "raw": flow.raw,
-            "limit": flow.limit, "basis": flow.basis, "rests_on": flow.rests_on, "doubt": flow.doubt or None,
-            "routes": [_route(route) for route in flow.routes],
-        }
-        for flow in prediction.rates
-    ]  # fmt: skip
+    flows = [_flow_rate(rate) for rate in prediction.rates]
     totals = {"total": prediction.total, "total_low": prediction.total_low, "total_high": prediction.total_high}
     head = {**system_head(prediction.system), "schedule": prediction.schedule.name}
     return {**head, **totals, "unit": "B/s", "flows": flows}
+
+
+def _flow_rate(flow: FlowRate) -> dict[str, Any]:
+    return {
+        "flow": flow.flow.name, "goodput": flow.rate, "low": flow.low, "high": flow.high, "raw": flow.raw,
+        "limit": flow.limit, "basis": flow.basis, "rests_on": flow.rests_on, "doubt": flow.doubt or None,
+        "routes": [_route(route) for route in flow.routes],
+    }  # fmt: skip
+
+
+@json_document("predict")
+def paths(overview: PathOverview) -> dict[str, Any]:
+    """Every kind of path, each path alone, and all GPUs of a host together."""
+    groups = [
+        {
+            "from": group.source, "to": group.target, "class": group.example.cls, "via": str(group.example.via),
+            "paths": group.count, "flow": f"{group.example.src}->{group.example.dst}",
+            "why_unknown": group.reason or None,
+            **(_flow_rate(group.rate) if group.rate is not None else {}),
+        }
+        for group in overview.groups
+    ]  # fmt: skip
+    together = [flow_rates(prediction) for prediction in overview.together]
+    head = system_head(overview.system)
+    return {**head, "unit": "B/s", "complete": overview.complete, "paths": groups, "together": together}
 
 
 @json_document("predict")

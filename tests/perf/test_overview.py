@@ -1,0 +1,55 @@
+"""What `lanewise predict SYSTEM` says of every kind of path."""
+
+from collections import Counter
+
+import pytest
+
+import lanewise
+from lanewise.errors import Unreachable
+from lanewise.perf.overview import PathOverview
+from lanewise.report.json import paths
+from lanewise.report.text.path_overview import render_paths
+from lanewise.topology.model import Kind
+from lanewise.topology.read import read_system
+
+UNKNOWN = """
+lanewise: 1
+system: unknown
+devices: {cpu0: {cpu: null}, "gpu[0-2]": {gpu: null}}
+links:
+  - {from: cpu0, to: gpu0, pcie: gen4 x16}
+  - {from: cpu0, to: "gpu[1-2]", pcie: auto}
+"""
+
+
+def counts(overview: PathOverview) -> Counter[tuple[str, str]]:
+    total: Counter[tuple[str, str]] = Counter()
+    for group in overview.groups:
+        total[group.source, group.target] += group.count
+    return total
+
+
+@pytest.mark.parametrize("name", ["rack-16gpu", "dgx-a100", "composable-server-two-hosts"])
+def test_every_pair_is_in_one_group_and_has_an_interval(name: str) -> None:
+    overview = lanewise.predict_paths(name)
+    bound = [device for device in overview.system.of_kind(Kind.GPU) if overview.system.device(device).host]
+    assert counts(overview)["GPU", "GPU"] == len(bound) * (len(bound) - 1)
+    assert counts(overview)["host memory", "GPU"] == counts(overview)["GPU", "host memory"] == len(bound)
+    for group in overview.groups:
+        assert group.rate is not None
+        assert group.rate.low <= group.rate.rate <= group.rate.high
+        alone = lanewise.predict(overview.system, f"{group.example.src}->{group.example.dst}").rates[0]
+        assert group.rate.rate == alone.rate
+
+
+def test_paths_of_which_nothing_is_known_say_so() -> None:
+    overview = lanewise.predict_paths(read_system(UNKNOWN, "u.yaml"))
+    unknown = {(g.source, g.target): g.reason for g in overview.groups if g.rate is None}
+    assert unknown["host memory", "GPU"] == "nothing is known that would limit host0->gpu1"
+    assert "nothing is known that would limit host0->gpu1" in render_paths(overview)
+    assert [row["why_unknown"] for row in paths(overview)["paths"]].count(None) == len(overview.groups) - len(unknown)
+
+
+def test_a_system_without_paths() -> None:
+    with pytest.raises(Unreachable, match="has no path"):
+        lanewise.predict_paths(read_system("lanewise: 1\nsystem: s\ndevices: {cpu0: {cpu: null}}\n", "s.yaml"))
