@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location, unknown_name
@@ -55,3 +56,12 @@ def load_machines(folder: str | Path | None) -> tuple[EvidenceMachine, ...]:
     if not paths:
         raise InputError("no evidence file", location=Location(str(folder)), hint="name a folder with *.yaml files")
     return tuple(read_machine(read_file(path), str(path)) for path in paths)
+
+
+def load_history(folder: str | Path) -> tuple[dict[str, Any], ...]:
+    """The scores that benchmarks/accuracy_run.py kept in a folder; InputError for a folder without any."""
+    runs = tuple(json.loads(read_file(path)) for path in sorted(Path(folder).glob("*.json")))
+    if not runs:
+        hint = "name a folder that benchmarks/accuracy_run.py wrote to"
+        raise InputError("no kept score", location=Location(str(folder)), hint=hint)
+    return runs

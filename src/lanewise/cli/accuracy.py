@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from lanewise.cli import terminal
 from lanewise.cli.command import Json, option_group
+from lanewise.errors import InputError
 from lanewise.options.accuracy import EvidenceOptions
+
+if TYPE_CHECKING:
+    from lanewise.evidence.score import AccuracyScore
 
 
 @option_group
@@ -14,6 +21,25 @@ def accuracy(options: EvidenceOptions, json: Json = None) -> None:
     from lanewise.report import accuracy_json
     from lanewise.report.text.accuracy import render_accuracy, render_machine_rows
 
+    if options.output is None and (options.studies or options.history):
+        raise InputError("--studies and --history have no effect without -o", hint="name the page: -o accuracy.md")
     score = api.accuracy(options.machines, options.folder, options.fitted, api.load_catalog(options.parts))
     render = render_machine_rows if options.rows else render_accuracy
     terminal.show(json, accuracy_json.accuracy, render, score)
+    if options.output is not None:
+        _write(score, options, options.output)
+
+
+def _write(score: AccuracyScore, options: EvidenceOptions, path: Path) -> None:
+    """Write the Markdown page, or what data/accuracy.json holds."""
+    from lanewise import api
+    from lanewise.api.accuracy import load_history
+    from lanewise.report.accuracy import accuracy_page
+    from lanewise.report.evidence_page import basis_errors
+
+    run = api.load_run(options.studies) if options.studies is not None else None
+    if path.suffix == ".json":
+        terminal.write(path, terminal.json_text(basis_errors(score, run)) + "\n")
+    else:
+        history = load_history(options.history) if options.history is not None else ()
+        terminal.write(path, accuracy_page(run, score, history))

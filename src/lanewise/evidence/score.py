@@ -9,7 +9,7 @@ from itertools import combinations, groupby
 
 from lanewise.catalog import Catalog
 from lanewise.evidence.model import EvidenceMachine
-from lanewise.evidence.prediction import SINGLE, PredictedRow, predict_machine
+from lanewise.evidence.prediction import BOTH_WAYS, SEVERAL, SINGLE, PredictedRow, predict_machine
 
 # Paths of one machine whose measured rates differ by more must be predicted in the right order.
 APART = 0.10
@@ -65,12 +65,19 @@ class AccuracyScore:
 
     def by_flow_set(self) -> dict[str, GroupScore]:
         """Scores of single flows, of both directions of a path and of several flows, and of the last two together."""
+        groups = _by(self.rates, lambda row: row.flow_set)
         sets = [row for row in self.rates if row.flow_set != SINGLE]
-        return _by(self.rates, lambda row: row.flow_set) | ({"all sets of flows": score_of(sets)} if sets else {})
+        named = {name: groups[name] for name in (SINGLE, BOTH_WAYS, SEVERAL) if name in groups}
+        return named | ({"all sets of flows": score_of(sets)} if sets else {})
 
     def by_basis(self) -> dict[str, GroupScore]:
         """Scores by what the prediction rests on."""
         return _by(self.rates, lambda row: str(row.observation.basis or "not predicted"))
+
+    def by_use(self) -> dict[str, GroupScore]:
+        """Scores of the machines that the catalogue may learn from, and of those that are held out."""
+        held_out = {machine.name for machine in self.machines if machine.held_out}
+        return _by(self.rates, lambda row: "held out" if row.machine in held_out else "to learn from")
 
     def by_machine(self) -> dict[str, GroupScore]:
         """Scores by machine."""

@@ -17,4 +17,9 @@ class EvidenceOptions(Options):
                                  default_text="those that come with Lanewise")  # fmt: skip
     rows: bool = option(False, "Show every row: predicted, interval, measured, error.")
     fitted: bool = option(False, "Keep figures that were measured on the machine itself; they are left out otherwise.")
+    output: Path | None = option(None, "Write a Markdown page, or to FILE.json the error of each basis.", "-o --output",
+                                 metavar="FILE")  # fmt: skip
+    studies: Path | None = option(None, "With -o: add a run written by lanewise study run --json.", metavar="RUN.json")
+    history: Path | None = option(None, "With -o: add the scores that benchmarks/accuracy_run.py kept in this folder.",
+                                  metavar="DIR")  # fmt: skip
     parts: tuple[Path, ...] = parts_option()

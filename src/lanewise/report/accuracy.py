@@ -1,13 +1,14 @@
-"""docs/accuracy.md from a run: residuals by study, by what a prediction rests on, by path, and every row."""
+"""docs/accuracy.md: scores on measured machines; of studies the residuals by study, basis, path and row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lanewise import units
+from lanewise.evidence.score import AccuracyScore
 from lanewise.report import page
+from lanewise.report.evidence_page import row_sections, score_sections
 from lanewise.report.study_rows import study_tables
 from lanewise.report.table import Column, Table, markdown_table, number_columns
 from lanewise.report.words import signed
@@ -16,15 +17,28 @@ from lanewise.results.run import Run, StudyRun
 from lanewise.results.statistics import Residuals
 
 
-def accuracy_page(run: Run) -> str:
-    """The Markdown text, every number from the run. Studies without published or measured values are left out."""
+def accuracy_page(
+    run: Run | None, score: AccuracyScore | None = None, history: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """The Markdown text, every number from the score on measured machines, its `history` and the run of studies."""
+    parts = [
+        "# Accuracy",
+        "How far predictions lie from measured and published values. Made by `make accuracy`; do not edit it.",
+        *(score_sections(score, history) if score is not None else []),
+        *(_studies(run) if run is not None else []),
+        *(row_sections(score) if score is not None else []),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _studies(run: Run) -> list[str]:
+    """Residuals of a run of studies; those without published or measured values are left out."""
     compared = [study for study in run.studies if any(row.published or row.measured for row in study.rows)]
     run = replace(run, studies=tuple(compared))
     rows = [row for study in run.studies for row in study.rows]
     total = statistics.overall(run)
-    parts = [
-        "# Accuracy",
-        "How far predictions lie from published values. Made by `make accuracy`; do not edit it.",
+    return [
+        "## Studies of published evaluations",
         f"lanewise {run.version}, {len(run.studies)} studies, {total.rows} rows; "
         f"{total.compared} predict a published value. A residual is (predicted - "
         "published) / published. Every row is listed; summaries count predictions only, not rows whose published value "
@@ -40,12 +54,11 @@ def accuracy_page(run: Run) -> str:
         _residuals("path", statistics.by_path(rows)),
         *(line for study in run.studies for line in _study(study)),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def basis_summary(run: Run) -> dict[str, Any]:
     """The rms residual in % and the number of compared rows, by basis, of rates: what data/accuracy.json holds."""
-    rows = [row for study in run.studies for row in study.rows if units.dimension(row.unit) != "s"]
+    rows = [row for study in run.studies for row in study.rows if row.unit != "s"]
     groups = statistics.by_basis(rows)
     return {
         name: {"rms_pct": round(group.rms_pct, 2), "rows": group.compared}

@@ -14,8 +14,8 @@ from lanewise.report.json import json_document
 def accuracy(score: AccuracyScore) -> dict[str, Any]:
     """Scores by kind of path, set of flows, basis and machine, then the rows in SI units."""
     return {
-        "machines": len(score.machines), "fitted": score.fitted, "total": score.total,
-        "by_path": score.by_path(), "by_flow_set": score.by_flow_set(), "by_basis": score.by_basis(),
+        "machines": len(score.machines), "fitted": score.fitted, "total": score.total, "by_path": score.by_path(),
+        "by_flow_set": score.by_flow_set(), "by_basis": score.by_basis(), "by_use": score.by_use(),
         "by_machine": score.by_machine(), "latencies": score.latencies(), "rows": [_row(row) for row in score.rows],
     }  # fmt: skip
 

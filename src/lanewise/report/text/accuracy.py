@@ -11,8 +11,6 @@ from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.words import NONE, plural, residual_cell
 
-_HEADS = ("median |error|", "p90", "within 5 %", "within 10 %", "interval holds it")
-
 
 def render_accuracy(score: AccuracyScore, screen: Screen = PLAIN) -> str:
     """Scores by kind of path, set of flows, basis and machine."""
@@ -39,6 +37,7 @@ def score_groups(score: AccuracyScore) -> dict[str, Mapping[str, GroupScore]]:
         "flows": score.by_flow_set() | {"all": score.total},
         "kind of path": score.by_path() | ({"small copies (latency)": latencies} if latencies.rows else {}),
         "basis": score.by_basis(),
+        "use": score.by_use(),
         "machine": score.by_machine(),
     }
 
@@ -46,9 +45,9 @@ def score_groups(score: AccuracyScore) -> dict[str, Mapping[str, GroupScore]]:
 def score_table(title: str, groups: Mapping[str, GroupScore]) -> Table:
     """One line a group."""
     columns = [
-        Column(title), *number_columns("rows"), *number_columns(*_HEADS[:4], unit="%"),
-        *number_columns(_HEADS[4], unit="%", drop_order=1), *number_columns("paths in order", drop_order=2),
-        *number_columns("NCCL's constants", "within 10 %", unit="%", drop_order=3),
+        Column(title), *number_columns("rows", "median error", "p90", "within 5 %", "within 10 %"),
+        *number_columns("interval holds it", drop_order=1), *number_columns("paths in order", drop_order=2),
+        *number_columns("NCCL's median error", "NCCL's within 10 %", drop_order=3),
     ]  # fmt: skip
     table = Table(columns)
     for name, group in groups.items():
@@ -56,12 +55,13 @@ def score_table(title: str, groups: Mapping[str, GroupScore]) -> Table:
         rival = (group.rival_median, group.rival_within_10)
         rows = str(group.rows) if group.rows == group.predicted else f"{group.predicted} of {group.rows}"
         order = f"{group.ordered} of {group.pairs}" if group.pairs else ""
-        table.add(name, rows, *map(_percent, shares), order, *map(_percent, rival))
+        table.add(name, rows, *map(percent_of, shares), order, *map(percent_of, rival))
     return table
 
 
-def _percent(share: float | None) -> str:
-    return NONE if share is None else f"{100 * share:.1f}" if share < 0.1 else f"{100 * share:.0f}"
+def percent_of(share: float | None) -> str:
+    """A share in %, with a decimal where it is small; a dash for None."""
+    return NONE if share is None else f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def render_machine_rows(score: AccuracyScore, screen: Screen = PLAIN) -> str:
