@@ -12,11 +12,16 @@ from discovery import made_captures as made
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanewise.api import capture, discover
+from lanewise.api import capture, discover, draw
 from lanewise.cli import verbs
 from lanewise.discovery.config import clean_config, decode
 from lanewise.errors import InputError
+from lanewise.perf.flow import parse_flows
+from lanewise.perf.predict import predict
+from lanewise.report.text.listings import render_system
+from lanewise.routes.endpoints import endpoint
 from lanewise.topology.model import Kind
+from lanewise.topology.read import read_system
 
 SUFFIXES = (".tar.zst", ".tar.gz", ".tar")
 
@@ -107,6 +112,23 @@ def test_a_cleaned_configuration_space_says_the_same_and_little_more(data):
     assert decode(cleaned) == decode(data)
     assert clean_config(cleaned) == cleaned
     assert sum(1 for byte in cleaned if byte) <= 2 + 20 + 4 + 8 + 0x14
+
+
+def test_names_in_the_operating_system_are_kept_drawn_and_name_the_ends_of_flows(replay, tmp_path):
+    found = replay()
+    assert found.system.device("nic1").os_names == ("0000:85:00.0", "mlx5_1", "ib1")
+    assert found.system.device("ssd0").os_names == ("0000:06:00.0", "nvme0", "nvme0n1")
+    again = read_system(found.text(), "m.yaml")
+    assert again.os_names == found.system.os_names
+    assert (endpoint(again, "ib1"), endpoint(again, "nvme0n1"), endpoint(again, made.GPUS[0])) == (
+        "nic1",
+        "ssd0",
+        "gpu0",
+    )
+    flows = parse_flows(f"{made.GPUS[0]}->{made.GPUS[1]}, host0:0->mlx5_0")
+    assert [rate.rate > 1e9 for rate in predict(again, flows).rates] == [True, True]
+    assert "mlx5_1" in draw(again)
+    assert "nvme0n1" in render_system(again)
 
 
 def test_the_healthy_machine_shows_no_fault(replay):

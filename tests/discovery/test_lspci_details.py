@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from discovery.lspci_text import (
     GPU,
@@ -163,3 +165,20 @@ def test_drives_below_vmd_are_drives_of_its_numa_node():
 def test_names_that_lspci_did_not_know_give_their_ids():
     found = read("19:00.0 3D controller: NVIDIA Corporation Device 2330 (rev a1)\n\tNUMA node: 0\n")
     assert found.system.device("gpu0").part == "h100-sxm"
+
+
+def test_numa_nodes_of_one_socket_are_one_cpu_and_devices_keep_their_node():
+    tree = LspciTree()
+    tree.add_root(0, 0x00, 0, [Branch(GPU, gen=4)])
+    tree.add_root(0, 0x40, 1, [Branch(GPU, gen=4)])
+    fabric = (
+        "Host bridge [0600]",
+        "Advanced Micro Devices, Inc. [AMD] Milan Data Fabric; Function 0 [1022:1650]",
+        0x0600,
+    )
+    functions = [*tree.functions, LspciFunction("0000:00:18.0", fabric)]
+    found = read(lspci(f if f.what is not PORT else replace(f, what=SWITCH) for f in functions))
+    cpu = found.system.device("cpu0")
+    assert (found.system.of_kind(cpu.kind), cpu.part, cpu.numa_nodes) == (["cpu0"], "milan", 2)
+    assert [found.system.device(gpu).numa for gpu in ("gpu0", "gpu1")] == [0, 1]
+    assert topo_class(found.system, "gpu0", "gpu1") == "SYS"

@@ -39,7 +39,7 @@ devices:
 """
     assert refused(body) == snapshot("""\
 error: s.yaml:5: unknown gpu part 'l4s'
-hint:  did you mean l40s or l4?\
+hint:  did you mean l40s or l4 or l40?\
 """)
 
 
@@ -231,4 +231,16 @@ hint:  write numa: for the node of 'gpu0', and numa_nodes: at its CPU\
 error: s.yaml:4: 'cpu0' cannot have 0 NUMA nodes
 hint:  write 1 to 64: 4 for NPS4, 2 for SNC2
 also:  s.yaml:5: 'cpu1' cannot have 0 NUMA nodes\
+""")
+
+
+def test_names_of_the_operating_system_for_several_devices(refused: Shown) -> None:
+    body = """\
+devices:
+  cpu0: {cpu: null}
+  "gpu[0-1]": {gpu: l4, os_names: [0000:01:00.0]}
+"""
+    assert refused(body) == snapshot("""\
+error: s.yaml:5: 2 devices cannot have the same names
+hint:  give each an entry of its own: gpu0: {..., os_names: [0000:01:00.0]}\
 """)

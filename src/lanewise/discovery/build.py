@@ -18,6 +18,7 @@ from lanewise.discovery.conditions import conditions
 from lanewise.discovery.cpus import nodes_with_cpus
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
 from lanewise.discovery.facts import MACHINE, DumpFacts, Fact, MachineFacts, merge
+from lanewise.discovery.os_names import add_os_names
 from lanewise.discovery.sysfs import VOLUME
 from lanewise.discovery.tree import draft_from_tree
 from lanewise.errors import InputError, LanewiseError, Location, error_location
@@ -75,6 +76,7 @@ def discover(dumps: Sequence[DumpFacts], catalog: Catalog, name: str = "machine"
     with error_location(Location(", ".join(files))):
         draft = _shape(merged, catalog, files)
     nvlink.add_nvlinks(merged, catalog, draft)
+    add_os_names(merged, draft)
     _drop_impossible_parts(draft, catalog)
     kinds = ", ".join(dict.fromkeys(dump.kind for dump in dumps))
     document = _document(draft, merged, catalog, name, f"{kinds}: {', '.join(files)}")
@@ -235,7 +237,10 @@ def _unfit(level: str, drives: list[str], disks: int | None, draft: SystemDraft)
 
 def _device(node: DraftDevice) -> dict[str, Any]:
     word = "switch" if node.kind is Kind.SWITCH else node.kind.value
-    return {word: node.part} if node.node is None else {word: node.part, "numa": node.node}
+    entry: dict[str, Any] = {word: node.part}
+    entry |= {} if node.node is None else {"numa": node.node}
+    entry |= {"numa_nodes": node.numa_nodes} if node.numa_nodes > 1 else {}
+    return {**entry, "os_names": list(node.os_names)} if node.os_names else entry
 
 
 def _sockets(draft: SystemDraft, catalog: Catalog) -> list[dict[str, Any]]:

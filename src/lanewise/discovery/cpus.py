@@ -38,19 +38,37 @@ def add_cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: Syst
         raise InputError(cause, hint="name the dumps of one machine")
     by_ids, why = _part_by_ids(merged, catalog)
     cpus = {}
-    for number in numbers:
-        model = merged.word(f"node:{number}", "model") or merged.word(MACHINE, "model")
-        cpu_id = merged.word(f"node:{number}", "cpu_id")
-        cpu = draft.add(Kind.CPU, "cpu", cpu_part(model, catalog), number)
+    for nodes in _sockets(numbers, merged):
+        about = f"node:{nodes[0]}"
+        model = merged.word(about, "model") or merged.word(MACHINE, "model")
+        cpu_id = merged.word(about, "cpu_id")
+        cpu = draft.add(Kind.CPU, "cpu", cpu_part(model, catalog), nodes[0])
         if cpu.part is None and not model:
             cpu.part = cpu_part_of_id(cpu_id, catalog) or by_ids
             reason = why if cpu.part == by_ids else f"{cpu_id} in CPUID"
             draft.remarks += [(f"{{}} taken as {cpu.part}: {reason}", cpu.name)] if cpu.part else []
-        cpu.label = model
-        cpus[number] = cpu.name
-        draft.names[f"node:{number}"] = cpu.name
-    _note_sockets(merged, cpus, draft)
+        cpu.label, cpu.numa_nodes = model, len(nodes)
+        cpus.update(dict.fromkeys(nodes, cpu.name))
+        draft.names.update({f"node:{node}": cpu.name for node in nodes})
     return cpus
+
+
+def _sockets(numbers: list[int], merged: MachineFacts) -> list[list[int]]:
+    """The NUMA nodes of each socket, where the dumps tell sockets and all have as many nodes, one after the other."""
+    by_socket: dict[str, list[int]] = defaultdict(list)
+    for number in numbers:
+        by_socket[merged.word(f"node:{number}", "socket")].append(number)
+    groups = list(by_socket.values())
+    fabrics = sum(1 for about in merged.addresses() if ids(about, merged)[:2] in _FABRICS)
+    stated = merged.number(MACHINE, "sockets") or fabrics
+    if set(by_socket) == {""} and stated and len(numbers) % stated == 0:
+        share = len(numbers) // stated
+        groups = [numbers[first : first + share] for first in range(0, len(numbers), share)]
+    alike = len({len(group) for group in groups}) == 1
+    if "" in by_socket and len(groups) == 1 and not stated:
+        alike = False
+    in_order = all(group == list(range(group[0], group[0] + len(group))) for group in groups)
+    return groups if alike and in_order else [[number] for number in numbers]
 
 
 def _nodes_of_bridges(merged: MachineFacts) -> set[int]:
@@ -86,18 +104,3 @@ def _common(shows: Iterable[tuple[str, ...]]) -> list[str]:
     """The parts that all functions agree on, the more common first; none if they contradict each other."""
     every = list(shows)
     return [part for part in every[0] if all(part in parts for parts in every)] if every else []
-
-
-def _note_sockets(merged: MachineFacts, cpus: dict[int, str], draft: SystemDraft) -> None:
-    """Say which CPUs are NUMA nodes of one socket."""
-    sockets: dict[str, list[str]] = defaultdict(list)
-    for number, name in cpus.items():
-        sockets[merged.word(f"node:{number}", "socket")].append(name)
-    for socket, names in sockets.items():
-        if socket and len(names) > 1:
-            draft.note(f"{' and '.join(names)} are NUMA nodes of one socket")
-    fabrics = [a for a in merged.addresses() if ids(a, merged)[:2] in _FABRICS]
-    if set(sockets) == {""} and fabrics and len(cpus) > len(fabrics) and len(cpus) % len(fabrics) == 0:
-        names, share = list(cpus.values()), len(cpus) // len(fabrics)
-        for first in range(0, len(names), share):
-            draft.note(f"{' and '.join(names[first : first + share])} are NUMA nodes of one socket")

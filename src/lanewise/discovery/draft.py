@@ -16,7 +16,10 @@ MAX_DEVICES = 2048
 
 @dataclass(slots=True)
 class DraftDevice:
-    """One device; `addresses` are its PCI functions, `node` (CPUs only) its NUMA node."""
+    """One device; `addresses` are its PCI functions, `node` its NUMA node, of a CPU the first of `numa_nodes`.
+
+    `os_names` are its names in the operating system. Below a CPU of one node a device has no `node` of its own.
+    """
 
     name: str
     kind: Kind
@@ -24,6 +27,8 @@ class DraftDevice:
     node: int | None = None
     addresses: tuple[str, ...] = ()
     label: str = ""
+    numa_nodes: int = 1
+    os_names: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -46,6 +46,9 @@ def draft_from_tree(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
     by_root = {root: cpus[node] for root, node in roots.items()}
     for bdf in leaves:
         _attach(bdf, by_root, merged, catalog, draft)
+        near = roots[_path_to_root(bdf, merged)[0]]
+        if draft.devices[cpus[near]].numa_nodes > 1:
+            draft.devices[draft.names[bdf]].node = near
     _numa_contradictions(merged, draft)
     parts = {*draft.names, *nvswitches(merged)}
     unused = [a for a in merged.addresses() if merged.number(a, "class") != _BRIDGE and a not in parts]

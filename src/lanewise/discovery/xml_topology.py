@@ -14,6 +14,9 @@ from lanewise.units import whole
 _TYPE = re.compile(r"([0-9a-f]{4})(?:\s+\[([0-9a-f]{4}):([0-9a-f]{4})\])?", re.IGNORECASE)
 _BUS = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-", re.IGNORECASE)
 _NVSWITCH = 0x0680
+_NETWORK = "2"
+# Names that the kernel or udev make of a hardware address.
+_HARDWARE_NAME = re.compile(r"[a-z]+x[0-9a-f]{12,16}")
 _GUESS = "nothing: taken as a GPU"
 _DEEPEST = 200
 # Of a PCI link, GB/s; and how many hexadecimal letters a set of CPUs has at most (65,536 CPUs).
@@ -94,10 +97,14 @@ def _hwloc_function(element: Element, bdf: str, parent: str, nodes: tuple[int, .
     if not 0 <= speed < _FASTEST:
         raise ValueError(f"pci_link_speed {speed} of {bdf}")
     facts.add(bdf, "speed_now", speed or None, "pci_link_speed")
+    interfaces: list[str] = []
     for device in element.findall("object"):
         name = device.get("name", "")
         if re.fullmatch(r"(mlx|bnxt_re|irdma|qib|hfi|efa|ibp|rocep)[\w_]*|nvme\d+(n\d+)?", name):
             facts.add(bdf, "alias", name, "OSDev name")
+        elif device.get("osdev_type") == _NETWORK and not _HARDWARE_NAME.fullmatch(name):
+            interfaces.append(name)
+    facts.add(bdf, "netdev", " ".join(interfaces), "OSDev name")
 
 
 def _bandwidths(root: Element, owners: Mapping[str, str], facts: DumpFacts) -> None:
@@ -173,6 +180,9 @@ def _nccl_device(element: Element, parent: str, node: int, facts: DumpFacts) -> 
         facts.add(bdf, "port", "switch", "pci with pci below")
     for child in children:
         _nccl_device(child, bdf, node, facts)
+    for net in element.iter("net") if not children else ():
+        name = net.get("name", "")
+        facts.add(bdf, "alias", None if _HARDWARE_NAME.fullmatch(name) else name, "net name")
     for link in element.iter("nvlink") if not children else ():
         _nccl_nvlink(link, bdf, facts)
 

@@ -172,10 +172,10 @@ def _device(system: System, plan: Nest, name: str) -> OutlineBox:
 
 
 def _part_title(system: System, name: str) -> str:
-    part = system.devices[name].part
-    if not part:
-        return ""
-    return system.catalog.get(part).title if part in system.catalog else part
+    """The title of a device's part, and what the operating system calls the device, its PCI address if nothing else."""
+    part, names = system.devices[name].part or "", system.devices[name].os_names
+    title = system.catalog.get(part).title if part in system.catalog else part
+    return ", ".join(filter(None, (title, (names[1:2] or names[:1] or ("",))[0])))
 
 
 def _lines(

@@ -19,10 +19,12 @@ def endpoint(system: System, text: str, other: str = "") -> str:
     """The device that `text` names as one end when the other end is `other`; UnknownName if there is none.
 
     A host means its memory at the NUMA node nearest to the other end, `host0:1` for that at its node 1,
-    and `host` for the other end's host, or the only one.
+    and `host` for the other end's host, or the only one. Names in the operating system name their device too.
     """
     if text in system.devices:
         return text
+    if text in system.os_names:
+        return system.os_names[text]
     word, colon, node = text.partition(":")
     host = _host(system, word, other)
     if host is None:
@@ -52,7 +54,7 @@ def ends(system: System, src: str, dst: str) -> tuple[str, str]:
 
 def stated_node(system: System, *texts: str) -> int | None:
     """The NUMA node that one of these ends of a flow names, as host0:1 does; None if none of them names one."""
-    named = (text.partition(":")[2] for text in texts if text not in system.devices)
+    named = (text.partition(":")[2] for text in texts if text not in {*system.devices, *system.os_names})
     return next((int(node) for node in named if node), None)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, FormatError, unknown_name
+from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.topology.model import Device, Kind
+from lanewise.topology.ranges import check_name
 
 if TYPE_CHECKING:
     from lanewise.topology.form import DeviceForm, SystemForm
@@ -69,8 +70,21 @@ def _device(name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple
         numa=None if entry.numa is None else scope.whole(entry.numa, index * numa_nodes),
         numa_nodes=numa_nodes,
         partitions=tuple(frozenset(scope.names(group)) for group in entry.partitions),
+        os_names=_os_names(entry, pattern, scope),
         location=scope.location("devices", pattern),
     )
+
+
+def _os_names(entry: DeviceForm, pattern: str, scope: Scope) -> tuple[str, ...]:
+    several = scope.names(pattern) if entry.os_names else []
+    if len(several) > 1:
+        location = scope.location("devices", pattern, "os_names")
+        hint = f"give each an entry of its own: {several[0]}: {{..., os_names: [{entry.os_names[0]}]}}"
+        raise Contradiction(f"{len(several)} devices cannot have the same names", location=location, hint=hint)
+    for name in entry.os_names:
+        with error_location(scope.location("devices", pattern, "os_names")):
+            check_name(name)
+    return tuple(entry.os_names)
 
 
 def _numa_nodes(name: str, kind: Kind, entry: DeviceForm, pattern: str, scope: Scope) -> int:

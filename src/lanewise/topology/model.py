@@ -39,6 +39,7 @@ class LinkKind(StrEnum):
 class Device:
     """One device; `host` is the host it is bound to (None: unbound in its box), `numa` counts within a host.
 
+    `os_names` are its names in the operating system: PCI address, mlx5_0, nvme0n1.
     `numa_nodes` (CPUs only) is how many NUMA nodes the socket has (NPS, SNC), `numa` then the first of them.
     `partitions` (switches only) are groups of neighbour names that the chip joins; empty means one group.
     """
@@ -50,6 +51,7 @@ class Device:
     numa: int | None = None
     partitions: tuple[frozenset[str], ...] = ()
     numa_nodes: int = 1
+    os_names: tuple[str, ...] = ()
     location: Location | None = None
 
     @property
@@ -257,6 +259,15 @@ class System:
     def cabling_key(self) -> RouteCacheKey:
         """A new key for the cables of this system; its copies with the same devices and links get the same one."""
         return RouteCacheKey()
+
+    @cached_property
+    def os_names(self) -> Mapping[str, str]:
+        """The devices by their names in the operating system, as far as one device alone has the name."""
+        devices: dict[str, set[str]] = defaultdict(set)
+        for device in self.devices.values():
+            for name in device.os_names:
+                devices[name].add(device.name)
+        return {name: next(iter(having)) for name, having in devices.items() if len(having) == 1}
 
     @cached_property
     def _peer_words(self) -> tuple[object, ...]:

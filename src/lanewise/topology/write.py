@@ -127,6 +127,8 @@ def _device(system: System, device: Device, stated: StatedHosts) -> FlowStyle:
         entry["numa"] = device.numa
     if device.numa_nodes > 1:
         entry["numa_nodes"] = device.numa_nodes
+    if device.os_names:
+        entry["os_names"] = list(device.os_names)
     if device.partitions:
         entry["partitions"] = [fold(sorted(group)) for group in device.partitions]
     return entry

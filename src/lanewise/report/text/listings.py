@@ -34,9 +34,11 @@ def render_system(system: System, screen: Screen = PLAIN) -> str:
         lines.append(f"parameter {name} = {system.settings.get(name, entry.default)} ({allowed}): {entry.help}")
     devices = Table([
         Column("device"), Column("kind"), Column("part"), Column("host", drop_order=2), Column("NUMA", drop_order=1),
+        *([Column("in the OS", drop_order=3, wrap=True)] if system.os_names else []),
     ])  # fmt: skip
     for device in system.devices.values():
-        devices.add(device.name, str(device.kind), device.part or "", device.host or "free", _numa(device))
+        names = [" ".join(device.os_names)] if system.os_names else []
+        devices.add(device.name, str(device.kind), device.part or "", device.host or "free", _numa(device), *names)
     links = Table([Column("from"), Column("to"), Column("link")])
     for link in system.links:
         links.add(link.a, link.b, link_speed(link))
