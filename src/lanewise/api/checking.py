@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lanewise.readers.tool_results import ImportedResults
     from lanewise.results.conditions import PeerState
     from lanewise.results.observation import Observation
+    from lanewise.results.posted import PostedFacts
     from lanewise.results.run import Run
     from lanewise.results.sample import Sample
     from lanewise.topology.model import System
@@ -63,18 +64,21 @@ def check(
     from lanewise.api.discovery import from_dumps
     from lanewise.checking import checkup
     from lanewise.results.conditions import PeerState
+    from lanewise.results.posted import join
     from lanewise.results.sample import summarise
 
     CheckOptions(tolerance=tolerance)  # refuses one out of range
     rows: list[Observation] = []
     dumps: list[DumpFacts] = []
     lost: list[PeerState] = []
+    posted: list[PostedFacts] = []
     every_note = list(notes)
     for path in map(Path, files):
         results, facts = _read(path)
         rows += results.observations if results else ()
         lost += [PeerState(a, b, "peers", "NS", str(path)) for a, b in results.no_peers] if results else []
         every_note += results.notes if results else ()
+        posted += [results.posted] if results else []
         dumps += facts
     if files:
         discovered = from_dumps(dumps, catalog, "machine") if dumps else None
@@ -94,12 +98,13 @@ def check(
         tolerance=tolerance,
         device_of_word={**device_of_word, **(devices or {})},
         notes=every_note,
+        posted=join(posted),
+        catalog=catalog,
     )
 
 
 def read_results(files: str | Path | Paths) -> ImportedResults:
-    """The measured values in results of nvbandwidth, bandwidthTest, fio, perftest, gdsio or Lanewise, as observations
-    in SI.
+    """The measured values in results of nvbandwidth, fio, perftest, nccl-tests and other tools, as observations in SI.
 
     Several `files` become one result, which also holds who can access whose memory and notes on the values.
 

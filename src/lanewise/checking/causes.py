@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from lanewise.checking import changes
 from lanewise.checking.cause import Cause, slow_link, speed
 from lanewise.checking.expectation import ExpectationModel, robust_deviation
-from lanewise.checking.verdict import PathResult, Verdict, lower_is_better
+from lanewise.checking.posted_causes import stated_causes
+from lanewise.checking.references import kind_of_path
+from lanewise.checking.row_causes import WITH_A_MODEL_TOO
+from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
-from lanewise.results.conditions import MachineConditions
-from lanewise.results.match import CONTEXT, METHOD, Identity, identity
-from lanewise.results.observation import Observation
-from lanewise.results.sample import Sample
 from lanewise.routes.endpoints import endpoint, memory_node, stated_node
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
@@ -29,25 +29,15 @@ from lanewise.topology.model import Kind
 NOISY = 0.05
 OUTLIER = 3.5
 LEAST_SIBLINGS = 4
-_METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode")
-_IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
 _LINK = re.compile(r"(?:(?<![\w.:-])(?P<device>[\w.:-]++)\s++)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+)")
 
 
-@dataclass(frozen=True)
-class Symptom:
-    """One slow row, the model of what is expected, and what else is known: the machine, and `results` of all rows."""
+@dataclass(frozen=True, kw_only=True)
+class Symptom(RowSymptom):
+    """One slow row with the model of what is expected, and what the captures say against the machine."""
 
-    result: PathResult
     model: ExpectationModel
-    conditions: MachineConditions
-    machine_causes: tuple[Cause, ...]
-    results: Sequence[PathResult]
-
-    @property
-    def row(self) -> Observation:
-        """The measured row."""
-        return self.result.row
+    machine_causes: tuple[Cause, ...] = ()
 
     @property
     def flow(self) -> Flow | None:
@@ -89,7 +79,9 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
     if symptom.result.verdict is not Verdict.SLOW:
         return ()
     causes_by_key: dict[tuple[str, ...], Cause] = {}
-    for cause in [*(cause for find in WITH_EVIDENCE for cause in find(symptom)), *_of_machine(symptom)]:
+    general = [cause for find in (*WITH_A_MODEL_TOO, stated_causes) for cause in find(symptom)]
+    observed = [*(cause for find in WITH_EVIDENCE for cause in find(symptom)), *_of_machine(symptom)]
+    for cause in [*observed, *(cause for cause in general if cause.evidence)]:
         weighed = _weigh(symptom, cause)
         if weighed is not None:
             causes_by_key.setdefault(cause.key, weighed)
@@ -98,7 +90,9 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
             weighed = _weigh(symptom, cause)
             if weighed is not None and weighed.explains and not _contradicted(symptom, cause):
                 causes_by_key.setdefault(cause.key, weighed)
-    if not any(cause.explains for cause in causes_by_key.values()):
+    for cause in general:
+        causes_by_key.setdefault(cause.key, cause)
+    if not any(cause.explains or cause.rank <= 1 for cause in causes_by_key.values()):
         causes_by_key |= {cause.key: cause for cause in slow_staging(symptom)}
     return tuple(sorted(causes_by_key.values(), key=lambda cause: (cause.rank, cause.distance(symptom.result))))
 
@@ -188,8 +182,8 @@ def compat_mode(symptom: Symptom) -> Iterator[Cause]:
 
 def one_among_equals(symptom: Symptom) -> Iterator[Cause]:
     """A device that does worse than its siblings on the same kind of path."""
-    mine, value = _kind_of_path(symptom.result), symptom.row.value
-    siblings = [result.row for result in symptom.results if _kind_of_path(result) == mine]
+    mine, value = kind_of_path(symptom.row), symptom.row.value
+    siblings = [result.row for result in symptom.results if kind_of_path(result.row) == mine]
     values = [row.value for row in siblings if row.value is not None]
     if value is None or len(values) < LEAST_SIBLINGS or symptom.peer_flow or not symptom.devices:
         return
@@ -330,14 +324,3 @@ def _measured_links(symptom: Symptom) -> list[tuple[str, int, int]]:
         for matches in _LINK.finditer(symptom.row.how.get("link under load", ""))
         for device in ([matches["device"]] if matches["device"] else symptom.devices[:1])
     ]
-
-
-def _kind_of_path(result: PathResult) -> Identity:
-    """What rows must share to be siblings: the kind of path, direction, metric, settings and method."""
-
-    def kinds(row: Observation | Sample) -> tuple[str, ...]:
-        """The kinds of a flow's devices: 'host', 'gpu'."""
-        return tuple(re.sub(r"\d+$", "", end.strip()) for end in row.flow.split("->"))
-
-    reduce = {"flow": kinds, "flows": lambda row: row.how.get("flows", row.flow).count("->")}
-    return identity(result.row, _IGNORED_AMONG_SIBLINGS, reduce)

@@ -7,13 +7,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes import Symptom, causes
-from lanewise.checking.expectation import Expect, ExpectationModel, expect_earlier, nothing_described, too_short
+from lanewise.checking.expectation import (
+    Expect,
+    ExpectationModel,
+    covers,
+    expect_earlier,
+    nothing_described,
+    too_short,
+)
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
+from lanewise.checking.references import References
+from lanewise.checking.row_causes import row_causes
+from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 from lanewise.topology.model import System
 
 EXIT_FINE, EXIT_WRONG, EXIT_OPEN = 0, 1, 3
@@ -43,13 +55,15 @@ class Finding:
 class Checkup:
     """The judged rows, the worst first, the findings, notes on what could not be looked at, and rows `left_aside`.
 
-    The model predicts nothing of those; they have no verdict and no part in the exit code.
+    The model predicts nothing of those; they have no verdict and no part in the exit code. `described`: whether a
+    description, dumps or earlier runs say what the machine is.
     """
 
     results: tuple[PathResult, ...]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
     left_aside: tuple[Observation, ...] = ()
+    described: bool = True
 
     def count(self, verdict: Verdict) -> int:
         """How many rows have that verdict."""
@@ -78,30 +92,63 @@ def check(
     tolerance: float | None = None,
     device_of_word: Mapping[str, str] | None = None,
     notes: Iterable[str] = (),
+    posted: PostedFacts | None = None,
+    catalog: Catalog | None = None,
 ) -> Checkup:
     """Judge measured rows and say why they are not what they should be.
 
     Expected is what the model predicts on `target`, else on the machine as found with the policies that it should have;
     or what `earlier` runs measured, by the names of their files. The model tells causes apart in any case. `tolerance`
-    (0..1) takes the place of every tolerance, `device_of_word` has the device that a word in the results means.
+    (0..1) takes the place of every tolerance, `device_of_word` has the device that a word in the results means. Rows
+    of which the model says nothing are compared with what the parts of `catalog` named in `posted` can do, and with
+    each other.
     """
-    machine = machine or MachineState()
+    machine, posted, rows = machine or MachineState(), posted or PostedFacts(), tuple(rows)
     system = target or (with_intended_policies(machine.system) if machine.system is not None else None)
     by_design = non_peers_by_design(machine) if target is None else frozenset()
     model = ExpectationModel(system, device_of_word or {}, by_design) if system is not None else None
     left_aside: list[Observation] = []
-    expect: Expect = nothing_described
+    expect: Expect = model.expect if model is not None else nothing_described
+    results = []
+    references = References(rows, posted, catalog or builtin())
     if earlier:
         expect = expect_earlier(earlier)
-    elif model is not None:
-        rows, expect = tuple(rows), model.expect
-        left_aside = [row for row in rows if not model.covers(row)]
-        rows = [row for row in rows if model.covers(row)]
-    results = sorted((judge(row, expect(row), relative_tolerance=tolerance) for row in rows), key=_badness)
-    findings = _findings(results, machine.conditions, machine_causes(machine, target), model)
+    for row in rows:
+        result = judge(row, expect(row), relative_tolerance=tolerance)
+        if not earlier:
+            result = references.judge(result)
+            if result.verdict in (Verdict.UNKNOWN, Verdict.FAILED) and not covers(row):
+                left_aside.append(row)
+                continue
+        results.append(result)
+    results.sort(key=_badness)
+    knowledge = Knowledge(machine.conditions, machine_causes(machine, target), model, posted, references)
+    findings = _findings(results, knowledge)
     findings += _unjudged_findings(results)
     notes = (*notes, *_left_aside_note(left_aside))
-    return Checkup(tuple(results), tuple(findings), notes, left_aside=tuple(left_aside))
+    described = bool(earlier) or system is not None or not rows
+    return Checkup(tuple(results), tuple(findings), notes, left_aside=tuple(left_aside), described=described)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What causes are looked for in, besides the rows: captures, the model, what was posted, other rows."""
+
+    conditions: MachineConditions
+    of_machine: tuple[Cause, ...]
+    model: ExpectationModel | None
+    posted: PostedFacts
+    references: References
+
+    def causes(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
+        """The causes of a slow or fast row: by the model where it predicts the row, else by the rows alone."""
+        ability = self.references.ability_of(result.row)
+        if self.model is not None and self.model.value(result.row) is not None:
+            return causes(
+                Symptom(result, self.conditions, results, self.posted, ability, model=self.model,
+                        machine_causes=self.of_machine)
+            )  # fmt: skip
+        return row_causes(RowSymptom(result, self.conditions, results, self.posted, ability))
 
 
 def _left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:
@@ -117,19 +164,16 @@ def _badness(result: PathResult) -> tuple[int, float]:
     return (order, -max(ratio, 1 / ratio) if result.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
 
 
-def _findings(
-    results: Sequence[PathResult], conditions: MachineConditions, of_machine: tuple[Cause, ...],
-    model: ExpectationModel | None,
-) -> list[Finding]:  # fmt: skip
+def _findings(results: Sequence[PathResult], knowledge: Knowledge) -> list[Finding]:
     """The rows that are slow or fast by what explains them, and the faults that explain none."""
     diagnoses: list[Diagnosis] = [
-        (result, causes(Symptom(result, model, conditions, of_machine, results)) if model is not None else ())
+        (result, knowledge.causes(result, results))
         for result in results
         if result.verdict in (Verdict.SLOW, Verdict.FAST)
     ]
     findings = [_finding(group) for group in _grouped(diagnoses)]
     blamed = {finding.causes[0].key for finding in findings if finding.causes}
-    faults = [cause for cause in of_machine if cause.fault and cause.key not in blamed]
+    faults = [cause for cause in knowledge.of_machine if cause.fault and cause.key not in blamed]
     return findings + [Finding("fault", fault.what, (), (fault,), fault.step) for fault in faults]
 
 
@@ -170,7 +214,7 @@ def _finding(group: Sequence[Diagnosis]) -> Finding:
     results, (first, ranked) = tuple(result for result, _ in group), group[0]
     if ranked:
         best = ranked[0]
-        supposed = not best.evidence and best.predicted is not None and best.key[0] != "link"
+        supposed = not best.evidence and best.key[0] not in ("link", "staging")
         title = f"perhaps {best.what}" if supposed else best.what
         return Finding(first.verdict.value, title, results, ranked[:MOST_CAUSES], best.step)
     what = "no evidence explains it, and no single change of the model does"

@@ -189,7 +189,7 @@ def _no_peers(conditions: MachineConditions, by_design: frozenset[frozenset[str]
         pairs = [(state.a, state.b) for state in states.values()]
         reason = STATUS.get(status, status)
         what = f"{_pairs_text(pairs)} {'are' if len(pairs) == 1 else 'are state'} no peers, by the driver: {reason}"
-        step = "nvidia-smi topo -p2p r; look at ACS and IOMMU, at the driver's version, at other GPUs between them"
+        step = "nvidia-smi topo -p2p r; look at ACS and IOMMU, at BAR1 (Above 4G Decoding), at the driver"
         source = next(iter(states.values())).source
         change = changes.no_peer_access(frozenset(states))
         yield Cause(("peers", status), what, step, evidence=source, change=change, fault=True, devices=_of(pairs))

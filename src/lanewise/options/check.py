@@ -29,7 +29,7 @@ class CheckOptions(Options):
 
     more: tuple[Path, ...] = argument("FILE", "Results or dumps, as with --from.", (), repeat=True)
     from_: tuple[Path, ...] = option(
-        (), "Results (nvbandwidth, p2pBandwidthLatencyTest, fio, perftest, gdsio, a run) or a dump; repeatable. "
+        (), "Results (nvbandwidth, p2pBandwidthLatencyTest, nccl-tests, fio, a run, ...) or a dump; repeatable. "
         "Without any, this machine is measured.", metavar="FILE", repeat=True,
     )  # fmt: skip
     system: str | None = option(None, "What the machine should be: a built-in system or a description file.",

@@ -161,6 +161,9 @@ def socket_link(part: Part, hop: Hop) -> Resource | None:
 
 
 def _nvlink(system: System, hop: Hop) -> Resource | None:
+    if hop.link.rate is not None:
+        rests = f"the description, times {NVLINK_SHARE} (median of the GPUs measured)"
+        return _on_link(hop, "stated rate", hop.link.rate * NVLINK_SHARE, "physics", rests)
     gpu = hop.start if system.device(hop.start).kind is Kind.GPU else hop.end
     part = system.part(gpu)
     if part is None:

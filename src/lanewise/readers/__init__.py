@@ -1,1 +1,1 @@
-"""Results of other tools read as observations: nvbandwidth, p2pBandwidthLatencyTest, fio, perftest, gdsio."""
+"""Results of other tools, and figures typed in, read as observations; one module a tool, `kinds` recognises them."""

@@ -13,10 +13,11 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 TOOL = "bandwidthTest"
 _TITLE = re.compile(r"(Host to Device|Device to Host|Device to Device) Bandwidth, (\d+) Device\(s\)")
-_DEVICE = re.compile(r"Device (\d{1,6}): ")
+_DEVICE = re.compile(r"Device (\d{1,6}): (\S.*)?")
 _MEMORY = re.compile(r"(PINNED|PAGEABLE) Memory Transfers")
 _UNIT = re.compile(r"Transfer Size \(Bytes\)\s+Bandwidth\((GB/s|MB/s)\)")
 _ROW = re.compile(r"(\d+)\s+(\d+(?:\.\d+)?)")
@@ -39,7 +40,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         elif title:
             rows += _section(lines, at, title[1], f"gpu{gpu}", file)
             check_rows(rows, Location(file, at + 1))
-    return ImportedResults(TOOL, tuple(rows), notes=tuple(notes))
+    titles = {f"gpu{match[1]}": match[2] for line in lines if (match := _DEVICE.match(line.strip())) and match[2]}
+    return ImportedResults(TOOL, tuple(rows), notes=tuple(notes), posted=PostedFacts(titles))
 
 
 def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list[Observation]:

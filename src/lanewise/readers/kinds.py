@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers import bandwidth_test, fio, gdsio, lanewise_json, nvbandwidth, p2p, perftest
+from lanewise.readers import (
+    bandwidth_test,
+    bus_grind,
+    dcgm,
+    figures,
+    fio,
+    gdsio,
+    lanewise_json,
+    nccl_tests,
+    nixlbench,
+    nvbandwidth,
+    p2p,
+    perftest,
+    rocm_bandwidth,
+    transferbench,
+)
 from lanewise.readers.texts import json_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
 
 KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, bandwidthTest, fio (JSON), perftest (text, JSON), "
-    "gdsio, and runs and samples of lanewise"
+    "gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
+    "dcgmi diag, runs and samples of lanewise, and figures typed in (lanewise-rows)"
 )
-_TEXTS = (nvbandwidth, p2p, bandwidth_test, gdsio, perftest)
+_TEXTS = (
+    nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, rocm_bandwidth, transferbench, bus_grind, nixlbench,
+    dcgm,
+)  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 
 
@@ -22,6 +41,8 @@ def read_results(text: str, file: str) -> ImportedResults:
     """
     if lanewise_json.is_run(text):
         return lanewise_json.read_run(text, file)
+    if figures.is_text(text):
+        return figures.read_text(text, file)
     lines = lines_of(text)
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)

@@ -17,6 +17,7 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, figure, matrix
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 _VERSION = re.compile(r"nvbandwidth Version:\s*v?([\d.]+)")
 _RUNNING = re.compile(r"Running (\w+)\.?$")
@@ -25,6 +26,7 @@ _TITLE = re.compile(
 )
 _PART = re.compile(r"\b(Read[12]|Write[12]|Total) bandwidth")
 _SUM = re.compile(r"SUM (\w+) [\d.]+$")
+_DEVICE = re.compile(r"Device (\d{1,6}): (\S.*?)(?: \([0-9a-fA-F:]+\))?$")
 _PART_OF_SUM = re.compile(r"_(read[12]|write[12]|total)$")
 _UNTOLD = {"memcpy CE CPU(row) -> GPU(column)": "host_to_device_memcpy_ce",
            "memcpy CE CPU(row) <- GPU(column)": "device_to_host_memcpy_ce"}  # fmt: skip
@@ -39,6 +41,7 @@ class _Matrices:
     rows: list[Observation] = field(default_factory=list)
     peers: dict[tuple[str, str], bool] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
 
     def add(self, case: str, part: str, cells: Cells) -> None:
         """Add the matrix of a case; pairs without a number are those for which CUDA refuses peer access."""
@@ -58,7 +61,8 @@ class _Matrices:
 
     def results(self) -> ImportedResults:
         """All of it."""
-        return ImportedResults(self.tool, tuple(self.rows), self.peers, tuple(self.notes))
+        posted = PostedFacts(self.titles)
+        return ImportedResults(self.tool, tuple(self.rows), self.peers, tuple(self.notes), posted=posted)
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -71,6 +75,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every matrix of the text; FormatError with the line where one is cut short or its case is not named."""
     version = next((match[1] for line in lines if (match := _VERSION.search(line))), "")
     matrices = _Matrices(f"nvbandwidth {version}".strip(), file)
+    devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
+    matrices.titles = {f"gpu{match[1]}": match[2] for match in devices}
     case = ""
     for at, line in enumerate(lines):
         running = _RUNNING.match(line.strip())

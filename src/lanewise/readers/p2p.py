@@ -15,6 +15,7 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, matrix
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 TOOL = "p2pBandwidthLatencyTest"
 _ACCESS = re.compile(r"Device=(\d{1,6}) (CAN|CANNOT) Access Peer Device=(\d{1,6})")
@@ -59,7 +60,9 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             check_rows(rows, Location(file, at + 1))
         elif at == last and _CUT.match(line):
             raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
-    return ImportedResults(TOOL, tuple(rows), peers, _notes(lines, file))
+    devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
+    titles = {f"gpu{int(match[1])}": match[2] for match in devices if len(match[1]) <= 6}
+    return ImportedResults(TOOL, tuple(rows), peers, _notes(lines, file), posted=PostedFacts(titles))
 
 
 def _notes(lines: Sequence[str], file: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lanewise import units
 from lanewise.errors import FormatError, Location
 from lanewise.results.observation import Observation, Source
+from lanewise.results.posted import PostedFacts, join
 
 GIB = 2.0**30
 MIB = 2.0**20
@@ -19,7 +20,7 @@ class ImportedResults:
     """Results read from one text or several: `tool` with its version, measured rows, `peers` and notes on the values.
 
     `peers[("gpu0", "gpu1")]` is whether gpu0 can access the memory of gpu1; pairs that no text mentions are absent.
-    `own`: all of them are runs or samples of Lanewise, not results of another tool.
+    `own`: all of them are runs or samples of Lanewise, not results of another tool. `posted`: what else the text says.
     """
 
     tool: str
@@ -27,6 +28,7 @@ class ImportedResults:
     peers: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     own: bool = False
+    posted: PostedFacts = field(default_factory=PostedFacts)
 
     @property
     def no_peers(self) -> tuple[tuple[str, str], ...]:
@@ -42,6 +44,7 @@ def merge(results: Sequence[ImportedResults]) -> ImportedResults:
         {pair: reached for result in results for pair, reached in result.peers.items()},
         tuple(dict.fromkeys(note for result in results for note in result.notes)),
         own=all(result.own for result in results),
+        posted=join(result.posted for result in results),
     )
 
 

@@ -30,7 +30,7 @@ def check_json(checkup: Checkup, name: str = "") -> dict[str, Any]:
     """The check-up as plain data in SI units; `name` is what the user calls the machine."""
     numbers = {id(result): number for number, result in enumerate(checkup.results)}
     return {
-        "machine": name or None, "exit_code": checkup.exit_code,
+        "machine": name or None, "exit_code": checkup.exit_code, "described": checkup.described,
         "counts": {verdict.value: checkup.count(verdict) for verdict in Verdict},
         "rows": [_row(result) for result in checkup.results],
         "findings": [_finding(finding, numbers) for finding in checkup.findings],

@@ -16,6 +16,10 @@ from lanewise.report.words import plural
 # A server with 16 GPUs has 240 pairs: what is fine and not shown is counted.
 MOST_FINE = 12
 _MOST_FLOWS = 4
+_UNDESCRIBED = (
+    "Nobody described the machine. Rows are compared with what the parts named in the results can do, and with each "
+    "other; --system machine.yaml, or its dumps with --from, judges all of them."
+)
 _LONGEST_SOURCE = 110  # sources are as long as they are; --json has them whole
 _GRADES = {
     Verdict.SLOW: "bad",
@@ -29,7 +33,7 @@ _GRADES = {
 def render_checkup(checkup: Checkup, screen: Screen = PLAIN) -> str:
     """All rows that are not fine, the first of those that are, findings, notes and a summary."""
     chosen, hidden = _chosen(checkup.results)
-    parts = []
+    parts = [] if checkup.described else [screen.wrap(_UNDESCRIBED, indent=2)]
     if chosen:
         table = render_table(_verdicts(chosen), screen)
         parts.append(f"{table}\n... and {hidden} more that are fine" if hidden else table)
@@ -149,7 +153,7 @@ def _cause(cause: Cause, finding: Finding) -> str:
     """The cause, the evidence for it, and what the model says."""
     text = "as above" if finding.title.endswith(cause.what) else cause.what
     evidence = f"evidence: {cause.evidence}" if cause.evidence else "no direct evidence"
-    if not cause.evidence and cause.predicted is None:
+    if cause.key[0] == "staging":
         return f"{text}: what remains if neither the evidence nor a single change of the model explains the value"
     if not finding.results or cause.predicted is None:
         return f"{text}: {evidence}"

@@ -1,0 +1,54 @@
+"""How many real questions `lanewise check` answers right: verdicts and causes, on the learnt and the held-out third.
+
+PYTHONPATH=tests .venv/bin/python benchmarks/check_threads.py [--learn] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from checking.thread_list import QuestionThread, first_causes, threads, verdict_of
+
+from lanewise.errors import LanewiseError
+
+
+def score(thread: QuestionThread, folder: Path) -> dict[str, object]:
+    """What `check` says of a thread, and whether that is right."""
+    try:
+        checkup = thread.check(folder)
+        verdict, causes = verdict_of(checkup), first_causes(checkup)
+    except LanewiseError as error:
+        verdict, causes = f"not read: {error.cause}"[:60], []
+    has_cause = "slow" in thread.verdicts[:1]
+    return {
+        "thread": thread.name, "held out": thread.held_out, "verdict": verdict, "right": verdict in thread.verdicts,
+        "expected": list(thread.verdicts), "causes": causes, "has a cause": has_cause,
+        "cause named": has_cause and bool(set(causes) & set(thread.causes)),
+    }  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    """Print the table and both scores; with --learn the held-out third is counted but not shown."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = [score(thread, Path(folder)) for thread in threads()]
+    for result in results:
+        if not (result["held out"] and "--learn" in arguments):
+            mark = "  " if result["right"] else "X "
+            cause = "" if not result["has a cause"] else " cause named" if result["cause named"] else " cause MISSED"
+            text = f"{result['verdict']:10} of {result['expected']} {result['causes']}{cause}"
+            print(f"{mark}{result['thread']:32} {text}")
+    for held_out in (False, True):
+        third = [result for result in results if result["held out"] is held_out]
+        caused = [result for result in third if result["has a cause"]]
+        right, named = (sum(bool(result[key]) for result in third) for key in ("right", "cause named"))
+        name = "held out" if held_out else "learnt"
+        print(f"{name}: verdict right {right} of {len(third)}, cause among the first two {named} of {len(caused)}")
+    if "--json" in arguments:
+        Path(arguments[arguments.index("--json") + 1]).write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,128 @@
+"""What a GPU can do by its name alone, and what a PCIe link carries: for results of machines that nobody described."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from lanewise.catalog import Catalog, Part
+from lanewise.catalog.keys import GENERATIONS
+
+# PCIe generation and lanes by series, for names that the catalogue does not have (the vendors' data sheets).
+_SERIES = (
+    (r"RTX 50[56]0|RTX 5060 Ti", 5, 8), (r"RTX 50\d0|RTX PRO [456]\d00 Blackwell", 5, 16),
+    (r"RTX 40[56]0", 4, 8), (r"RTX 40\d0|RTX [456]\d00 Ada|\bL(?:4|20|40S?)\b", 4, 16),
+    (r"RTX 3050", 4, 8), (r"RTX 30\d0|RTX A[456]\d00|\bA(?:10G?|16|30|40|100|800)\b", 4, 16), (r"\bA2\b", 4, 8),
+    (r"RTX 20\d0|TITAN RTX|Quadro RTX|Tesla T4|GTX 16\d0", 3, 16), (r"TITAN V|\bV100|\bP100|\bP40\b", 3, 16),
+    (r"GTX 10[678]0|TITAN X|GTX 9[78]0|Quadro [PM]\d000|Tesla [MK]\d0|GTX 780", 3, 16), (r"GTX 10[35]0", 3, 16),
+    (r"\bH(?:20|100|200|800)\b|\bB(?:100|200)\b", 5, 16), (r"\bB300\b", 6, 16),
+    (r"\bMI(?:50|60|100|210|250X?)\b|Radeon VII|Radeon RX [67]\d00", 4, 16), (r"\bMI3\d\dX?\b|RX 90\d0", 5, 16),
+)  # fmt: skip
+# These reach host memory over a link that is no PCIe: rates of PCIe say nothing of them.
+_COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10")
+_NOISE = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|amd|instinct|generation|corporation)\b|\((?:r|tm)\)")
+# What copies reach of the raw rate of 2.5 and 5 GT/s links (K20: 6.0 and 6.6 of 8 GB/s).
+_OLD_SHARE = 0.8
+_CODES = {1: 0.8, 2: 0.8, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 0.95}
+
+
+@dataclass(frozen=True, slots=True)
+class GpuAbility:
+    """A GPU by its name: PCIe generation and lanes, and its part of the catalogue if it has one."""
+
+    title: str
+    gen: int
+    lanes: int
+    part: Part | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the generation and width come from."""
+        return f"part {self.part.name}" if self.part is not None else "the data sheet of its series"
+
+    def host_rate(self, to_device: bool) -> float:
+        """The rate in B/s of a long pinned copy to or from host memory, with the link at its best."""
+        key = f"engine.{'h2d' if to_device else 'd2h'}.gen{self.gen}"
+        measured = self.part.number(key) if self.part is not None else None
+        return measured or link_rate(self.gen, self.lanes, to_device)
+
+    def peer_rate(self) -> float:
+        """The rate in B/s of a long peer write over PCIe with the links at their best."""
+        key = f"engine.p2p_write.gen{self.gen}"
+        measured = self.part.number(key) if self.part is not None else None
+        return measured or link_rate(self.gen, self.lanes, False)
+
+    @property
+    def nvlink_rate(self) -> float | None:
+        """The rate in B/s of a copy over all its NVLinks, one direction; None where it has none or nothing is known."""
+        if self.part is None:
+            return None
+        raw = self.part.number("nvlink.rate")
+        return self.part.number("engine.nvlink") or (None if raw is None else 0.9 * raw)
+
+    @property
+    def all_linked(self) -> bool:
+        """Whether each pair of its boards is joined by NVLink: SXM boards since the A100."""
+        return self.part is not None and self.gen >= 4 and "sxm" in self.part.name
+
+
+def ability(title: str, catalog: Catalog) -> GpuAbility | None:
+    """What a GPU of that name can do; None for a name that tells nothing, or a GPU that is not behind PCIe."""
+    if not title or _COHERENT.search(title):
+        return None
+    part = part_of_title(title, catalog)
+    gen, lanes = (part.number("pcie.gen"), part.number("pcie.lanes")) if part is not None else (None, None)
+    if gen and lanes:
+        return GpuAbility(title, int(gen), int(lanes), part)
+    series = next(((gen, lanes) for pattern, gen, lanes in _SERIES if re.search(pattern, title, re.IGNORECASE)), None)
+    return GpuAbility(title, *series) if series else None
+
+
+def part_of_title(title: str, catalog: Catalog) -> Part | None:
+    """The GPU of the catalogue that a driver calls so; None if none or several could be."""
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    for prefix in ("", "nvidia-", "nvidia-geforce-", "geforce-"):
+        name = slug.removeprefix(prefix)
+        if name in catalog and catalog.get(name).kind == "gpu":
+            return catalog.get(name)
+    words = _words(title)
+    matches = [catalog.get(name) for name in catalog.names("gpu")]
+    matches = [part for part in matches if _words(part.title.partition(",")[0]) == words]
+    return matches[0] if len(matches) == 1 else None
+
+
+def _words(title: str) -> frozenset[str]:
+    plain = re.sub(r"(\d) gb\b", r"\1gb", _NOISE.sub(" ", title.lower()))
+    return frozenset(re.sub(r"^sxm\d$", "sxm", word) for word in re.findall(r"[a-z0-9]+", plain))
+
+
+def raw_rate(gen: int, lanes: int) -> float:
+    """What the wires of a link carry in one direction after line encoding, B/s; infinite for an unknown generation."""
+    return GENERATIONS[gen] * 1e9 / 8 * lanes * _CODES[gen] if gen in GENERATIONS else math.inf
+
+
+def link_rate(gen: int, lanes: int, to_device: bool) -> float:
+    """What a long copy gets of a link, B/s: the median of the GPUs that were measured at that generation."""
+    typical = _typical("h2d" if to_device else "d2h", gen)
+    share = _OLD_SHARE if gen < 3 else 0.85
+    return typical * lanes / 16 if typical is not None else share * raw_rate(gen, lanes)
+
+
+@cache
+def _typical(direction: str, gen: int) -> float | None:
+    from lanewise.catalog import builtin
+
+    parts = [part for name, part in builtin().parts.items() if part.kind == "gpu" and "ladder" not in name]
+    figures = [part.figures.get(f"engine.{direction}.gen{gen}") for part in parts]
+    values = [figure.value for figure in figures if figure is not None and isinstance(figure.value, float)]
+    return statistics.median(values) if values else None
+
+
+def lesser_links(gen: int, lanes: int) -> Iterator[tuple[int, int]]:
+    """Every lower generation and smaller width than that: first one step down, then both."""
+    steps = [(g, w) for g in range(gen, 0, -1) for w in (16, 8, 4, 2, 1) if w <= lanes and (g, w) != (gen, lanes)]
+    yield from sorted(steps, key=lambda step: ((step[0] != gen) + (step[1] != lanes), gen - step[0], -step[1]))

@@ -1,0 +1,87 @@
+"""Causes that a posted text states itself: settings of NCCL, clocks held down, small BARs, an IOMMU that translates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanewise.checking.cause import Cause
+from lanewise.checking.symptom import HOST_COPIES, RowSymptom
+from lanewise.results.posted import Statement
+
+_PEER_PATHS = ("peer", "peer, staged", "collective")
+_ALL_GPU_PATHS = (*HOST_COPIES, *_PEER_PATHS, "network", "storage")
+
+
+@dataclass(frozen=True, slots=True)
+class _StatedCause:
+    """A statement that is a cause: of which paths, if its value matches, what to say and to type."""
+
+    statement: str
+    value: str
+    key: str
+    paths: tuple[str, ...]
+    what: str
+    step: str
+
+
+_CAUSES = (
+    _StatedCause("NCCL_P2P_DISABLE", r"1", "setting", _PEER_PATHS,
+                 "NCCL_P2P_DISABLE=1 sends peer traffic through host memory", "unset NCCL_P2P_DISABLE"),
+    _StatedCause("NCCL_P2P_LEVEL", r"LOC|0|NVL|1|PIX|2", "setting", _PEER_PATHS,
+                 "NCCL_P2P_LEVEL={value} turns P2P off between GPUs that are farther apart", "unset NCCL_P2P_LEVEL"),
+    _StatedCause("NCCL_SHM_DISABLE", r"1", "setting", _PEER_PATHS,
+                 "NCCL_SHM_DISABLE=1 sends traffic within the host over the network", "unset NCCL_SHM_DISABLE"),
+    _StatedCause("NCCL_IB_DISABLE", r"1", "setting", ("network", "collective"),
+                 "NCCL_IB_DISABLE=1 leaves TCP sockets for traffic between hosts", "unset NCCL_IB_DISABLE"),
+    _StatedCause("NCCL_NET_GDR_LEVEL", r"LOC|0", "staged", ("network", "collective"),
+                 "NCCL_NET_GDR_LEVEL={value} turns GPUDirect RDMA off", "unset NCCL_NET_GDR_LEVEL"),
+    _StatedCause("GPUDirect RDMA", r"(?i)off|disabled|0|no", "staged", ("network", "collective"),
+                 "GPUDirect RDMA is off: data of the GPUs goes through host memory",
+                 "sudo modprobe nvidia_peermem; NCCL_DEBUG=INFO must show GDRDMA"),
+    _StatedCause("peer transport", r"(?i)shm", "setting", ("collective",),
+                 "NCCL moves data between these GPUs through host memory (via SHM), not peer to peer",
+                 "nvidia-smi topo -p2p r; look for NCCL_P2P_* settings, ACS and the IOMMU"),
+    _StatedCause("iommu", r"(?i)translate|on|dma", "iommu", (*_PEER_PATHS, "network", "storage"),
+                 "the IOMMU translates: traffic between devices goes up to the root complex",
+                 "boot with iommu=pt, or turn the IOMMU off in the BIOS"),
+    _StatedCause("acs", r"(?i)on|redirect", "acs", (*_PEER_PATHS, "network", "storage"),
+                 "ACS redirects traffic between devices up to the root complex",
+                 "turn ACS off in the BIOS, or sudo setpci -s PORT ECAP_ACS+6.w=0000 at each bridge"),
+    _StatedCause("relaxed ordering", r"(?i)off|disabled|0", "relaxed ordering", ("network",),
+                 "PCIe relaxed ordering is off: writes of the network card wait for each other",
+                 "mlxconfig -d DEVICE set PCI_WR_ORDERING=1, or allow it in the BIOS"),
+    _StatedCause("confidential computing", r"(?i)on|enabled|1", "confidential", _ALL_GPU_PATHS,
+                 "confidential computing is on: copies are encrypted through a bounce buffer, about 10 GB/s",
+                 "nvidia-smi conf-compute -f; measure with it off to compare"),
+    _StatedCause("BAR1", r"(?:6[0-4]|128|25[0-6]) MiB", "bar", (*_PEER_PATHS, "network", "storage"),
+                 "BAR1 is only {value}: peers reach the GPU's memory through a small window",
+                 "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
+    _StatedCause("resizable BAR", r"(?i)off|disabled", "bar", (*_PEER_PATHS, "network", "storage"),
+                 "resizable BAR is off: peers reach the GPU's memory through a small window",
+                 "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
+    _StatedCause("clocks", r"(?i).*(?:power|thermal|slowdown|brake).*", "throttling", _ALL_GPU_PATHS,
+                 "the clocks are held down: {value}", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),
+    _StatedCause("slot", r"(?i).*(?:chipset|pch).*", "chipset", _ALL_GPU_PATHS,
+                 "the card's slot is behind the chipset, whose link to the CPU all its devices share",
+                 "put the card into a slot of the CPU: sudo lspci -tv"),
+    _StatedCause("virtual machine", r"(?i)yes|on|true|1|\w+.*", "virtual machine", (*_PEER_PATHS, "network"),
+                 "a virtual machine: peer traffic needs ACS direct translation, or goes through the root complex",
+                 "NVIDIA's P2P in virtual machines needs ATS and the hypervisor's consent; compare on the host"),
+)  # fmt: skip
+
+
+def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
+    """The causes that the posted text states and that touch the row's kind of path."""
+    row = symptom.row
+    path = "collective" if row.metric in ("bus_bandwidth", "algorithm_bandwidth") else row.path
+    for cause in _CAUSES:
+        for statement in symptom.posted.stated(cause.statement):
+            if path in cause.paths and re.fullmatch(cause.value, statement.value.strip()):
+                yield _cause(cause, statement)
+
+
+def _cause(cause: _StatedCause, statement: Statement) -> Cause:
+    key = (cause.key, statement.key) if cause.key == "setting" else (cause.key,)
+    return Cause(key, cause.what.format(value=statement.value), cause.step, evidence=statement.source)

@@ -1,0 +1,284 @@
+"""Verdicts where no model predicts a row: by what the named parts can do, the line, and other rows of the same run.
+
+Each reference says from where on a row is fine and below what it is slow; between the two nothing is known. A row is
+ok only if a reference of its own path says so: rows that are like each other may all be slow.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from lanewise import units
+from lanewise.catalog import Catalog
+from lanewise.checking.abilities import GpuAbility, ability, raw_rate
+from lanewise.checking.expectation import TOLERANCES, expectation, too_short
+from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.errors import LanewiseError
+from lanewise.perf.flow import Flow, parse_flows
+from lanewise.results.match import CONTEXT, METHOD, Identity, identity
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
+from lanewise.results.sample import Sample
+
+RATES = ("goodput", "total", "bus_bandwidth")
+# PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
+_TUNNEL = (1.8e9, 1.2e9, 8e9)
+# A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
+_LINE = (0.70, 0.60)
+_METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory")
+_IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
+_IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path", *(key for key in METHOD if key not in ("flows", "p2p")))
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a row is compared with: fine from `fine_low` to `fine_high`, slow below `slow_below` (all SI).
+
+    `nominal` is shown as the expected value. `own`: it is of this row's own path, so that it may call the row ok.
+    """
+
+    basis: str
+    nominal: float
+    fine_low: float
+    slow_below: float
+    fine_high: float | None
+    limit: str
+    source: str
+    own: bool = True
+
+    def verdict(self, value: float) -> Verdict:
+        """The verdict on a rate by this reference alone."""
+        if value < self.slow_below:
+            return Verdict.SLOW
+        if value < self.fine_low:
+            return Verdict.UNKNOWN
+        if self.fine_high is not None and value > self.fine_high:
+            return Verdict.FAST
+        return Verdict.OK if self.own else Verdict.UNKNOWN
+
+
+@dataclass
+class References:
+    """The references of the rows of one check, with what was posted of the machine."""
+
+    rows: Sequence[Observation]
+    posted: PostedFacts
+    catalog: Catalog
+    _kinds: dict[Identity, list[Observation]] = field(init=False)
+    _paths: dict[Identity, list[Observation]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kinds, self._paths = defaultdict(list), defaultdict(list)
+        for row in self.rows:
+            if row.value is not None and row.metric in RATES:
+                self._kinds[kind_of_path(row)].append(row)
+                self._paths[identity(row, _IGNORED_ON_A_PATH)].append(row)
+
+    def judge(self, result: PathResult) -> PathResult:
+        """The result of a row that nothing was expected of, judged by its references if it has any."""
+        row = result.row
+        if row.value is None or result.verdict is not Verdict.UNKNOWN:
+            return result
+        references = list(self.of(row))
+        verdicts = [reference.verdict(row.value) for reference in references]
+        for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
+            if verdict in verdicts:
+                return _judged(row, references[verdicts.index(verdict)], verdict)
+        own = [reference for reference in references if reference.own]
+        if own:
+            note = f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"
+            return replace(_judged(row, own[0], Verdict.UNKNOWN), note=note)
+        return result
+
+    def of(self, row: Observation) -> Iterator[Reference]:
+        """All references of a row, those of its own path first."""
+        if row.metric not in RATES:
+            return
+        if not too_short(row):
+            yield from self._by_part(row)
+            yield from self._by_line(row)
+            yield from self._same_path(row)
+            yield from self._by_staged_copy(row)
+            yield from self._host_memory_instead(row)
+        if row.path == "storage" or not too_short(row):
+            yield from self._siblings(row)
+
+    def ability_of(self, row: Observation) -> GpuAbility | None:
+        """What the GPU of a row can do: of several the least; None unless all of them are named."""
+        gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
+        abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
+        if not abilities or None in abilities:
+            return None
+        return min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
+
+    def _by_part(self, row: Observation) -> Iterator[Reference]:
+        part, flows = self.ability_of(row), _flows(row)
+        if part is None or not flows:
+            return
+        if row.metric == "bus_bandwidth":
+            yield from _collective(row, part)
+        elif row.path in ("host to device", "device to host"):
+            yield from self._host_copy(part, flows, row)
+        elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
+            yield from _peer_copy(part, flows, row)
+
+    def _host_copy(self, part: GpuAbility, flows: tuple[Flow, ...], row: Observation) -> Iterator[Reference]:
+        tunnel = self.posted.stated("tunnel")
+        if tunnel:
+            low, slow, high = _TUNNEL
+            yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel[0].value}", tunnel[0].source)
+            return
+        if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
+            return  # several GPUs at once share what nobody described
+        nominal = part.host_rate(row.path == "host to device")
+        low, slow = (0.8, 0.8)
+        if row.metric == "total":
+            nominal, low, slow = 2 * nominal, 0.65, 0.55  # both ways of an A100: 35 of 52
+        elif len(flows) > 1:
+            low, slow = 0.38, 0.35  # one way of both: 11 of 26 on an A100
+        elif row.how.get("host memory") == "pageable":
+            low, slow = 0.2, 0.2
+        elif row.how.get("engine") == "CPU":
+            low, slow = 0.5, 0.3
+        high = raw_rate(part.gen, part.lanes) * (2 if row.metric == "total" else 1)
+        limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
+        yield Reference("parts", nominal, low * nominal, slow * nominal, high, limit, part.source)
+
+    def _by_line(self, row: Observation) -> Iterator[Reference]:
+        """The stated data rate of the network on the way."""
+        text = row.how.get("line", "")
+        if not text or row.metric == "bus_bandwidth":
+            return
+        try:
+            line = units.parse(text, "B/s")
+        except LanewiseError:
+            return
+        both = 2 if row.metric == "total" else 1
+        low, slow = (share * line * both for share in _LINE)
+        yield Reference("line", line * both, low, slow, line * both, f"the line of {text}", "as stated")
+
+    def _same_path(self, row: Observation) -> Iterator[Reference]:
+        """The best rate that the same path reached in another row."""
+        rows = [each for each in self._paths[identity(row, _IGNORED_ON_A_PATH)] if not too_short(each)]
+        best = max(rows, key=lambda each: each.value or 0.0, default=row)
+        # Pageable memory is slower on a healthy machine, a smaller request too.
+        tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
+        if best is not row and best.value and best.settings.get("bytes", 0) >= row.settings.get("bytes", 0):
+            known = " ".join(filter(None, (best.scenario, best.how.get("host memory", ""))))
+            limit, low = f"the same path in '{known}'", tolerated * best.value
+            yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+    def _by_staged_copy(self, row: Observation) -> Iterator[Reference]:
+        """P2P on compared with the copy of the same pair through host memory."""
+        if row.how.get("p2p") != "on" or row.metric == "bus_bandwidth":
+            return
+        staged = [
+            each.value for each in self.rows
+            if each.value and each.how.get("p2p") == "off" and each.metric == row.metric and _ends(each) == _ends(row)
+        ]  # fmt: skip
+        # Far above it another path is at work, NVLink, of which the staged copy says nothing.
+        if staged and (row.value or 0.0) < 1.5 * max(staged):
+            value = max(staged)
+            limit = "the same copy with P2P off"
+            yield Reference("staged copy", value, 0.75 * value, 0.6 * value, None, limit, "the other row")
+
+    def _host_memory_instead(self, row: Observation) -> Iterator[Reference]:
+        """Data of a GPU's memory over a network, compared with host memory over the same network."""
+        if row.path != "network" or "gpu" not in row.flow:
+            return
+        source, _, target = row.flow.partition("->")
+        host = [
+            each.value for each in self.rows
+            if each.value and each.path == "network" and each.metric == row.metric and "gpu" not in each.flow
+            and (each.flow.startswith("host") or each.flow.endswith(target) or each.flow.startswith(source))
+        ]  # fmt: skip
+        if host:
+            value = max(host)
+            limit = "the same network from host memory"
+            yield Reference("same path", value, 0.75 * value, 0.6 * value, None, limit, "the other row", own=False)
+
+    def _siblings(self, row: Observation) -> Iterator[Reference]:
+        """Rows of the same kind on other devices: only that one is worse can be seen, not that all are fine."""
+        like = [each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow]
+        values = [each.value for each in like if each.value]
+        if not values or row.path == "peer" or row.metric == "bus_bandwidth":
+            return
+        middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
+        # Which switches and sockets lie between decides what a staged copy loses.
+        slow = 0.45 if row.path.startswith("peer") else 0.75
+        limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
+        yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
+
+
+def _peer_copy(part: GpuAbility, flows: tuple[Flow, ...], row: Observation) -> Iterator[Reference]:
+    both = 2 if row.metric == "total" else 1
+    limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
+    pcie = part.peer_rate() * both
+    # A name that the catalogue does not have may have NVLinks or xGMI.
+    fastest = raw_rate(part.gen, part.lanes) * both if part.part is not None else None
+    if row.how.get("p2p") == "off":
+        # Two stages, at best overlapped; below one uplink or port they share it.
+        staged = 0.85 * pcie
+        yield Reference("parts", staged, 0.4 * pcie, 0.15 * pcie, fastest, f"staged over {limit}", part.source)
+    elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
+        nvlink = part.nvlink_rate * both
+        slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.15 * pcie
+        high = 1.15 * nvlink
+        yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
+    elif row.how.get("p2p") == "on":
+        yield Reference("parts", pcie, 0.75 * pcie, 0.25 * pcie, fastest, limit, part.source)
+
+
+def _collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
+    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links. One host only."""
+    if row.settings.get("hosts", 1) > 1:
+        return
+    if part.nvlink_rate is not None and part.all_linked:
+        nvlink = part.nvlink_rate
+        # NVLink SHARP sends each byte once where a ring sends it twice.
+        limit = f"NVLinks of {part.title}"
+        yield Reference("parts", nvlink, 0.65 * nvlink, 0.35 * nvlink, 2 * nvlink, limit, part.source)
+    elif part.nvlink_rate is None:
+        pcie = part.peer_rate()
+        limit = f"ring over Gen{part.gen} x{part.lanes} of {part.title}"
+        yield Reference("parts", pcie, 0.6 * pcie, 0.12 * pcie, 2 * pcie, limit, part.source)
+
+
+def kind_of_path(row: Observation | Sample) -> Identity:
+    """What rows must share to be siblings: the kind of path, direction, metric, settings and method."""
+
+    def kinds(of: Observation | Sample) -> tuple[str, ...]:
+        """The kinds of a flow's devices: 'host', 'gpu'."""
+        return tuple(re.sub(r"\d+$", "", end.strip()) for end in of.flow.split("->"))
+
+    reduce = {"flow": kinds, "flows": lambda of: of.how.get("flows", of.flow).count("->")}
+    return identity(row, _IGNORED_AMONG_SIBLINGS, reduce)
+
+
+def _flows(row: Observation) -> tuple[Flow, ...]:
+    try:
+        return parse_flows(row.how.get("flows") or row.flow)
+    except LanewiseError:
+        return ()
+
+
+def _ends(row: Observation) -> frozenset[str]:
+    return frozenset(end.strip() for end in row.flow.replace("->", ",").split(","))
+
+
+def _judged(row: Observation, reference: Reference, verdict: Verdict) -> PathResult:
+    tolerance = TOLERANCES[reference.basis]
+    expected = expectation(
+        row, basis=reference.basis, value=reference.nominal, limit=reference.limit, rests_on=(reference.source,)
+    ).expected
+    low = reference.slow_below if verdict is Verdict.SLOW else reference.fine_low
+    return PathResult(row, expected, tolerance, verdict, low, reference.fine_high)
+
+
+def _compared(row: Observation, reference: Reference) -> str:
+    share = 100 * (row.value or 0.0) / reference.nominal
+    return f"{share:.0f} % of {units.show(reference.nominal, row.display_unit)} ({reference.limit})"

@@ -1,0 +1,240 @@
+"""Causes that the rows themselves, their settings and what was posted with them show: no model is needed.
+
+Each is general knowledge of PCIe, GPUs and networks. What speaks for a cause in this case is its evidence; a cause
+without evidence is only possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from lanewise import units
+from lanewise.checking.abilities import lesser_links, link_rate
+from lanewise.checking.cause import Cause, speed
+from lanewise.checking.posted_causes import stated_causes
+from lanewise.checking.symptom import HOST_COPIES, RowSymptom
+from lanewise.checking.verdict import Verdict, lower_is_better
+from lanewise.results.observation import Observation
+
+# A peer copy that loses this much against one through host memory goes where no peer traffic should.
+FAR_BELOW = 0.6
+_SMALL_REQUEST = 128 * 2**10
+# How near a rate must be to that of a lesser link.
+_NEAR_LINK = 0.12
+_PEER_STEP = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type; boot with iommu=pt, ACS off"
+_TOPO_STEP = "nvidia-smi topo -m: choose a pair of class PIX or PXB, and bind the process to that NUMA node"
+
+
+def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
+    """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
+    by_key: dict[tuple[str, ...], Cause] = {}
+    for find in (*ROW_CAUSES, stated_causes):
+        for cause in find(symptom):
+            by_key.setdefault(cause.key, cause)
+    return tuple(sorted(by_key.values(), key=lambda cause: cause.rank))
+
+
+def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
+    """P2P on far below P2P off: peer traffic goes up to the root complex and is translated there."""
+    row = symptom.row
+    if row.how.get("p2p") != "on" or lower_is_better(row.unit) or not row.path.startswith("peer"):
+        return
+    ends = sorted(row.flow.replace("->", ",").replace(" ", "").split(","))
+    for other in (result.row for result in symptom.results):
+        same = sorted(other.flow.replace("->", ",").replace(" ", "").split(",")) == ends and other.metric == row.metric
+        if same and other.how.get("p2p") == "off" and (row.value or 0.0) < FAR_BELOW * (other.value or 0.0):
+            evidence = f"P2P on {_rate(row)}, off {_rate(other)}"
+            what = "peer traffic is translated by the IOMMU in the root complex"
+            yield Cause(("iommu",), what, _PEER_STEP, evidence=evidence)
+            what = "ACS of a bridge sends peer traffic up to the root complex"
+            yield Cause(("acs",), what, _PEER_STEP, evidence=evidence)
+            return
+
+
+def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
+    """The host buffer is pageable: the driver copies through a buffer of its own, at a quarter to half of the rate."""
+    row = symptom.row
+    kind = row.how.get("host memory", "")
+    if row.path not in HOST_COPIES or kind == "pinned" or row.metric != "goodput" or "tool" not in row.how:
+        return
+    step = "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once, in pieces of 16 MiB and more"
+    what = f"the host memory is {'' if kind else 'probably '}pageable: the driver copies it through a buffer of its own"
+    if kind == "pageable":
+        yield Cause(("pageable",), what + ", in small or unaligned pieces", step, evidence="the row says pageable")
+        return
+    for other in symptom.better(same_flow=True):
+        if other.how.get("host memory") == "pinned":
+            evidence = f"with pinned memory the same path reached {_rate(other)}"
+            yield Cause(("pageable",), what, step, evidence=evidence)
+            return
+    if 0.1 < symptom.share < 0.7:
+        yield Cause(("pageable",), what, step)
+
+
+def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
+    """The same path was faster in another program: what this one counts, allocates or waits for."""
+    row = symptom.row
+    faster = [other for other in symptom.better(same_flow=True) if other.how.get("p2p") == row.how.get("p2p")]
+    step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
+    what = "the program itself: bytes counted otherwise, allocation, waiting or small copies between the large ones"
+    if faster and faster[0].scenario != row.scenario:
+        evidence = f"'{faster[0].scenario}' reached {_rate(faster[0])} on the same path"
+        yield Cause(("software",), what, step, evidence=evidence)
+    elif row.path.startswith("peer") and row.how.get("tool") == "typed in" and not row.how.get("engine"):
+        # Sends and receives of a framework wait for each other and copy more than once.
+        yield Cause(("software",), f"{what}, or two ways that ran one after another", step)
+
+
+def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
+    """The rate is that of a link of a lower generation or fewer lanes than the GPU has."""
+    row, part = symptom.row, symptom.ability
+    if part is None or row.path not in HOST_COPIES or row.metric != "goodput" or "," in row.how.get("flows", ""):
+        return
+    up = row.path == "host to device"
+    value, full = row.value or 0.0, link_rate(part.gen, part.lanes, up)
+    scale = part.host_rate(up) / full
+    fits = [
+        step for step in lesser_links(part.gen, part.lanes)
+        if abs(value / (scale * link_rate(*step, up)) - 1) <= _NEAR_LINK
+    ]  # fmt: skip
+    if not fits:
+        return
+    gen, lanes = fits[0]
+    others = "".join(f" or {speed(*step)}" for step in fits[1:2])
+    behind = ", as a slot behind the chipset has" if lanes == 4 else ", as a riser has" if lanes == 1 else ""
+    best = f"{part.title} can {speed(part.gen, part.lanes)}"
+    what = f"{symptom.gpu}'s link runs at {speed(gen, lanes)}{others}{behind} ({best})"
+    step = "read it under load: nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep LnkSta"
+    both = any(
+        other.row.flow != row.flow and sorted(other.row.flow.split("->")) == sorted(row.flow.split("->"))
+        and other.row.value and 0.8 < other.row.value / value < 1.25 for other in symptom.results
+    )  # fmt: skip
+    evidence = ""
+    if both:
+        evidence = "both directions have the rate of such a link"
+    elif row.how.get("host memory") == "pinned":
+        evidence = "pinned memory, and the rate is that of such a link"
+    predicted = scale * link_rate(gen, lanes, up)
+    devices = frozenset({symptom.gpu})
+    yield Cause(
+        ("link", symptom.gpu), what, step, evidence=evidence, devices=devices, predicted=predicted, explains=True
+    )
+
+
+def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
+    """GPU and network card, or GPU and drive, hang below different switches, root ports or sockets."""
+    row, gpu = symptom.row, symptom.gpu
+    if row.path not in ("network", "storage") or not gpu:
+        return
+    other_end = "network card" if row.path == "network" else "drive"
+    what = f"{gpu} and the {other_end} hang below different switches, root complexes or sockets"
+    near = [other for other in symptom.better(same_flow=False) if other.settings == row.settings]
+    evidence = f"{near[0].flow} reached {_rate(near[0])}" if near else ""
+    yield Cause(("far", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
+
+
+def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
+    """GPUDirect RDMA or Storage is not in use: data of the GPU goes through host memory."""
+    row, gpu = symptom.row, symptom.gpu
+    if row.path not in ("network", "storage") or not gpu:
+        return
+    name = "GPUDirect RDMA" if row.path == "network" else "GPUDirect Storage"
+    step = (
+        "lsmod | grep -E 'nvidia_peermem|nv_peer_mem'; NCCL_DEBUG=INFO must show GDRDMA"
+        if row.path == "network"
+        else "gdscheck -p; cat /proc/driver/nvidia-fs/stats"
+    )
+    what = f"{name} is not in use: the data of {gpu} goes through host memory"
+    near = [other for other in symptom.better(same_flow=False) if "gpu" not in other.flow]
+    evidence = f"host memory reached {_rate(near[0])} ({near[0].flow})" if near else ""
+    yield Cause(("staged", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
+
+
+def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
+    """A drive's rate is requests in flight times their size over the time of one: the link is not the limit."""
+    row = symptom.row
+    size = row.settings.get("bytes")
+    if row.path != "storage" or (size is not None and size >= _SMALL_REQUEST) or symptom.share > 0.5:
+        return
+    step = "read in pieces of 1 MiB, with 32 and more in flight: lanewise measure storage FILE --size 1MiB"
+    if size is None or row.value is None:
+        what = "small requests or few in flight: the rate is the bytes in flight over the time of one request"
+        yield Cause(("requests",), what, step)
+        return
+    flight = row.settings.get("depth", 1) * row.settings.get("threads", 1)
+    each = units.readable(flight * size / row.value, "s", 3)
+    what = f"requests of {size:,} B: {row.value / size:,.0f} of them a second, {each} each with {flight} in flight"
+    yield Cause(("requests",), what, step, evidence="size and number of requests of the row")
+
+
+def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
+    """A pair of an NVLink board copies at a rate of PCIe."""
+    row, part = symptom.row, symptom.ability
+    if part is None or part.nvlink_rate is None or row.how.get("p2p") == "off":
+        return
+    both = 2 if row.metric == "total" else 1
+    if row.path.startswith("peer") or row.metric == "bus_bandwidth":
+        what = f"the NVLinks of {part.title} are not in use, or some are down"
+        step = "nvidia-smi nvlink -s; nvidia-smi topo -m; systemctl status nvidia-fabricmanager"
+        below = (row.value or 0.0) <= 1.05 * both * part.peer_rate()
+        yield Cause(("nvlink",), what, step, evidence="the rate is one of PCIe" if below else "")
+
+
+def common_device(symptom: RowSymptom) -> Iterator[Cause]:
+    """One GPU that all slow rows have and no fine row: of three slow rows and more."""
+    row = symptom.row
+    like = [other for other in symptom.results if other.row.metric == row.metric]
+    slow = [_devices(other.row) for other in like if other.verdict is Verdict.SLOW]
+    fine = [_devices(other.row) for other in like if other.verdict in (Verdict.OK, Verdict.UNKNOWN)]
+    if len(slow) < 3 or not fine:
+        return
+    common = frozenset.intersection(*slow) - frozenset().union(*fine)
+    for device in sorted(device for device in common if not device.startswith("host"))[:1]:
+        what = f"{device} is in every one of the {len(slow)} slow rows and in no other"
+        step = f"look at {device} alone: its link under load, its slot; swap it with another"
+        yield Cause(("common", device), what, step, evidence="the other rows", devices=frozenset({device}))
+
+
+def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
+    """The host buffer on a NUMA node away from the GPU."""
+    row = symptom.row
+    if row.path in HOST_COPIES and not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
+        what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
+        step = "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"
+        yield Cause(("memory",), what, step)
+
+
+def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
+    """Copies to Hopper and later GPUs are encrypted through a bounce buffer in confidential computing."""
+    row, part = symptom.row, symptom.ability
+    if part is not None and part.gen >= 5 and row.path in HOST_COPIES and 3e9 < (row.value or 0.0) < 14e9:
+        what = "confidential computing encrypts copies through a bounce buffer: about 10 GB/s"
+        yield Cause(("confidential",), what, "nvidia-smi conf-compute -f")
+
+
+def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
+    """Without relaxed ordering the writes of a network card wait for each other at the root complex."""
+    row = symptom.row
+    if row.path == "network" and "gpu" not in row.flow and 0.15 < symptom.share < 0.8:
+        what = "PCIe relaxed ordering is off for the network card, or its link is too narrow"
+        step = "mlxconfig -d DEVICE query PCI_WR_ORDERING; sudo lspci -vv | grep -E 'RlxdOrd|LnkSta'"
+        yield Cause(("relaxed ordering",), what, step)
+
+
+def _devices(row: Observation) -> frozenset[str]:
+    return frozenset(end.strip() for end in row.flow.replace("->", ",").split(","))
+
+
+def _rate(row: Observation) -> str:
+    return units.show(row.value, row.display_unit, 3)
+
+
+RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
+# Also tried where a model predicts the row: what it cannot know.
+WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
+    peer_redirection, pageable_memory, counted_otherwise, small_requests, common_device,
+)  # fmt: skip
+ROW_CAUSES: tuple[RowCauseFinder, ...] = (
+    *WITH_A_MODEL_TOO, far_apart, staged_through_host, lesser_link, nvlinks_unused, confidential_computing, far_memory,
+    relaxed_ordering,
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""Figures typed in by hand, `lanewise-rows: 1`: for questions that give numbers and no output of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lanewise import units
+from lanewise.errors import FormatError, LanewiseError
+from lanewise.perf.flow import Flow, parse_flows
+from lanewise.readers.tool_results import ImportedResults, check_rows
+from lanewise.results.observation import Observation, Source
+from lanewise.results.posted import PostedFacts, Statement
+from lanewise.yaml_positions import YamlNode, load
+
+HEAD = "lanewise-rows"
+_REFERENCE = "docs/reference/readers.md"
+_FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "depth", "threads", "ranks", "line",
+           "engine", "mode", "host memory", "NUMA node", "link under load", "device")  # fmt: skip
+_HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device")
+_SETTINGS = ("depth", "threads", "ranks")
+_METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "iops")
+_STORAGE = ("ssd", "nvme", "drive", "vol", "raid", "storage", "md", "roc")
+
+
+def is_text(text: str) -> bool:
+    """Whether a text is such a list of figures."""
+    return any(line.startswith(f"{HEAD}:") for line in text.split("\n", 50)[:50])
+
+
+def read_text(text: str, file: str) -> ImportedResults:
+    """Its rows, the names of the GPUs and what else was stated; FormatError or UnknownName with the line otherwise."""
+    root = load(text, file, _REFERENCE).root
+    fields = root.check_fields((HEAD, "title", "gpus", "stated", "rows"), "the file", needed=(HEAD, "rows"))
+    fields[HEAD].integer(1, 1, 1)
+    rows: list[Observation] = []
+    for node in fields["rows"].items():
+        rows += _rows(node)
+        check_rows(rows, node.location)
+    return ImportedResults("typed in", tuple(rows), posted=_posted(fields, file))
+
+
+def _posted(fields: YamlNode, file: str) -> PostedFacts:
+    """`gpus` is one name for all, or a name for each; `stated` holds the words of docs/reference/readers.md."""
+    gpus = fields["gpus"]
+    if gpus.is_map:
+        devices = {name: node.text() for name, node in gpus.members().items()}
+    else:
+        devices = {"gpu": gpus.text()} if gpus.given else {}
+    statements = [
+        Statement(key, node.as_written(), f"{file}:{node.location.line}")
+        for key, node in fields["stated"].members().items()
+    ]
+    return PostedFacts(devices, tuple(statements))
+
+
+def _rows(node: YamlNode) -> Iterator[Observation]:
+    node.check_fields(_FIELDS, "a row", needed=("flows", "value"))
+    p2p = node["p2p"].flag(True)
+    try:
+        flows = parse_flows(node["flows"].needed(), p2p)
+    except LanewiseError as error:
+        raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
+    value, unit, metric = _quantity(node["value"])
+    metric = node["metric"].choice(_METRICS, "total" if metric == "goodput" and len(flows) > 1 else metric)
+    of = node["of"].choice(("sum", "each", "first"), "sum")
+    names = ", ".join(flow.name + " read" * flow.read + " sm" * flow.sm for flow in flows)
+    if of == "sum" or len(flows) == 1:
+        shown = [", ".join(flow.name for flow in flows)]
+    else:
+        metric, shown = "goodput" if metric == "total" else metric, [flow.name for flow in flows]
+        shown = shown[:1] if of == "first" else shown
+    how = {key: node[key].as_written() for key in _HOW if node[key].given}
+    how |= {"flows": names, "tool": "typed in"}
+    if node["p2p"].given or path_of(flows[0]).startswith("peer"):
+        how["p2p"] = "on" if p2p else "off"
+    settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
+    if node["bytes"].given:
+        settings["bytes"] = int(node["bytes"].quantity("B", 0.0, example="64 MiB"))
+    for flow in shown:
+        yield Observation(
+            node["path"].text() or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
+            path=path_of(flows[0]), how=how, note=node["note"].text(),
+        )  # fmt: skip
+
+
+def _quantity(node: YamlNode) -> tuple[float, str, str]:
+    """Value in SI, the unit it was written in, and the metric that this unit means."""
+    text = node.as_written()
+    unit = text.lstrip("+-0123456789.,_eE ").strip()
+    metric = {"B/s": "goodput", "s": "latency", "1/s": "iops"}.get(units.si_unit(unit), "")
+    if not metric:
+        raise node.error(f"'{text}' is no rate and no time", "write 12.3 GB/s, 100 Gb/s or 2.1 us")
+    return node.quantity(units.si_unit(unit), negative=False), unit, metric
+
+
+def path_of(flow: Flow) -> str:
+    """The kind of path as measured rows call it, by the names of the ends."""
+    ends = (flow.src, flow.dst)
+    if any(end.lower().startswith(_STORAGE) for end in ends):
+        return "storage"
+    hosts = [end.partition(":")[0] for end in ends if end.startswith("host")]
+    other_host = len(set(hosts)) == 2 or hosts not in ([], ["host0"], ["host"], ["host0"] * 2)
+    if other_host or any(end.startswith(("nic", "mlx")) for end in ends):
+        return "network"
+    if len(hosts) == 2:
+        return "host memory"
+    if hosts:
+        return "host to device" if flow.src.startswith("host") else "device to host"
+    return "peer" if flow.p2p else "peer, staged"

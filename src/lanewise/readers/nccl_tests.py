@@ -1,0 +1,94 @@
+"""nccl-tests and rccl-tests: bus bandwidth of a collective by message size. Its GB is 1e9 bytes.
+
+Source of what is read: the tools' own sources (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md). Bus bandwidth is the
+algorithm's rate times a factor that makes it comparable with one link of a ring.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lanewise.errors import FormatError, Location
+from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, figure
+from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
+
+TOOL = "nccl-tests"
+_HEAD = re.compile(r"#\s+size\s+count\s+type\b.*\bbusbw\b")
+_NAMED = re.compile(
+    r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|sendrecv|alltoall|scatter|gather|hypercube)_perf\b"
+)
+_RANK = re.compile(
+    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)"
+)
+_DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
+
+
+@dataclass
+class _NcclJob:
+    """The header above a table: which collective, and the ranks' hosts, devices and names."""
+
+    collective: str = "collective"
+    ranks: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts the ranks are on; 1 where no rank is listed."""
+        return max(1, len({host for host, _, _ in self.ranks}))
+
+    def value(self) -> ToolValue:
+        """What a number of the table is of: a ring over the devices of one host, or ranks on several."""
+        devices = [f"gpu{device}" for _, device, _ in self.ranks]
+        if self.hosts > 1 or len(devices) < 2:
+            many = f"{len(devices)} GPUs on {self.hosts} hosts" if len(devices) > 1 else "its GPUs"
+            return ToolValue(f"{self.collective} of {many}", "", "bus_bandwidth", path="collective")
+        ring = ", ".join(f"{a}->{b}" for a, b in zip(devices, [*devices[1:], devices[0]], strict=True))
+        return ToolValue(ring, ring, "bus_bandwidth", path="collective")
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether the lines hold a table of nccl-tests."""
+    return any(_HEAD.match(line.strip()) for line in lines)
+
+
+def read_text(lines: list[str], file: str) -> ImportedResults:
+    """Out-of-place and in-place bus bandwidth of each size; FormatError with the line of a row that is cut short."""
+    rows: list[Observation] = []
+    heads: list[str] = []
+    devices: dict[str, str] = {}
+    job = _NcclJob()
+    for number, line in enumerate(lines, 1):
+        rank, named, at = _RANK.search(line), _NAMED.search(line), Location(file, number)
+        if heads and (named or rank):
+            job, heads = _NcclJob(), []
+        if named:
+            job.collective = named[1]
+        if rank:
+            job.ranks.append((rank[2], str(count(rank[3], at)), rank[4].strip()))
+            if len(job.ranks) > 64 * MAX_COLUMNS:
+                raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
+        if _HEAD.match(line.strip()):
+            heads = line.replace("#wrong", "wrong").replace("#", " ").split()
+            devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
+        elif heads and _DATA.match(line):
+            rows += _row(job, heads, line.split(), at)
+            check_rows(rows, at)
+    if not rows:
+        raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=WHOLE)
+    return ImportedResults(TOOL, tuple(rows), posted=PostedFacts(devices))
+
+
+def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Observation]:
+    """The two bus bandwidths of a line. Words that a message of NCCL appended are left out."""
+    if len(words) < len(heads):
+        raise FormatError(f"{len(words)} words below {len(heads)} heads", location=at, hint=WHOLE)
+    places = [place for place, head in enumerate(heads) if head == "busbw"]
+    settings = {"bytes": count(words[0], at), "hosts": job.hosts}
+    if job.ranks:
+        settings["ranks"] = len(job.ranks)
+    for place, way in zip(places, ("", " in place"), strict=False):
+        value = figure(words[place], at)
+        yield observation(TOOL, job.collective + way, job.value(), value, {"engine": "NCCL"}, settings)

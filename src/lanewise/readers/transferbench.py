@@ -1,0 +1,137 @@
+"""TransferBench: tests of transfers that run at once, and the matrices of its preset p2p. Its GB is 1e9 bytes.
+
+Source of what is read: the tool's own documentation and output (github.com/ROCm/TransferBench). A transfer is written
+source -> executor -> destination; G and F are memory of a GPU, C and B of a CPU, N is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise.errors import FormatError, Location
+from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, figure
+from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.results.observation import Observation
+
+TOOL = "TransferBench"
+_TRANSFER = re.compile(
+    r"Transfer\s+\d+\s*\|\s*([\d.]+)\s*GB/s\s*\|\s*[\d.]+\s*ms\s*\|\s*(\d+)\s*bytes\s*\|\s*"
+    r"(\w+)\s*->\s*([A-Z]+)[\d.*]+:\d+\s*->\s*(\w+)"
+)
+_TEST = re.compile(r"Test (\d+):")
+_MATRIX = re.compile(r"(Unidirectional|Bidirectional) copy peak bandwidth GB/s \[.*\] \(GPU-Executor: (\w+)\)")
+_HEAD = re.compile(r"SRC(?:\+EXE)?\\DST\s")
+_MATRIX_ROW = re.compile(r"([CG]PU \d+)\s*(<->|->|<-)\s+(\S.*)")
+_MEMORY = re.compile(r"([A-Z])(\d{1,3})")
+_BARS = str.maketrans("│┬┼┴─", "|||||")
+_ENGINES = {"G": "SM", "GPU": "SM", "D": "copy engine", "DMA": "copy engine", "C": "CPU", "CPU": "CPU"}
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether the lines hold output of TransferBench."""
+    return any(
+        _MATRIX.match(line.strip()) or _TRANSFER.match(line.strip().translate(_BARS).replace("\\|", "|"))
+        for line in lines
+    )  # fmt: skip
+
+
+def read_text(lines: list[str], file: str) -> ImportedResults:
+    """The transfers of each test, which run at once, and every matrix; FormatError with the line of one cut short."""
+    rows: list[Observation] = []
+    transfers: list[tuple[re.Match[str], Location]] = []
+    test = ""
+    for at, line in enumerate(lines):
+        plain = line.strip().translate(_BARS).replace("\\|", "|")
+        if match := _TRANSFER.match(plain):
+            transfers.append((match, Location(file, at + 1)))
+        elif match := _TEST.match(plain):
+            rows += _test(test, transfers)
+            transfers, test = [], match[1]
+        elif match := _MATRIX.match(plain):
+            rows += _test(test, transfers)
+            transfers = []
+            rows += _matrix(lines, at + 1, file, match[1], match[2])
+        check_rows(rows, Location(file, at + 1))
+    rows += _test(test, transfers)
+    return ImportedResults(TOOL, tuple(rows))
+
+
+def _test(test: str, transfers: Sequence[tuple[re.Match[str], Location]]) -> Iterator[Observation]:
+    """The transfers of one test as flows that ran together; those without both memories are left out."""
+    flows = [(match, location, _flow(match[3], match[5])) for match, location in transfers]
+    together = ", ".join(dict.fromkeys(flow for _, _, flow in flows if flow))
+    if len(flows) > MAX_COLUMNS * MAX_COLUMNS:
+        raise FormatError("more transfers than a machine has pairs", location=flows[0][1], hint=WHOLE)
+    for match, location, flow in flows:
+        if flow:
+            source, target = flow.split("->")
+            kind = ToolValue(flow, together, path=_path(source, target))
+            how = {"engine": _ENGINES.get(match[4], match[4]), "p2p": "on" if kind.path == "peer" else ""}
+            settings = {"bytes": count(match[2], location)}
+            yield observation(TOOL, f"test {test}".strip(), kind, figure(match[1], location), how, settings)
+
+
+def _flow(source: str, target: str) -> str:
+    """'G0' and 'C1' as gpu0->host0:1; nothing where one of them is not one memory."""
+    ends = []
+    for text in (source, target):
+        match = _MEMORY.fullmatch(text)
+        if match is None or match[1] not in "GFUCBDK":
+            return ""
+        ends.append(f"gpu{int(match[2])}" if match[1] in "GFU" else f"host0:{int(match[2])}")
+    return "->".join(ends)
+
+
+def _matrix(lines: Sequence[str], start: int, file: str, way: str, executor: str) -> Iterator[Observation]:
+    head = lines[start].strip() if start < len(lines) else ""
+    columns = [_device(name) for name in re.findall(r"[CG]PU \d+", head)] if _HEAD.match(head) else []
+    if not columns or len(columns) > MAX_COLUMNS:
+        raise FormatError("no matrix below its title", location=Location(file, start + 1), hint=WHOLE)
+    number, read = start + 1, 0
+    while number < len(lines) and not lines[number].strip().startswith(("Averages", "CPU->CPU")):
+        match = _MATRIX_ROW.match(lines[number].strip())
+        if match:
+            words = match[3].split()
+            if len(words) != len(columns):
+                cause = f"{len(words)} cells for {len(columns)} columns"
+                raise FormatError(cause, location=Location(file, number + 1), hint=WHOLE)
+            read += 1
+            yield from _cells(match, columns, words, way, executor, Location(file, number + 1))
+        elif lines[number].strip():
+            break
+        number += 1
+    if read < len(columns):
+        raise FormatError(f"the matrix ends after {read} rows", location=Location(file, number), hint=WHOLE)
+
+
+def _cells(
+    match: re.Match[str], columns: Sequence[str], words: Sequence[str], way: str, executor: str, at: Location
+) -> Iterator[Observation]:
+    """The cells of one row; of both ways only the sum: the other lines repeat it by direction."""
+    both = way == "Bidirectional"
+    if both and match[2] != "<->":
+        return
+    row = _device(match[1])
+    for column, word in zip(columns, words, strict=True):
+        if word == "N/A" or (row == column and row.startswith("host")):
+            continue
+        flow = f"{row}->{column}" + (f", {column}->{row}" if both else "")
+        path = _path(row, column)
+        kind = ToolValue(flow, "" if row == column else flow, "total" if both else "goodput", path=path)
+        engine = "CPU" if row.startswith("host") else "copy engine" if executor == "DMA" else "SM"
+        how = {"engine": engine, "p2p": "on" if path == "peer" else ""}
+        yield observation(TOOL, f"p2p {way.lower()}", kind, figure(word, at), how, {})
+
+
+def _device(name: str) -> str:
+    kind, number = name.split()
+    return f"gpu{int(number)}" if kind == "GPU" else f"host0:{int(number)}"
+
+
+def _path(source: str, target: str) -> str:
+    if source.startswith("host"):
+        return "host memory" if target.startswith("host") else "host to device"
+    if target.startswith("host"):
+        return "device to host"
+    return "GPU memory" if source == target else "peer"

@@ -1,0 +1,28 @@
+"""Real questions from forums and issue trackers: the verdict that an engineer would sign, and the true cause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking.thread_list import QuestionThread, first_causes, threads, verdict_of
+
+THREADS = threads()
+
+
+@pytest.mark.parametrize("thread", THREADS, ids=[thread.name for thread in THREADS])
+def test_a_real_question_gets_its_verdict_and_its_cause(thread: QuestionThread, tmp_path: Path):
+    checkup = thread.check(tmp_path)
+    if thread.open:
+        pytest.xfail(thread.open)
+    assert verdict_of(checkup) in thread.verdicts
+    if thread.verdicts[0] == "slow":
+        assert set(first_causes(checkup)) & set(thread.causes)
+        assert checkup.exit_code == 1
+    assert checkup.exit_code != 0 or all(result.verdict == "ok" for result in checkup.results)
+
+
+def test_the_threads_are_enough_and_a_third_of_them_is_held_out():
+    held_out = [thread for thread in THREADS if thread.held_out]
+    assert len(THREADS) >= 25
+    assert 0.2 < len(held_out) / len(THREADS) < 0.5

@@ -1,0 +1,158 @@
+"""Outputs of collective, AMD, NIXL, DCGM and demo suite tools, and figures that somebody typed in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from in_display_units import shown
+
+from lanewise.errors import FormatError, LanewiseError
+from lanewise.readers.kinds import read_results
+from lanewise.readers.tool_results import ImportedResults
+from lanewise.results.observation import Observation
+
+DATA = Path(__file__).parent / "data"
+
+
+def read(name: str) -> ImportedResults:
+    return read_results((DATA / name).read_text(encoding="utf-8"), name)
+
+
+def rows_of(results: ImportedResults, flow: str, metric: str = "goodput") -> list[Observation]:
+    return [row for row in results.observations if (row.flow, row.metric) == (flow, metric)]
+
+
+def test_bus_bandwidth_is_of_the_ring_of_all_ranks_by_size():
+    results = read("nccl-tests.txt")
+    ring = "gpu0->gpu1, gpu1->gpu2, gpu2->gpu3, gpu3->gpu0"
+    rows = rows_of(results, ring, "bus_bandwidth")
+    assert [(row.scenario, shown(row), row.settings["bytes"]) for row in rows] == [
+        ("all_reduce", 228.75, 1 << 28), ("all_reduce in place", 229.11, 1 << 28),
+        ("all_reduce", 232.0, 1 << 29), ("all_reduce in place", 232.08, 1 << 29),
+    ]  # fmt: skip
+    assert {(row.settings["ranks"], row.settings["hosts"]) for row in rows} == {(4, 1)}
+    assert results.posted.title("gpu3") == "NVIDIA A100-SXM4-80GB"
+
+
+def test_old_tables_of_nccl_tests_have_no_root_and_rccl_names_no_group():
+    (row, _) = read("nccl-tests-old.txt").observations
+    assert (row.scenario, shown(row), row.flow) == ("all_gather", 7.8, "gpu0->gpu1, gpu1->gpu0")
+
+
+def test_ranks_on_two_hosts_are_no_ring_of_one():
+    text = (DATA / "nccl-tests.txt").read_text(encoding="utf-8").replace("node1 device  3", "node2 device  3")
+    (row, *_) = read_results(text, "f").observations
+    assert (row.flow, row.settings["hosts"]) == ("all_reduce of 4 GPUs on 2 hosts", 2)
+
+
+def test_rocm_bandwidth_test_numbers_processors_and_gpus_apart():
+    results = read("rocm-bandwidth.txt")
+    assert shown(rows_of(results, "host0:1->gpu0")[0]) == 28.411
+    assert shown(rows_of(results, "gpu1->host0:0")[0]) == 28.268
+    assert shown(rows_of(results, "gpu0->gpu1, gpu1->gpu0", "total")[0]) == 44.02
+    assert rows_of(results, "gpu0->gpu0")[0].path == "GPU memory"
+    assert results.no_peers == (("gpu1", "gpu0"),)
+    assert results.posted.title("gpu0") == "AMD Instinct MI210"
+
+
+def test_transfers_of_one_test_run_together_and_memory_of_none_is_no_flow():
+    results = read("transfer-bench.txt")
+    peer, host = (row for row in results.observations if row.scenario == "test 1")
+    assert (peer.flow, shown(peer), peer.how["engine"]) == ("gpu0->gpu1", 80.886, "SM")
+    assert (host.flow, host.how["engine"], host.how["flows"]) == (
+        "gpu0->host0:1", "copy engine", "gpu0->gpu1, gpu0->host0:1",
+    )  # fmt: skip
+    assert [shown(row) for row in rows_of(results, "gpu1->gpu0")] == [60.973, 57.41]
+    assert [shown(row) for row in rows_of(results, "gpu0->gpu1, gpu1->gpu0", "total")] == [109.3]
+
+
+def test_bus_grind_alone_and_all_at_once():
+    results = read("bus-grind.txt")
+    alone, together = rows_of(results, "host0->gpu1")
+    assert (shown(alone), alone.how["flows"]) == (56.21, "host0->gpu1")
+    assert (shown(together), together.how["flows"]) == (25.32, "host0->gpu1, host0->gpu0")
+    both = rows_of(results, "host0->gpu1, gpu1->host0", "total")
+    assert [shown(row) for row in both] == [7.25, 30.02]
+
+
+def test_nixlbench_says_which_memory_and_which_way():
+    small, wait, large, _ = read("nixlbench.txt").observations
+    assert (small.flow, small.path, small.settings) == (
+        "gpu0->host1", "network", {"bytes": 4096, "batch": 1, "threads": 1},
+    )  # fmt: skip
+    assert (shown(large), shown(wait), wait.metric) == (23.582432, 14.1, "latency_mean")
+    text = (DATA / "nixlbench.txt").read_text(encoding="utf-8").replace(": UCX", ": GDS").replace(": WRITE", ": READ")
+    assert read_results(text, "f").observations[0].flow == "storage->gpu0"
+
+
+DCGM = [("dcgm-diag.txt", "gpu0", 13.13), ("dcgm-diag-4.json", "gpu3", 28.27)]
+
+
+@pytest.mark.parametrize(("name", "gpu", "down"), DCGM)
+def test_dcgm_values_are_read_though_its_table_breaks_words(name: str, gpu: str, down: float):
+    results = read(name)
+    assert shown(rows_of(results, f"{gpu}->host0")[0]) == down
+    assert rows_of(results, f"host0->{gpu}, {gpu}->host0", "total")
+    assert rows_of(results, f"{gpu}->host0", "latency")
+
+
+CUT = [
+    ("nccl-tests.txt", "  228.75      0   1757.4  152.74  229.11      0", "", "7 words below 13 heads"),
+    ("nccl-tests.txt", "232.00", "1e999", "is no figure"),
+    ("rocm-bandwidth.txt", "          3         28.268", "          9         28.268", "ends after 3 of 4 rows"),
+    ("transfer-bench.txt", "  GPU 01  ->     55.59        57.41   2152.51\n", "", "the matrix ends after 2 rows"),
+    ("bus-grind.txt", "56.17  56.21", "56.17", "1 cells for 2 columns"),
+    ("nixlbench.txt", "2844.5         2851.0", "2844.5", "9 figures below 10 heads"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "said"), CUT)
+def test_a_table_that_is_cut_short_is_refused_with_its_line(name: str, old: str, new: str, said: str):
+    text = (DATA / name).read_text(encoding="utf-8")
+    assert old in text
+    with pytest.raises(FormatError, match=said) as caught:
+        read_results(text.replace(old, new, 1), name)
+    assert caught.value.location is not None
+    assert caught.value.location.line
+
+
+FIGURES = """\
+lanewise-rows: 1
+gpus: {gpu0: GeForce RTX 4090}
+stated: {iommu: translate}
+rows:
+  - {flows: "gpu0<->gpu1", value: 6.11 GB/s, p2p: false}
+  - {flows: "host0->gpu[0-1]", value: 100 Gb/s, of: each, host memory: pinned, bytes: 64 MiB}
+  - {flows: "gpu0->gpu1", value: 1.9 us}
+"""
+
+
+def test_figures_typed_in_are_rows_like_those_of_a_tool():
+    results = read_results(FIGURES, "f.yaml")
+    both, first, second, wait = results.observations
+    assert (both.metric, both.flow, both.how["p2p"]) == ("total", "gpu0->gpu1, gpu1->gpu0", "off")
+    assert [(row.flow, row.metric, row.value) for row in (first, second)] == [
+        ("host0->gpu0", "goodput", 12.5e9), ("host0->gpu1", "goodput", 12.5e9),
+    ]  # fmt: skip
+    assert (first.settings, first.how["host memory"]) == ({"bytes": 64 * 2**20}, "pinned")
+    assert (wait.metric, wait.value) == ("latency", pytest.approx(1.9e-6))
+    assert results.posted.title("gpu0") == "GeForce RTX 4090"
+    assert results.posted.stated("iommu")[0].source == "f.yaml:3"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("6.11 GB/s", "fast", "no rate and no time"),
+        ("gpu0<->gpu1", "gpu0", "is not a flow"),
+        ("of: each", "of: all", "all"),
+        ("p2p: false", "peer: false", "unknown key 'peer'"),
+        ("lanewise-rows: 1", "lanewise-rows: 2", "whole numbers"),
+    ],
+)
+def test_figures_that_cannot_be_used_are_refused_with_their_line(old: str, new: str, said: str):
+    with pytest.raises(LanewiseError, match=said) as caught:
+        read_results(FIGURES.replace(old, new, 1), "f.yaml")
+    assert caught.value.location is not None
+    assert caught.value.location.line
