@@ -81,3 +81,60 @@ def test_planning_figures_limit_peers_across_intel_sockets_and_nothing_else() ->
     near, far = (lanewise.predict(system, f"gpu0->gpu{far}", p2p=False).rates[0] for far in (2, 4))
     assert far.rate == pytest.approx(near.rate)
     assert "planning" not in " ".join(far.rests_on)
+
+
+def gpus_on(cpu: str, count: int, numa: str = "0") -> System:
+    return machine(
+        f"cpu0: {{cpu: {cpu}}}\n'gpu[0-{count - 1}]': {{gpu: h200-sxm, numa: {numa}}}",
+        f"{{from: cpu0, to: 'gpu[0-{count - 1}]', pcie: gen5 x16}}",
+    )
+
+
+MEMORY = 307.2  # GB/s of one Sapphire Rapids socket
+
+
+def test_reads_and_writes_of_devices_share_the_memory_of_a_socket() -> None:
+    # reads / R + writes / W = 1; max-min gives both the same rate.
+    reads, writes = 0.68 * MEMORY, 0.54 * MEMORY
+    system = gpus_on("sapphire-rapids", 4)
+    assert total(system, "host0->gpu[0-3]") == pytest.approx(reads)
+    assert total(system, "gpu[0-3]->host0") == pytest.approx(writes)
+    both = lanewise.predict(system, "host0->gpu[0-3], gpu[0-3]->host0")
+    assert both.total / 1e9 == pytest.approx(2 / (1 / reads + 1 / writes))
+    assert {rate.limit for rate in both.rates} == {"memory of cpu0"}
+
+
+@pytest.mark.parametrize(
+    ("count", "flows", "measured"),
+    [
+        (2, "host0->gpu[0-1], gpu[0-1]->host0", (145, 155, 170)),
+        (4, "host0->gpu[0-3], gpu[0-3]->host0", (178, 197)),
+        (4, "gpu[0-3]->host0", (145, 149, 160)),
+        (4, "host0->gpu[0-3]", (176, 183)),
+    ],
+)
+def test_what_h100_and_h200_hosts_measured_is_within_the_range(
+    count: int, flows: str, measured: tuple[float, ...]
+) -> None:
+    prediction = lanewise.predict(gpus_on("sapphire-rapids", count), flows)
+    assert prediction.total_low / 1e9 <= min(measured)
+    assert prediction.total_high / 1e9 >= max(measured)
+
+
+def test_numa_nodes_that_devices_state_split_the_memory() -> None:
+    split, whole = (gpus_on("sapphire-rapids", 4, numa) for numa in ("+0", "0"))
+    assert total(split, "gpu0->host0") == pytest.approx(0.54 * MEMORY / 4)
+    assert total(split, "gpu[0-3]->host0") == pytest.approx(total(whole, "gpu[0-3]->host0"))
+
+
+@pytest.mark.parametrize(("bridge", "expected"), [("bridge: q0, ", 73.1), ("", 112.8)])
+def test_dma_through_one_host_bridge_has_its_capacity(bridge: str, expected: float) -> None:
+    system = machine(
+        "cpu0: {cpu: threadripper-pro-7000}\n'sw[0-1]': {switch: pex89144}\n'gpu[0-3]': {gpu: rtx-5090-p2p}",
+        f"""{{from: cpu0, to: 'sw[0-1]', {bridge}pcie: gen5 x16}}
+        {{from: sw0, to: 'gpu[0-1]', pcie: gen5 x16}}
+        {{from: sw1, to: 'gpu[2-3]', pcie: gen5 x16}}""",
+    )
+    assert total(system, "host0->gpu[0-3]") == pytest.approx(expected, rel=1e-3)
+    # What enters and leaves by the same bridge turns round in it.
+    assert total(system, "gpu0->gpu2, gpu2->gpu0") > 105

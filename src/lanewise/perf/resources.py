@@ -40,7 +40,7 @@ _LABELS = {
     **_ENGINES, "drive_reads": "drive reads", "drive_writes": "drive writes", "raid_controller": "RAID controller",
     "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
     "peer_root_port": "peer writes through the root complex", "host_link": "reads over the host link",
-    "peer_socket": "peer writes between sockets",
+    "peer_socket": "peer writes between sockets", "host_bridge": "host bridge",
 }  # fmt: skip
 # The figures engine.<name>.gen<n> of an engine; the second is used where a part does not state the first.
 _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "h2d"), "both_ways": ("duplex",)}

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.perf import packets
+from lanewise.perf.host import bridge_demand, memory_demand
 from lanewise.perf.resources import (
     NETWORK_SHARE,
     Resource,
@@ -142,7 +143,8 @@ def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Re
             yield from _peer_root_ports(system, segment)
             yield from socket_demand(system, segment.hops, segment.is_peer(system))
             yield from _engines(system, segment)
-            yield from _memory(system, segment)
+            yield from memory_demand(system, segment.src, segment.dst)
+            yield from bridge_demand(system, segment.hops)
             yield from _root_port(system, segment)
             yield from _windows(system, segment)
     yield from _ends(system, route)
@@ -194,12 +196,6 @@ def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float
         demand = engine_demand(system, gpu, kind, min(links, key=_speed))
         if demand is not None:
             yield demand
-
-
-def _memory(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
-    for end in (segment.src, segment.dst):
-        if _is_cpu(system, end):
-            yield from figure_demand(system, end, "memory.rate", "memory")
 
 
 def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:

@@ -1,0 +1,88 @@
+"""What a host allows of DMA: its memory, for reads and writes together, and its host bridges.
+
+Memory: reads / R + writes / W <= 1, with R and W the rates of reads alone and of writes alone, shares of `memory.rate`.
+Measured, as shares of a socket's memory.rate (eight channels of DDR5-4800): eight H800 write 0.58 and read at least
+0.72 (nvbandwidth, two sockets), four H200 write 0.47 to 0.52 and read 0.57 to 0.60 (virtual machines), two H100 or H200
+both ways get 0.47 to 0.55 in all, four H200 0.58 to 0.64, eight H800 0.74. R = 0.68 and W = 0.54 give 0.60 both ways;
+all of them lie within 0.75 and 1.3 times what the shares give.
+
+Where a socket is split into NUMA nodes (the devices below it state several), each has its part of the memory.
+
+Host bridge: all DMA of one direction through it, other than between two of its own ports. Eight RTX PRO 6000 behind two
+ports of one quadrant of a Threadripper PRO 7955WX read 73.1 GB/s and write 72.9, behind two quadrants 114 and 113.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from lanewise.perf.resources import Resource, cite, figure_resource
+from lanewise.routes.model import Hop
+from lanewise.topology.model import Kind, LinkKind, System
+
+DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
+DMA_RANGE = (0.75, 1.3)
+
+
+def memory_demand(system: System, src: str, dst: str) -> Iterator[tuple[Resource, float]]:
+    """A byte of the memory that devices read (`src` a CPU) or write (`dst` a CPU); nothing where it is unknown."""
+    for cpu, device, is_write in ((src, dst, False), (dst, src, True)):
+        if system.device(cpu).kind is Kind.CPU:
+            reads, writes = (_share(system, cpu, key, share) for key, share in _SHARES)
+            resource = _memory(system, cpu, system.device(device).numa, reads)
+            if resource is not None:
+                yield resource, reads / writes if is_write else 1.0
+
+
+_SHARES = (("memory.dma_reads", DMA_READS), ("memory.dma_writes", DMA_WRITES))
+
+
+def _share(system: System, cpu: str, key: str, default: float) -> float:
+    return system.number(cpu, key) or default
+
+
+def _memory(system: System, cpu: str, node: int | None, reads: float) -> Resource | None:
+    """The memory of a socket, or of one of its NUMA nodes, as the rate of reads alone."""
+    nodes = numa_nodes(system).get(cpu, frozenset())
+    split = len(nodes) > 1 and node in nodes
+    part = system.part(cpu)
+    whole = figure_resource(system, cpu, "memory.rate", "memory", reads / (len(nodes) if split else 1))
+    if part is None or whole is None:
+        return None
+    rests_on = f"{whole.rests_on}, of which devices read {reads:.2g}"
+    stated = part.figure("memory.dma_reads")
+    rests_on += f": {cite(part, 'memory.dma_reads', stated)}" if stated.known else " (typical of the hosts measured)"
+    name = f"memory of {cpu}, NUMA node {node}" if split else whole.name
+    place = (cpu, str(node)) if split else (cpu,)
+    basis = stated.basis if stated.known else "typical"
+    return replace(whole, place=place, name=name, basis=basis, rests_on=rests_on).within(DMA_RANGE)
+
+
+@lru_cache(maxsize=64)
+def numa_nodes(system: System) -> dict[str, frozenset[int]]:
+    """The NUMA nodes that the devices below each CPU state."""
+    nodes = {}
+    for cpu in system.of_kind(Kind.CPU):
+        seen, below = {cpu}, [cpu]
+        while below:
+            name = below.pop()
+            ends = (link.b for link in system.links_at(name) if link.kind is LinkKind.PCIE and link.a == name)
+            below += [end for end in ends if end not in seen]
+            seen.update(below)
+        numas = (system.device(name).numa for name in seen - {cpu} if system.device(name).kind is not Kind.SWITCH)
+        nodes[cpu] = frozenset(numa for numa in numas if numa is not None)
+    return nodes
+
+
+def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
+    """A byte of the host bridges that a PCIe segment passes, other than one which it enters and leaves again."""
+    ports = [hop for hop in hops if hop.link.bridge and hop.link.kind is LinkKind.PCIE]
+    bridges = [(hop.link.a, hop.link.bridge) for hop in ports]
+    for hop, (cpu, bridge) in zip(ports, bridges, strict=True):
+        resource = figure_resource(system, cpu, "cpu.host_bridge_rate", "host_bridge")
+        if resource is not None and bridges.count((cpu, bridge)) == 1:
+            way = "to its devices" if hop.down else "from its devices"
+            name = f"host bridge {bridge} of {cpu} ({way})"
+            yield replace(resource, place=(cpu, bridge, way), name=name), 1.0
