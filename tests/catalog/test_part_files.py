@@ -39,6 +39,9 @@ parts:
           engine.h2d.gen4: 25 GB/s
           engine.d2h.gen4: {value: 26 GB/s, machines: [beta]}
   - {part: y, extends: x}
+  - part: z
+    extends: x
+    figures: {engine.h2d.gen4: {value: 27 GB/s, source: one blog, machines: [gamma]}}
 """
     catalog = read_parts(text, "mine.yaml")
     figures = catalog.get("x").figures
@@ -48,7 +51,8 @@ parts:
         assert left.get(name).number("engine.h2d.gen4") is None
         assert left.get(name).number("engine.d2h.gen4") == 26e9
     assert "alpha" in left.get("x").figure("engine.h2d.gen4").source
-    assert catalog.without_machine("gamma") is catalog
+    assert catalog.without_machine("gamma").get("z").number("engine.h2d.gen4") == 25e9  # the inherited one
+    assert catalog.without_machine("delta") is catalog
 
 
 def test_a_block_lends_its_source_and_a_figure_may_overrule_it() -> None:

@@ -24,7 +24,8 @@ class Figure:
 
     `value` None means unknown, and then `source` says why. `low` and `high` are the range of credible measurements
     around it; `carried_from` is the part that it was measured on, where that is another one of the same chip.
-    `machines` names the machines of the evidence that it was measured on.
+    `machines` names the machines of the evidence that it was measured on, `inherited` is the figure of the extended
+    part that it replaces.
     """
 
     value: float | str | None
@@ -36,6 +37,7 @@ class Figure:
     low: float | None = None
     high: float | None = None
     carried_from: str = ""
+    inherited: Figure | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
@@ -45,6 +47,14 @@ class Figure:
     def known(self) -> bool:
         """Whether there is a value."""
         return self.value is not None
+
+    def without_machine(self, machine: str) -> Figure:
+        """What would be stated if nobody had measured that machine: the inherited figure, or that it is unknown."""
+        if machine not in self.machines:
+            return self
+        if self.inherited is not None:
+            return self.inherited.without_machine(machine)
+        return Figure(None, self.unit, f"left out: measured on {machine}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +146,16 @@ class Catalog:
         return [name for name, part in self.parts.items() if kind in (None, part.kind)]
 
     def without_machine(self, machine: str) -> Catalog:
-        """A copy in which every figure that was measured on that machine is unknown."""
+        """A copy without the figures that were measured on that machine: inherited ones in their place, or unknown."""
         revised = {}
         for name, part in self.parts.items():
-            unknown = {
-                key: Figure(None, figure.unit, f"left out: measured on {machine}")
+            others = {
+                key: figure.without_machine(machine)
                 for key, figure in part.figures.items()
                 if machine in figure.machines
             }
-            if unknown:
-                revised[name] = replace(part, figures={**part.figures, **unknown})
+            if others:
+                revised[name] = replace(part, figures={**part.figures, **others})
         return Catalog({**self.parts, **revised}) if revised else self
 
     def with_part(self, part: Part) -> Catalog:

@@ -6,7 +6,7 @@ docs/reference/catalogue.md has the format.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from lanewise import package_data, units
@@ -179,7 +179,9 @@ def _build(draft: Draft, parent: Part | None) -> Part:
     figures = dict(parent.figures) if parent else {}
     for key, node, shared in draft.own:
         try:
-            figures[key] = _figure(kind, key, node, shared)
+            figure = _figure(kind, key, node, shared)
+            # Only where it can be left out: the chain costs start time.
+            figures[key] = replace(figure, inherited=figures.get(key)) if figure.machines else figure
         except LanewiseError as error:  # not error_location: a location for every figure costs start time
             error.location = error.location or node.location
             raise

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec
 
-from lanewise.catalog import Part
+from lanewise.catalog import Figure, Part
 from lanewise.installed import Dependency
 from lanewise.perf.matrix import RateMatrix
 from lanewise.perf.overview import PathOverview
@@ -284,7 +284,12 @@ def parts(catalog: Sequence[Part]) -> list[dict[str, Any]]:
 def part(entry: Part) -> dict[str, Any]:
     """Every figure of a part."""
     return {"name": entry.name, "kind": entry.kind, "title": entry.title, "aliases": entry.aliases,
-            "figures": entry.figures}  # fmt: skip
+            "figures": {key: _figure(figure) for key, figure in entry.figures.items()}}  # fmt: skip
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    """What a figure states itself."""
+    return {name: value for name, value in encode(figure, "parts").items() if name != "inherited"}
 
 
 @json_document("study-list", "studies")
