@@ -49,7 +49,7 @@ def test_throttling_is_named_where_the_driver_says_so(system: System):
     states = MachineConditions(
         throttles=(Throttle("gpu0", ("hw_thermal_slowdown",), "nvml"), Throttle("gpu1", ("idle",), ""))
     )
-    found = checked(system, [scaled(rows[0], 0.85), *rows[1:]], MachineState(conditions=states))
+    found = checked(system, [scaled(rows[0], 0.75), *rows[1:]], MachineState(conditions=states))
     assert first_cause(found) == ("throttling", "gpu0")
     assert found.findings[0].step.startswith("nvidia-smi -q -d PERFORMANCE")
 
@@ -61,7 +61,7 @@ def test_clocks_held_down_on_a_fine_machine_are_no_finding(system: System):
 
 def test_one_slow_gpu_among_equals_is_named(system: System):
     rows = made.rows(system, [f"host0->gpu{n}" for n in range(8)] + ["gpu5->host0"])
-    found = checked(system, [scaled(row, 0.86) if row.flow == "host0->gpu5" else row for row in rows])
+    found = checked(system, [scaled(row, 0.65) if row.flow == "host0->gpu5" else row for row in rows])
     assert first_cause(found) == ("alone", "gpu5")
     assert "among 8 of its kind" in found.findings[0].title
 
@@ -129,7 +129,7 @@ def test_a_fast_read_through_the_page_cache_is_told():
 
 def test_a_small_payload_is_tried_and_small_read_requests_are_mentioned(system: System):
     machine = MachineState(figures={"gpu0": sizes(128, 256, 128), "gpu1": sizes(256, 256, 512)})
-    rows = [scaled(row, 0.85) for row in made.rows(system, ["host0->gpu0"])]
+    rows = [scaled(row, 0.75) for row in made.rows(system, ["host0->gpu0"])]
     causes = [cause.key for finding in checked(system, rows, machine).findings for cause in finding.causes]
     assert ("read request", "gpu0") in causes
     assert checked(system, made.rows(system, HOST_COPIES), machine).findings == ()
