@@ -42,10 +42,17 @@ def main() -> None:
         what: {name: _quantiles(group) for name, group in sorted(kinds.items())} for what, kinds in groups.items()
     }
     for what, kinds in record.items():
-        print(f"\n{what:<58} rows machines " + " ".join(f"{share:>6.0%}" for share in SHARES) + "  interval holds it")
+        print(
+            f"\n{what:<58} rows machines "
+            + " ".join(f"{share:>6.0%}" for share in SHARES)
+            + "  interval holds it  beyond 10 %"
+        )
         for name, figures in kinds.items():
             quantiles = " ".join(f"{value:6.2f}" for value in figures["quantiles"])
-            print(f"{name:<58} {figures['rows']:4} {figures['machines']:8} {quantiles}  {figures['covered']:.0%}")
+            print(
+                f"{name:<58} {figures['rows']:4} {figures['machines']:8} {quantiles}  {figures['covered']:>17.0%}"
+                f"  {figures['beyond_10']:11}"
+            )
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
@@ -63,6 +70,7 @@ def _quantiles(rows: Sequence[PredictedRow]) -> dict[str, Any]:
         "machines": len(counts),
         "quantiles": [_weighted(ratios, share) for share in SHARES],
         "covered": sum(bool(row.covered) for row in rows) / len(rows),
+        "beyond_10": sum(abs(row.error or 0.0) > 0.10 for row in rows),
     }
 
 

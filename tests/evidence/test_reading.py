@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lanewise import package_data
 from lanewise.catalog import builtin
 from lanewise.errors import LanewiseError
 from lanewise.evidence.model import EvidenceMachine
-from lanewise.evidence.reading import read_machine, ready_machines
+from lanewise.evidence.reading import read_machine
 
 ROW = '{path: one socket, flows: "gpu0->gpu1", value: 25.8 GB/s}'
 MACHINE = f"""lanewise-evidence: 1
@@ -83,8 +82,3 @@ def test_a_mistake_of_the_system_is_reported_with_the_line_of_the_whole_file() -
         machine(old="gpu: rtx-4090", new="gpu: rtx-4099").system(builtin())
     assert error.value.location is not None
     assert error.value.location.line == 8
-
-
-def test_each_ready_machine_is_described_and_bears_the_name_of_its_file() -> None:
-    assert [machine.name for machine in ready_machines()] == list(package_data.names("evidence"))
-    assert all(machine.system(builtin()).devices for machine in ready_machines())

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import lanewise
 from lanewise.catalog import builtin, read_parts
 from lanewise.cli.verbs import run
 from lanewise.errors import UnknownName
@@ -145,15 +144,20 @@ def signs(source: str) -> set[str]:
 
 
 def test_figures_whose_source_is_that_of_a_machine_name_it() -> None:
-    silent = [
-        (part.name, key, machine.name)
-        for machine in ready_machines()
+    figures = [
+        (part.name, key, figure)
         for part in builtin().parts.values()
         for key, figure in part.figures.items()
-        if figure.known
-        and figure.basis == "calibrated"
-        and any(sign in figure.source for sign in signs(machine.source))
-        and not set(figure.machines) & {other.name for other in ready_machines() if other.source == machine.source}
+        if figure.known and figure.basis == "calibrated"
+    ]
+    by_source: dict[str, set[str]] = {}
+    for machine in ready_machines():
+        by_source.setdefault(machine.source, set()).add(machine.name)
+    silent = [
+        (name, key, sorted(machines))
+        for source, machines in by_source.items()
+        for name, key, figure in figures
+        if any(sign in figure.source for sign in signs(source)) and not machines & set(figure.machines)
     ]
     assert silent == []
 
@@ -167,11 +171,6 @@ def test_the_verb_scores_machines_of_a_folder(tmp_path: Path, capsys: pytest.Cap
     assert "device to host" not in capsys.readouterr().out
     assert run(["accuracy", "--from", str(tmp_path)]) == 0
     assert "device to host" in capsys.readouterr().out
-
-
-def test_every_ready_machine_can_be_scored() -> None:
-    total = lanewise.accuracy().total
-    assert total.predicted > 0.9 * total.rows
 
 
 def rival(row: str, text: str = MACHINE) -> float | None:
