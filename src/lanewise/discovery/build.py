@@ -245,13 +245,14 @@ def _device(node: DraftDevice) -> dict[str, Any]:
 
 def _sockets(draft: SystemDraft, catalog: Catalog) -> list[dict[str, Any]]:
     cpus = draft.of_kind(Kind.CPU)
-    if len(cpus) > 1:
-        draft.note("CPUs are joined all to all; how, and by how many links, is not in the dumps")
     links = []
     for first, second in combinations(cpus, 2):
         part = catalog.get(first.part) if first.part else None
         count = part.number("intersocket.links") if part and len(cpus) == 2 else None
-        links.append({"from": first.name, "to": second.name, "socket": int(count or 1)})
+        links.append({"from": first.name, "to": second.name, "socket": int(count) if count else speeds.UNKNOWN})
+    if links:
+        known = "; their number is taken from the part" if links[0]["socket"] != speeds.UNKNOWN else ""
+        draft.note(f"CPUs are joined all to all; how, and by how many links, is not in the dumps{known}")
     return links
 
 

@@ -249,7 +249,7 @@ def _content(path: str, data: bytes) -> bytes:
     if path.endswith("/config"):
         return clean_config(data)
     if path == "proc/cpuinfo":
-        return _lines(data, rb"(?:model name|cpu)\s*:.*")
+        return _lines(data, rb"(?:model name|cpu|vendor_id|cpu family|model|CPU implementer|CPU part)\s*:.*")
     if path.endswith("/meminfo"):
         return _lines(data, rb"Node \d+ MemTotal:.*")
     return same_record(data) if path == "nvml.json" else data

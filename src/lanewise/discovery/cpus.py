@@ -40,12 +40,12 @@ def add_cpus(merged: MachineFacts, used: set[int], catalog: Catalog, draft: Syst
     cpus = {}
     for nodes in _sockets(numbers, merged):
         about = f"node:{nodes[0]}"
-        model = merged.word(about, "model") or merged.word(MACHINE, "model")
-        cpu_id = merged.word(about, "cpu_id")
+        model, cpu_id = (merged.word(about, key) or merged.word(MACHINE, key) for key in ("model", "cpu_id"))
         cpu = draft.add(Kind.CPU, "cpu", cpu_part(model, catalog), nodes[0])
-        if cpu.part is None and not model:
-            cpu.part = cpu_part_of_id(cpu_id, catalog) or by_ids
-            reason = why if cpu.part == by_ids else f"{cpu_id} in CPUID"
+        if cpu.part is None:
+            by_number = cpu_part_of_id(cpu_id, catalog)
+            cpu.part = by_number or (by_ids if not model or "Neoverse" in model else None)
+            reason = f"{cpu_id} in CPUID" if by_number else why
             draft.remarks += [(f"{{}} taken as {cpu.part}: {reason}", cpu.name)] if cpu.part else []
         cpu.label, cpu.numa_nodes = model, len(nodes)
         cpus.update(dict.fromkeys(nodes, cpu.name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from lanewise.discovery import lspci, lspci_details, nvidia_smi
+from lanewise.discovery import cpu_dumps, lspci, lspci_details, nvidia_smi
 from lanewise.discovery.capture import Capture, read_tar
 from lanewise.discovery.facts import MACHINE, DumpFacts, short_lines
 from lanewise.discovery.nvml import read_nvml
@@ -14,7 +14,7 @@ from lanewise.discovery.xml_topology import read_hwloc, read_nccl
 from lanewise.errors import FormatError, Location
 
 KNOWN = (
-    "known are captures, a tar or folder of /sys, hwloc XML, NCCL topology XML, lspci -tv and -vvv, ibstat, "
+    "known are captures, a tar or folder of /sys, hwloc XML, NCCL topology XML, lspci -tv and -vvv, lscpu, ibstat, "
     "and nvidia-smi topo -m, topo -p2p and nvlink -s"
 )
 _CARD = re.compile(r"\s*CA '([^']+)'")
@@ -83,6 +83,8 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
         (nvidia_smi.TOPO in matrices or topo, nvidia_smi.read_topo),
         (nvidia_smi.PEERS in matrices, nvidia_smi.read_peers),
         (nvidia_smi.is_nvlinks(text), nvidia_smi.read_nvlinks),
+        (cpu_dumps.is_lscpu(text), cpu_dumps.read_lscpu),
+        (cpu_dumps.is_cpuinfo(text), cpu_dumps.read_cpuinfo),
         (any(map(_CARD.match, lines)) and any(map(_PORT.match, lines)), _read_ibstat),
     )
     dumps = tuple(read(text, file) for is_kind, read in kinds if is_kind)

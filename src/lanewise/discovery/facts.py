@@ -24,14 +24,14 @@ OTHER = 0xFF00
 # Where two sources differ, the one named first is taken.
 KINDS = (
     "capture", "sysfs", "lspci -vvv", "NVML", "lspci -tv", "NCCL topology", "hwloc XML", "nvidia-smi topo -m",
-    "nvidia-smi topo -p2p", "nvidia-smi nvlink -s", "ibstat",
+    "nvidia-smi topo -p2p", "nvidia-smi nvlink -s", "ibstat", "lscpu", "/proc/cpuinfo",
 )  # fmt: skip
 
 # What may differ from moment to moment, or is said in other words, is no contradiction.
 _SOFT = (
     "gen_now", "lanes_now", "speed_now", "name", "alias", "cpus", "listed", "row", "model", "socket", "memory", "block",
     "netdev", "rate", "state", "throttle", "vfs", "iommu_group", "nvlinks", "under_load", "made", "kernel", "revision",
-    "secondary", "subordinate", "slot", "serial", "vf_offset", "vf_stride", "below", "off_bus",
+    "secondary", "subordinate", "slot", "serial", "vf_offset", "vf_stride", "below", "off_bus", "cpu_id",
 )  # fmt: skip
 # How the source of such a fact starts.
 NVML_MOST = "at most, with this slot:"

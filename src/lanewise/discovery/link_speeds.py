@@ -12,10 +12,13 @@ LinkSpeed = tuple[int | None, int | None, int | None, str, bool]
 _LANE = {1: 0.25, 2: 0.5, 3: 0.9846, 4: 1.9692, 5: 3.9385, 6: 7.563}
 
 
-def link_speed(merged: MachineFacts, node: DraftDevice, bdf: str, port: str, part: Part | None) -> LinkSpeed:
+def link_speed(
+    merged: MachineFacts, node: DraftDevice, bdf: str, port: str, part: Part | None, above: Part | None
+) -> LinkSpeed:
     """Generation, lanes, payload in use, a note where {} stands for the device, and whether it tells a fault.
 
-    None is unknown. A link is at fault with fewer lanes than both ends have, or with a lower generation under load.
+    None is unknown. `part` is that of the device, `above` that of the other end. A link is at fault with fewer lanes
+    than both ends have, or with a lower generation under load.
     """
     ends = [end for end in (port, bdf) if end]
     most = [_least(merged, ends, key) for key in ("gen", "lanes")]
@@ -37,7 +40,8 @@ def link_speed(merged: MachineFacts, node: DraftDevice, bdf: str, port: str, par
         rate = f"{float(str(speed)):.2f} GB/s"
         note = f"the link to {{}} had {rate} when the dump was made; {_speed_text(most)} is assumed"
     elif wanting and part is not None and node.kind is not Kind.SWITCH:
-        best = [_figure(part, "pcie.gen"), _figure(part, "pcie.lanes")]
+        gens = [gen for end in (part, above) if end and (gen := _figure(end, "pcie.gen"))]
+        best = [min(gens, default=None), _figure(part, "pcie.lanes")]
         most = [value if value is not None else figure for value, figure in zip(most, best, strict=True)]
         note = f"no {' and '.join(wanting)} in the dumps for the link to {{}}; what {part.name} can is assumed"
     elif wanting:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from lanewise import units
 from lanewise.discovery.capture import GROUPS, Capture
 from lanewise.discovery.config import decode
+from lanewise.discovery.cpu_dumps import cpuinfo
 from lanewise.discovery.facts import MACHINE, DumpFacts, address, width
 from lanewise.errors import FormatError, Location
 from lanewise.topology.speeds import generation
@@ -141,9 +142,10 @@ def _groups(bdf: str, path: str, capture: Capture, facts: DumpFacts) -> None:
 
 
 def _machine(capture: Capture, nodes: dict[int, int], facts: DumpFacts) -> None:
-    models = re.findall(r"^(?:model name|cpu)\s*:\s*(.+)$", capture.text("proc/cpuinfo"), re.MULTILINE)
+    said = cpuinfo(capture.text("proc/cpuinfo"))
     for node, mask in nodes.items():
-        facts.add(f"node:{node}", "model", models[0].strip() if models else "", "/proc/cpuinfo")
+        for key, value in said.items():
+            facts.add(f"node:{node}", key, value, "/proc/cpuinfo")
         first = (mask & -mask).bit_length() - 1
         socket = capture.text(f"sys/devices/system/cpu/cpu{first}/topology/physical_package_id")
         facts.add(f"node:{node}", "socket", socket if socket.isdigit() else "", "physical_package_id")

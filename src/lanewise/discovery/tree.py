@@ -185,7 +185,9 @@ def _link(
     merged: MachineFacts, catalog: Catalog, draft: SystemDraft,
 ) -> None:  # fmt: skip
     part = catalog.get(node.part) if node.part else None
-    gen, lanes, payload, note, fault = link_speed(merged, node, bdf, port, part)
+    part_above = draft.devices[above].part
+    other = catalog.get(part_above) if part_above else None
+    gen, lanes, payload, note, fault = link_speed(merged, node, bdf, port, part, other)
     edge = DraftLink(above, node.name, gen, lanes, payload=payload, upper=port, lower=bdf)
     if note:
         (draft.faults if fault else draft.remarks).append((note, node.name))
