@@ -6,7 +6,7 @@ import typer
 
 from lanewise.cli import terminal
 from lanewise.cli.command import Command, Json, QuickGroup, option_group
-from lanewise.options.system import ListPartsOptions, ShowPartOptions
+from lanewise.options.system import ListPartsOptions, PartTemplateOptions, ShowPartOptions
 
 app = typer.Typer(
     cls=QuickGroup, help="List and show the parts of the catalogue, with the source of each figure.",
@@ -37,3 +37,12 @@ def show(options: ShowPartOptions, json: Json = None) -> None:
 
     part = api.load_catalog(options.parts).get(options.name)
     terminal.show(json, data.part, render_part, part)
+
+
+@app.command("template", cls=Command)
+@option_group
+def template(options: PartTemplateOptions) -> None:
+    """Print a part file to fill in, for a part that the catalogue lacks."""
+    from lanewise.catalog.template import part_template
+
+    terminal.write(options.output, part_template(options.kind, options.name))

@@ -81,6 +81,15 @@ class ShowPartOptions(Options):
 
 
 @dataclass(frozen=True, slots=True)
+class PartTemplateOptions(Options):
+    """A part to describe."""
+
+    kind: str = argument("KIND", "gpu, cpu, switch, nic, ssd, raid, nvlink or adapter.")
+    name: str = argument("NAME", "Name of the part.", "")
+    output: Path | None = output_option()
+
+
+@dataclass(frozen=True, slots=True)
 class RouteOptions(Options):
     """The ends of a route; without them all pairs."""
 
