@@ -34,7 +34,7 @@ def test_every_pair_is_in_one_group_and_has_an_interval(name: str) -> None:
     overview = lanewise.predict_paths(name)
     bound = [device for device in overview.system.of_kind(Kind.GPU) if overview.system.device(device).host]
     assert counts(overview)["GPU", "GPU"] == len(bound) * (len(bound) - 1)
-    assert counts(overview)["host memory", "GPU"] == counts(overview)["GPU", "host memory"] == len(bound)
+    assert counts(overview)["memory", "GPU"] == counts(overview)["GPU", "memory"] == len(bound)
     for group in overview.groups:
         assert group.rate is not None
         assert group.rate.low <= group.rate.rate <= group.rate.high
@@ -45,7 +45,7 @@ def test_every_pair_is_in_one_group_and_has_an_interval(name: str) -> None:
 def test_paths_of_which_nothing_is_known_say_so() -> None:
     overview = lanewise.predict_paths(read_system(UNKNOWN, "u.yaml"))
     unknown = {(g.source, g.target): g.reason for g in overview.groups if g.rate is None}
-    assert unknown["host memory", "GPU"] == "nothing is known that would limit host0->gpu1"
+    assert unknown["memory", "GPU"] == "nothing is known that would limit host0->gpu1"
     assert "nothing is known that would limit host0->gpu1" in render_paths(overview)
     assert [row["why_unknown"] for row in paths(overview)["paths"]].count(None) == len(overview.groups) - len(unknown)
 

@@ -54,6 +54,15 @@ def test_devices_divide_the_uplinks_or_take_that_of_their_node_or_partition(text
     assert [system.numa_node(f"gpu{n}") for n in range(4)] == numa
 
 
+def test_devices_of_each_kind_divide_the_uplinks() -> None:
+    cards = '"nic[0-1]": {nic: null}\n  "gpu[0-3]"'
+    system = system_of(
+        ONE_CHIP.replace('"gpu[0-3]":', cards + ":", 1).replace('to: "gpu[0-3]"', 'to: ["gpu[0-3]", "nic[0-1]"]')
+    )
+    assert root_ports(system) == ["cpu0:rp0", "cpu0:rp0", "cpu0:rp1", "cpu0:rp1"]
+    assert [route(system, f"nic{n}", "host0").hops[-1].link.port for n in range(2)] == ["rp0", "rp1"]
+
+
 def test_peers_of_one_chip_turn_in_it_and_those_of_two_partitions_at_the_root_ports() -> None:
     assert route(system_of(ONE_CHIP), "gpu0", "gpu2").show() == "gpu0 - sw0 - gpu2"
     apart = system_of(PARTITIONS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from inline_snapshot import snapshot
 
 Shown = Callable[..., str]
@@ -100,8 +101,8 @@ links:
   - {from: "gpu[0-1]", to: sw0, pairs: true, pcie: auto}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:5: pairs need as many ends above as below: 2 and 1
-hint:  make the ranges equal\
+error: s.yaml:5: pairs need as many ends below as above, or a multiple of it: 2 and 1
+hint:  make the ranges equal, or write one link for each end above\
 """)
 
 
@@ -243,3 +244,13 @@ links:
 error: s.yaml:6: PCIe links join two root ports: cpu0 - sw0 - sw1 - cpu1
 hint:  plain PCIe is a tree below each root port: make the extra link fabric:, or partition the switch\
 """)
+
+
+@pytest.mark.parametrize("word", ["unknown", "?x", "none"])
+def test_a_number_of_socket_links_that_is_a_word(refused: Shown, word: str) -> None:
+    body = f"""\
+devices: {{"cpu[0-1]": {{cpu: null}}}}
+links: [{{from: cpu0, to: cpu1, socket: "{word}"}}]
+"""
+    assert f"'{word}' is not a number of links\nhint:  write socket: 3, or auto" in refused(body)
+    assert "or '?' where nobody knows" in refused(body)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lanewise
-from lanewise.errors import InputError
+from lanewise.errors import FormatError, InputError
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 from lanewise.topology.write import write_system
@@ -72,3 +72,32 @@ def test_a_socket_of_several_numa_nodes_numbers_them_on(read: Read) -> None:
     assert [system.numa_node(name) for name in ("gpu6", "nic0", "cpu0")] == [6, None, None]
     counted = read(DIVIDED.replace("numa_nodes: 4", 'numa_nodes: 4, numa: "+0"'))
     assert counted.numa_nodes("cpu1") == (4, 5, 6, 7)
+
+
+def test_pairs_give_every_end_above_an_equal_run_of_those_below(read: Read) -> None:
+    body = """
+devices: {cpu0: {cpu: null}, "sw[0-1]": {switch: null}, "gpu[0-3]": {gpu: null}}
+links:
+  - {from: cpu0, to: "sw[0-1]", pcie: auto}
+  - {from: "sw[0-1]", to: "gpu[0-3]", pcie: auto, pairs: true}
+"""
+    assert [link.name for link in read(body).links[2:]] == ["sw0--gpu0", "sw0--gpu1", "sw1--gpu2", "sw1--gpu3"]
+
+
+def test_what_auto_makes_of_an_unknown_drive_and_of_a_mesh(read: Read) -> None:
+    body = """
+devices: {cpu0: {cpu: Genoa}, "ssd[0-1]": {ssd: null}, "gpu[0-3]": {gpu: A100 SXM 80GB}}
+links:
+  - {from: cpu0, to: ssd0, pcie: auto}
+  - {from: cpu0, to: ssd1, pcie: gen4 x8}
+  - {from: cpu0, to: "gpu[0-3]", pcie: auto}
+  - {mesh: "gpu[0-3]", nvlink: auto}
+"""
+    links = read(body).links
+    assert [(link.gen, link.lanes) for link in links[:2]] == [(5, 4), (4, 8)]
+    assert {link.count for link in links[6:]} == {12 // 3}
+
+
+def test_yes_is_no_list_of_switches(read: Read) -> None:
+    with pytest.raises(FormatError, match="'yes' is neither true nor false"):
+        read("devices: {cpu0: {cpu: null}}\npolicies: {acs_redirect: yes}\n")

@@ -194,7 +194,7 @@ def predict_paths(system: System | str | Path) -> PathOverview:
 
     >>> groups = lanewise.predict_paths("rack-16gpu").groups
     >>> [(group.source, group.target, group.count) for group in groups[:2]]
-    [('host memory', 'GPU', 16), ('GPU', 'host memory', 16)]
+    [('memory', 'GPU', 16), ('GPU', 'memory', 16)]
     """
     from lanewise.perf.overview import overview
 

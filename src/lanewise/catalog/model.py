@@ -214,8 +214,8 @@ def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, .
 
 
 def plain_name(name: str) -> str:
-    """A name as it is looked up: without outer blanks, in one case."""
-    return name.strip().casefold()
+    """A name as it is looked up: in one case, without outer blanks, and with - for a blank within."""
+    return "-".join(name.casefold().split())
 
 
 def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:

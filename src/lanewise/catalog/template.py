@@ -45,7 +45,9 @@ def part_template(kind: str, name: str = "") -> str:
         raise unknown_name("kind of part", kind, KINDS)
     name = name or f"my-{kind}"
     if not plain_name(name) or set(name) & set(":#\"'{}[]\n"):
-        raise FormatError(f"'{name}' cannot be the name of a part", hint=f"write letters, digits and -, such as my-{kind}")
+        raise FormatError(
+            f"'{name}' cannot be the name of a part", hint=f"write letters, digits and -, such as my-{kind}"
+        )
     stated = [_line(kind, key, value) for key, value in _STATED[kind].items()]
     useful = [f"# {_line(kind, key, value)}" for key, value in _USEFUL[kind].items()]
     lines = [
@@ -53,7 +55,7 @@ def part_template(kind: str, name: str = "") -> str:
         "parts:",
         f"  - part: {name}",
         f"    kind: {kind}",
-        f"    title: {name}                # as drawings and tables show it",
+        f"    title: {name}",
         "    from:",
         "      - source: data sheet, its title and page",
         "        figures:",

@@ -14,7 +14,7 @@ from lanewise.routes.model import Route
 from lanewise.routes.paths import cpu_above
 from lanewise.topology.model import Kind, System
 
-MEMORY, FAR_MEMORY, GPU, CARD, DRIVE = "host memory", "far host memory", "GPU", "network card", "drive"
+MEMORY, FAR_MEMORY, GPU, CARD, DRIVE = "memory", "far memory", "GPU", "network card", "drive"
 _DEVICES = {Kind.GPU: GPU, Kind.NIC: CARD, Kind.SSD: DRIVE}
 MOST_PATHS = 5000  # routes that are looked at: under a second
 _Path = tuple[str, str, str, str]  # kinds and names of the two ends

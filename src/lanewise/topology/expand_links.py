@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations, pairwise, product
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from lanewise.topology.form import LinkForm, SystemForm
     from lanewise.topology.scope import Scope
 
+DRIVE_LANES = 4  # of U.2, M.2 and E3.S drives; wider ones are parts that say so
 SHAPES = ("chain", "from_", "mesh")
 MEDIA = ("pcie", "fabric", "socket", "nvlink", "network")
 _CPU, _GPU, _NV, _NIC, _NET = Kind.CPU, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.NETSWITCH
@@ -45,7 +47,10 @@ def read_links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) ->
             if scope.included(entry.when):
                 kind = LinkKind(_only(entry, MEDIA, "says no speed", "pcie: gen4 x16"))
                 shared = _shared(entry, index, kind, scope)
-                for a, b in _ends(entry, index, scope):
+                ends = _ends(entry, index, scope)
+                if entry.mesh is not None and kind is LinkKind.NVLINK:
+                    shared = replace(shared, count=max(len({name for pair in ends for name in pair}) - 1, 1))
+                for a, b in ends:
                     _check_ends(a, b, kind, devices)
                     with error_location(scope.document.location("links", index, kind.value)):
                         links.append(_link(replace(shared, a=a, b=b), getattr(entry, kind.value), devices, scope))
@@ -75,10 +80,12 @@ def _ends(entry: LinkForm, index: int, scope: Scope) -> list[tuple[str, str]]:
     above, below = scope.names(entry.from_ or []), scope.names(entry.to or [])
     if not entry.pairs:
         return list(product(above, below))
-    if len(above) != len(below):
-        cause = f"pairs need as many ends above as below: {len(above)} and {len(below)}"
-        raise Contradiction(cause, location=scope.document.location("links", index, "to"), hint="make the ranges equal")
-    return list(zip(above, below, strict=True))
+    each, left_over = divmod(len(below), len(above)) if above else (0, len(below))
+    if left_over or (above and not each):
+        cause = f"pairs need as many ends below as above, or a multiple of it: {len(above)} and {len(below)}"
+        hint = "make the ranges equal, or write one link for each end above"
+        raise Contradiction(cause, location=scope.document.location("links", index, "to"), hint=hint)
+    return [(above[number // each], end) for number, end in enumerate(below)]
 
 
 def _check_ends(a: str, b: str, kind: LinkKind, devices: Mapping[str, Device]) -> None:
@@ -142,13 +149,20 @@ def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], s
         raise Contradiction(cause, location=link.location, hint=hint)
     parts = (_part(a, scope), _part(b, scope))
     if link.kind in (LinkKind.PCIE, LinkKind.FABRIC):
-        return pcie_speed(link, speeds.read_pcie(scope.text(str(stated))), parts)
+        unknown_drive = any(end.kind is Kind.SSD and end.part is None for end in (a, b))
+        most_lanes = DRIVE_LANES if unknown_drive else None
+        return pcie_speed(link, speeds.read_pcie(scope.text(str(stated))), parts, most_lanes)
     if link.kind is LinkKind.NETWORK:
         return network_speed(link, scope.text(str(stated)), parts)
     if link.kind is LinkKind.SOCKET and str(stated).strip() == speeds.UNKNOWN:
         return replace(link, count_known=False)
-    auto = isinstance(stated, str) and stated.strip() == speeds.AUTO
-    return bonded(link, None if auto else scope.whole(stated), parts)
+    if isinstance(stated, str) and stated.strip() == speeds.AUTO:
+        return bonded(link, None, parts)
+    if isinstance(stated, str) and re.fullmatch(r"[a-zA-Z?]+", stated.strip()):
+        unknown = f", or '{speeds.UNKNOWN}' where nobody knows" if link.kind is LinkKind.SOCKET else ""
+        hint = f"write {link.kind}: 3, or auto to follow the parts{unknown}"
+        raise FormatError(f"'{stated}' is not a number of links", hint=hint)
+    return bonded(replace(link, count=1), scope.whole(stated), parts)
 
 
 def _part(device: Device, scope: Scope) -> Part | None:

@@ -24,12 +24,17 @@ def whole_figure(part: Part | None, key: str) -> int | None:
     return None if value is None else int(value)
 
 
-def pcie_speed(link: Link, stated: speeds.Pcie, parts: Ends) -> Link:
-    """The link with its generation and lanes; Contradiction if either part cannot train that high."""
+def pcie_speed(link: Link, stated: speeds.Pcie, parts: Ends, most_lanes: int | None = None) -> Link:
+    """The link with its generation and lanes; Contradiction if either part cannot train that high.
+
+    `most_lanes` are those of an end whose part is unknown; what is stated may exceed them.
+    """
     gens = {part.name: gen for part in parts if part and (gen := whole_figure(part, "pcie.gen"))}
     widths = {part.name: width for part in parts if part and (width := _width(part))}
     _check(stated.gen, gens, "Gen{}", "gen{}")
     _check(stated.lanes, widths, "x{}", "x{}")
+    if most_lanes is not None:
+        widths[""] = most_lanes
     return replace(
         link,
         gen=min(gens.values(), default=None) if stated.auto_gen else stated.gen,
@@ -88,7 +93,7 @@ def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
             unknown = f", or {link.kind}: '{speeds.UNKNOWN}' where nobody knows" if link.kind is LinkKind.SOCKET else ""
             hint = f"write {link.kind}: <number>{unknown}"
             raise FormatError(f"the parts do not say how many {word} they have", hint=hint)
-        stated = min(limits.values())
+        stated = min(limits.values()) // link.count  # link.count: among how many a mesh divides them
     if stated < 1:
         raise FormatError(f"a link of {stated} {word} is none", hint="take the link out, or write 1 or more")
     for name, limit in limits.items():

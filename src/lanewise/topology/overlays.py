@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lanewise.errors import Contradiction, Location, error_location, unknown_name
+from lanewise.errors import Contradiction, FormatError, Location, error_location, unknown_name
 from lanewise.topology import speeds
 from lanewise.topology.expand_devices import ENDPOINTS
 from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, Policies, Volume
@@ -158,6 +158,8 @@ def _peer_scope(word: str, location: Location) -> str:
 def _redirect(stated: bool | str | list[str], devices: Mapping[str, Device], scope: Scope) -> frozenset[str]:
     if isinstance(stated, str) and "{" in stated and (number := scope.text(stated).strip()).isdecimal():
         stated = int(number) != 0 if number not in devices else stated
+    if isinstance(stated, str) and stated.lower() in ("yes", "no", "on", "off") and stated not in devices:
+        raise FormatError(f"'{stated}' is neither true nor false", hint="write true for all switches, or name switches")
     if isinstance(stated, bool):
         return frozenset(device.name for device in devices.values() if stated and device.kind is Kind.SWITCH)
     location = scope.location("policies", "acs_redirect")

@@ -147,8 +147,8 @@ def uplink(
     """Which of a switch's several uplinks to root ports at the CPUs `roots` the device `name` takes.
 
     `links` are those of the switch, `below` is its neighbour on the way down to `name`. A device takes an uplink of its
-    own partition, at the CPU of its NUMA node if it is known. Among several the devices below the switch divide: in the
-    order of the links, the first ones take the first uplink.
+    own partition, at the CPU of its NUMA node if it is known. Several are divided by the switch's neighbours of a kind:
+    in the order of the links, the first ones take the first uplink.
     """
     groups = dict(zip(map(id, links), devices[switch].groups(links), strict=True))
     ups = [link for link in links if link.kind is LinkKind.PCIE and link.far_end(switch) in roots]
@@ -161,7 +161,9 @@ def uplink(
 
     port = next(link for link in downs if link.far_end(switch) == below)
     own = choice(port, name)
-    alike = [link for link in downs if choice(link, link.far_end(switch)) == own]
+    kind = devices[below].kind
+    neighbours = [link for link in downs if devices[link.far_end(switch)].kind is kind]
+    alike = [link for link in neighbours if choice(link, link.far_end(switch)) == own]
     return own[alike.index(port) * len(own) // len(alike)] if port in alike else own[0]
 
 

@@ -47,7 +47,7 @@ def _together(prediction: Prediction, notes: Footnotes) -> tuple[str, ...]:
     slowest = min(prediction.rates, key=lambda rate: rate.rate)
     from_memory = len({rate.flow.src for rate in prediction.rates}) == 1
     gpus = [rate.flow.dst if from_memory else rate.flow.src for rate in prediction.rates]
-    path = "host memory to all GPUs at once" if from_memory else "all GPUs to host memory at once"
+    path = "memory to all GPUs at once" if from_memory else "all GPUs to memory at once"
     memory, ends = (slowest.flow.src if from_memory else slowest.flow.dst), ",".join(fold(gpus))
     return (
         path, "", f"{memory}->{ends}" if from_memory else f"{ends}->{memory}", str(len(gpus)),

@@ -14,6 +14,7 @@ from lanewise.routes.matrix import Peers
 from lanewise.routes.model import Route
 from lanewise.topology.model import System
 
+_MOST_NOTES = 6
 LEGEND = {
     "X": "self",
     "NV#": "that many bonded NVLinks",
@@ -73,7 +74,8 @@ def render_overview(system: System, classes: ClassMatrix, pairs: Sequence[Peers]
     cells = [["" if cell == "-" else cell for cell in row] for row in classes.cells]
     numa = ["-" if node is None else str(node) for node in classes.numa]
     matrix = render_classes(classes.names, cells, {"NUMA": numa}, screen)
-    notes = [screen.wrap(text, indent=2) for text in (*classes.notes, *_peers(pairs))]
+    more = [f"{len(classes.notes) - _MOST_NOTES} more such pairs"] if len(classes.notes) > _MOST_NOTES else []
+    notes = [screen.wrap(text, indent=2) for text in (*classes.notes[:_MOST_NOTES], *more, *_peers(pairs))]
     return "\n".join([heading(system), matrix, "", *notes])
 
 
