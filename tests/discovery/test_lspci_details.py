@@ -25,6 +25,7 @@ from lanewise.discovery.build import Discovery
 from lanewise.discovery.build import discover as build
 from lanewise.discovery.dumps import read_dump
 from lanewise.routes.classify import topo_class
+from lanewise.topology.model import Kind
 
 leaves = st.builds(Branch, st.sampled_from([GPU, NIC, SSD]), st.integers(1, 5), st.sampled_from([4, 8, 16]))
 branches = st.recursive(
@@ -182,3 +183,58 @@ def test_numa_nodes_of_one_socket_are_one_cpu_and_devices_keep_their_node():
     assert (found.system.of_kind(cpu.kind), cpu.part, cpu.numa_nodes) == (["cpu0"], "milan", 2)
     assert [found.system.device(gpu).numa for gpu in ("gpu0", "gpu1")] == [0, 1]
     assert topo_class(found.system, "gpu0", "gpu1") == "SYS"
+
+
+SERIAL = "\t\tCapabilities: [100 v1] Device Serial Number {}-71-ce-36-18"
+
+
+@pytest.mark.parametrize(
+    ("serials", "switches"),
+    [
+        (("00-80-5e-0e", "00-80-5e-0e"), 1),
+        (("00-80-5e-0e", "00-80-5e-aa"), 2),
+    ],
+)
+def test_two_uplinks_with_one_serial_number_are_partitions_of_one_chip(serials, switches):
+    tree = LspciTree()
+    tree.add_root(0, 0x15, 0, [Branch(SWITCH, below=[Branch(GPU, gen=4), Branch(NIC)])])
+    tree.add_root(0, 0x37, 0, [Branch(SWITCH, below=[Branch(GPU, gen=4)])])
+    heads = dict(zip([f.address for f in tree.functions if f.kind == "up"], serials, strict=True))
+    functions = [
+        replace(f, lines=(SERIAL.format(heads[f.address]),)) if f.address in heads else f for f in tree.functions
+    ]
+    found = read(lspci(functions))
+    assert len(found.system.of_kind(Kind.SWITCH)) == switches
+    assert [topo_class(found.system, "gpu0", other) for other in ("nic0", "gpu1")] == ["PIX", "NODE"]
+    uplinks = [(link.a, link.port) for link in found.system.links if link.b.startswith("sw")]
+    assert uplinks == [("cpu0", "15:01.0"), ("cpu0", "37:01.0")]
+    assert any("one chip with several uplinks" in text for text in found.system.assumptions) == (switches == 1)
+    assert "71-ce-36" not in found.text()
+
+
+def test_all_chips_of_plx_state_one_serial_number_and_are_several():
+    tree = LspciTree()
+    for bus in (0x15, 0x37):
+        tree.add_root(0, bus, 0, [Branch(SWITCH, below=[Branch(GPU, gen=4)])])
+    lines = ("\t\tCapabilities: [100 v1] Device Serial Number ca-87-00-10-b5-df-0e-00",)
+    found = read(lspci(replace(f, lines=lines) if f.kind == "up" else f for f in tree.functions))
+    assert len(found.system.of_kind(Kind.SWITCH)) == 2
+
+
+def test_a_thunderbolt_tunnel_has_no_known_speed():
+    tree = LspciTree()
+    tree.add_root(0, 0x00, 0, [Branch(SWITCH, gen=1, lanes=4, below=[Branch(GPU, gen=3, lanes=4)])])
+    bridge = (PORT[0], "Intel Corporation JHL7540 Thunderbolt 3 Bridge [Titan Ridge 4C 2018] [8086:15ea]", PORT[2])
+    found = read(lspci(replace(f, what=bridge) if f.what is SWITCH else f for f in tree.functions))
+    assert placed(found) == {
+        "0000:01:00.0": ("0000:00", "0000:00:01.0", None, None),
+        "0000:03:00.0": ("0000:01:00.0", "", 3, 4),
+    }
+    assert any("sw0 is a Thunderbolt or USB4 tunnel" in text for text in found.system.assumptions)
+
+
+def test_iommu_groups_say_that_the_iommu_is_on():
+    tree = pair_below_a_switch()
+    found = read(lspci(tree.functions).replace("\tNUMA node: 0\n", "\tNUMA node: 0\n\tIOMMU group: 7\n"))
+    assert found.system.policies.iommu == "passthrough"
+    assert any("that it does not translate is assumed" in text for text in found.system.assumptions)

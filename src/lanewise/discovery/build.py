@@ -180,7 +180,7 @@ def _set_chipset_lanes_aside(
 
 def _document(draft: SystemDraft, merged: MachineFacts, catalog: Catalog, name: str, source: str) -> dict[str, Any]:
     order = sorted(draft.devices.values(), key=lambda node: _ORDER.index(node.kind))
-    devices = {node.name: _device(node) for node in order}
+    devices = {node.name: _device(node, draft) for node in order}
     links = []
     for edge in draft.links:
         link: dict[str, Any] = {"from": edge.a, "to": edge.b, "pcie": speeds.write_pcie(edge.gen, edge.lanes)}
@@ -195,9 +195,12 @@ def _document(draft: SystemDraft, merged: MachineFacts, catalog: Catalog, name: 
     document |= {"volumes": arrays} if arrays else {}
     policies: dict[str, Any] = {"acs_redirect": draft.redirects} if draft.redirects else {}
     iommu = merged.word(MACHINE, "iommu")
-    policies |= {"iommu": iommu} if iommu else {}
-    if not iommu:
+    if not iommu and any(merged.value(about, "iommu_group") is not None for about in merged.facts):
+        iommu = "passthrough"
+        draft.note("the dumps have IOMMU groups, so the IOMMU is on; that it does not translate is assumed")
+    elif not iommu:
         draft.note("the IOMMU's mode is not in the dumps; off is assumed")
+    policies |= {"iommu": iommu} if iommu else {}
     return {**document, "policies": policies} if policies else document
 
 
@@ -235,11 +238,13 @@ def _unfit(level: str, drives: list[str], disks: int | None, draft: SystemDraft)
     return ""
 
 
-def _device(node: DraftDevice) -> dict[str, Any]:
+def _device(node: DraftDevice, draft: SystemDraft) -> dict[str, Any]:
     word = "switch" if node.kind is Kind.SWITCH else node.kind.value
     entry: dict[str, Any] = {word: node.part}
     entry |= {} if node.node is None else {"numa": node.node}
     entry |= {"numa_nodes": node.numa_nodes} if node.numa_nodes > 1 else {}
+    groups = list(draft.uplinks.get(node.name, {}).values())
+    entry |= {"partitions": groups} if len(groups) > 1 else {}
     return {**entry, "os_names": list(node.os_names)} if node.os_names else entry
 
 

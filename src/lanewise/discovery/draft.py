@@ -53,6 +53,7 @@ class SystemDraft:
     `names` has the device of each name in the dumps (addresses, `GPU0`). `remarks` are sentences about single devices,
     with {} for the name, `faults` those about what is broken. `ports` has the device of each root and switch port by
     address; `root_nodes` the NUMA node of the root above a function, if the dump states it apart from the function's.
+    `uplinks` has the neighbours of each uplink of a switch, by the uplink's address; two or more are its partitions.
     """
 
     devices: dict[str, DraftDevice] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class SystemDraft:
     names: dict[str, str] = field(default_factory=dict)
     ports: dict[str, str] = field(default_factory=dict)
     root_nodes: dict[str, int] = field(default_factory=dict)
+    uplinks: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     redirects: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from lanewise.catalog import Part
+from lanewise.discovery.cards import ids
 from lanewise.discovery.draft import DraftDevice
 from lanewise.discovery.facts import MACHINE, MachineFacts
+from lanewise.discovery.pci_ids import is_tunnel
 from lanewise.topology.model import Kind
 
 LinkSpeed = tuple[int | None, int | None, int | None, str, bool]
@@ -24,6 +26,9 @@ def link_speed(
     most = [_least(merged, ends, key) for key in ("gen", "lanes")]
     now = [_least(merged, ends, f"{key}_now") for key in ("gen", "lanes")]
     payload = _least(merged, ends, "payload")
+    if 1 in (most[0], now[0]) and any(is_tunnel(*ids(end, merged)) for end in ends):
+        text = "the link to {} is a Thunderbolt or USB4 tunnel, whose speed is not what its ports state; unknown"
+        return None, None, payload, text, False
     under_load = merged.value(MACHINE, "under_load") is True
     slower, narrower = (
         best is not None and current is not None and current < best for best, current in zip(most, now, strict=True)

@@ -92,6 +92,10 @@ _CPU_NAMES = (
 # Bridges inside a card, which are no switches of the machine: of Vega and Navi cards, and of Intel's data centre GPUs.
 _IN_CARDS = {(AMD, 0x1470), (AMD, 0x1471), (INTEL, 0x4FA0), (INTEL, 0x4FA4)}
 _IN_CARD_NAMES = re.compile(r"Vega 10 PCIe Bridge|\[AMD/ATI\].*PCI Express Switch")
+_TUNNELS = {
+    (INTEL, device)
+    for device in (0x0B26, 0x1133, 0x1136, 0x156D, 0x1576, 0x1578, 0x15C0, 0x15D3, 0x15DA, 0x15E7, 0x15EA, 0x15EF)
+}
 _VMD = {0x201D, 0x28C0, 0x467F, 0x9A0B, 0xA77F, 0x7D0B}
 _NVSWITCHES = {0x1AC2, 0x1AF1, 0x22A3}
 
@@ -124,6 +128,11 @@ def is_chipset(vendor: int | None, device: int | None, name: str) -> bool:
 def is_in_card(vendor: int | None, device: int | None, name: str) -> bool:
     """Whether a bridge lies inside a GPU's card."""
     return vendor == ATI or (vendor, device) in _IN_CARDS or bool(_IN_CARD_NAMES.search(name))
+
+
+def is_tunnel(vendor: int | None, device: int | None, name: str) -> bool:
+    """Whether this is an end of a Thunderbolt or USB4 tunnel, whose ports state Gen1 whatever the tunnel does."""
+    return (vendor, device) in _TUNNELS or "Thunderbolt" in name or "USB4" in name
 
 
 def is_vmd(vendor: int | None, device: int | None, name: str) -> bool:

@@ -23,6 +23,8 @@ _DEEPEST = 200
 WORDS = {Kind.GPU: "gpu", Kind.NIC: "nic", Kind.SSD: "ssd", Kind.RAID: "raid"}
 # Linux numbers the domains of Intel's Volume Management Devices from 10000 on, beyond what ACPI can.
 _VMD_ROOT = re.compile(r"[0-9a-f]{5,8}:[0-9a-f]{2}")
+# The serial number that all chips of PLX state.
+_SERIAL_OF_PLX = "00-10-b5-df-0e-00"
 # What stands for a switch whose ports are not in the dump: the bridge above it, and this.
 _MISSING = "/?"
 
@@ -143,7 +145,7 @@ def _attach(bdf: str, cpus: dict[str, str], merged: MachineFacts, catalog: Catal
     """Link a device below the last switch above it, adding switches between; `cpus` has the CPU of a host bridge."""
     root, chain = _path_to_root(bdf, merged)
     chain, inner = without_inner_bridges(chain, merged)
-    above, port, before = cpus[root], "", ""
+    above, port, uplink, before = cpus[root], "", "", ""
     for bridge in chain:
         role = _role(bridge, before, merged)
         if role == "port":
@@ -151,25 +153,41 @@ def _attach(bdf: str, cpus: dict[str, str], merged: MachineFacts, catalog: Catal
             draft.ports[bridge] = above
             if merged.value(bridge, "acs") is True and above not in draft.redirects:
                 draft.redirects.append(above)
-        elif bridge in draft.names:
-            above, port = draft.names[bridge], ""
         else:
-            switch = draft.add(Kind.SWITCH, "sw")
-            draft.names[bridge] = switch.name
-            _add_switch(switch, bridge, merged, catalog, draft)
-            _link(above, port, switch, bridge, root, merged, catalog, draft)
-            above, port = switch.name, ""
+            if bridge not in draft.names:
+                switch = _switch(bridge, uplink, merged, catalog, draft)
+                draft.uplinks.setdefault(switch.name, {})[bridge] = [above]
+                _link(above, port, uplink, switch, bridge, root, merged, catalog, draft)
+            above, port, uplink = draft.names[bridge], "", bridge
         before = role
-    _link(above, port, draft.devices[draft.names[bdf]], inner or bdf, root, merged, catalog, draft)
+    _link(above, port, uplink, draft.devices[draft.names[bdf]], inner or bdf, root, merged, catalog, draft)
 
 
-def _add_switch(switch: DraftDevice, bridge: str, merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> None:
+def _switch(bridge: str, uplink: str, merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> DraftDevice:
+    """The switch that a bridge is the head of: a new one, or the chip of another uplink with its serial number."""
+    serial = merged.word(bridge, "serial")
+    own = (merged.value(bridge, "vendor"), merged.value(bridge, "device"), serial)
+    twins = (
+        draft.devices[name]
+        for name, heads in draft.uplinks.items()
+        for head in heads
+        if own == (merged.value(head, "vendor"), merged.value(head, "device"), merged.word(head, "serial"))
+    )
+    one_of_all = not serial or serial.endswith(_SERIAL_OF_PLX) or uplink
+    chip = None if one_of_all else next(twins, None)
+    switch = chip or draft.add(Kind.SWITCH, "sw")
+    draft.names[bridge] = switch.name
     if bridge.endswith(_MISSING):
         words = f"ports between {bridge.removesuffix(_MISSING)} and what lies below it are not in the dumps"
         draft.note(f"{words}; {switch.name}, a switch, is assumed there")
     else:
-        switch.addresses = (bridge,)
+        switch.addresses = (*switch.addresses, bridge)
+    if chip:
+        text = "{} is one chip with several uplinks, by its serial number: a partition (virtual switch) for each"
+        draft.remarks += [(text, switch.name)] if (text, switch.name) not in draft.remarks else []
+    elif not bridge.endswith(_MISSING):
         _describe(switch, bridge, merged, catalog)
+    return switch
 
 
 def _role(bridge: str, before: str, merged: MachineFacts) -> str:
@@ -181,7 +199,7 @@ def _role(bridge: str, before: str, merged: MachineFacts) -> str:
 
 
 def _link(
-    above: str, port: str, node: DraftDevice, bdf: str, root: str,
+    above: str, port: str, uplink: str, node: DraftDevice, bdf: str, root: str,
     merged: MachineFacts, catalog: Catalog, draft: SystemDraft,
 ) -> None:  # fmt: skip
     part = catalog.get(node.part) if node.part else None
@@ -189,6 +207,8 @@ def _link(
     other = catalog.get(part_above) if part_above else None
     gen, lanes, payload, note, fault = link_speed(merged, node, bdf, port, part, other)
     edge = DraftLink(above, node.name, gen, lanes, payload=payload, upper=port, lower=bdf)
+    if uplink:
+        draft.uplinks[above][uplink].append(node.name)
     if note:
         (draft.faults if fault else draft.remarks).append((note, node.name))
     if draft.devices[above].kind is Kind.CPU:
