@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lanewise.evidence.prediction import BOTH_WAYS, SEVERAL
 from lanewise.evidence.score import AccuracyScore, quantile
 from lanewise.report.table import Column, Table, markdown_table, number_columns
 from lanewise.report.text.accuracy import heading_of, percent_of, rows_table, score_groups, score_table
 from lanewise.results.run import Run
-
-_SETS = {"one flow": "one flow", "all sets of flows": "sets of flows"}
 
 
 def score_sections(score: AccuracyScore, history: Sequence[Mapping[str, Any]] = ()) -> list[str]:
@@ -58,17 +57,44 @@ def basis_errors(score: AccuracyScore, run: Run | None = None) -> dict[str, Any]
 def _history(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     if not runs:
         return []
-    figures_of_set = ("median", "p90", "within 10 %", "interval holds it")
-    heads = [f"{name}: {head}" for name in _SETS.values() for head in figures_of_set]
-    table = Table([Column("state"), Column("what changed"), *number_columns("rates", *heads, "paths in order")])
-    for run in sorted(runs, key=lambda run: str(run["time"])):
-        groups = [run["by_flow_set"][name] for name in _SETS]
-        figures = [percent_of(group[key]) for group in groups for key in ("median", "p90", "within_10", "covered")]
-        total = run["total"]
-        table.add(run["time"], run["change"], str(total["rows"]), *figures, f"{total['ordered']} of {total['pairs']}")
+    ordered = sorted(runs, key=lambda run: str(run["time"]))
+    rates = [_rates(run) for run in ordered]
+    common = set.intersection(*(set(rows) for rows in rates))
+    figures = ("median", "p90", "within 10 %", "interval holds it")
+    heads = [f"{name}: {head}" for name in ("one flow", "sets of flows") for head in figures]
+    table = Table([Column("state"), Column("what changed"), *number_columns(*heads, "all rates")])
+    for run, rows in zip(ordered, rates, strict=True):
+        groups: dict[bool, list[Mapping[str, Any]]] = {False: [], True: []}
+        for key in common:
+            groups[rows[key]["kind"].endswith((BOTH_WAYS, SEVERAL))].append(rows[key])
+        cells = [cell for group in groups.values() for cell in _figures(group)]
+        table.add(run["time"], run["change"], *cells, str(len(rows)))
     return [
         "### What each mechanism changed",
-        "Scores as kept in `benchmarks/runs/` by `benchmarks/accuracy_run.py`, each after the change that it names and "
-        "all before it. Machines and parts were added and described better meanwhile, so rows differ a little.",
+        "Each state is scored after the change that it names and all before it, on the "
+        f"{len(common)} rates that all states predict; `benchmarks/accuracy_run.py` kept every row, see "
+        "`benchmarks/runs/2026-11-23-accuracy`.",
         markdown_table(table),
     ]
+
+
+def _rates(run: Mapping[str, Any]) -> dict[tuple[str, ...], Mapping[str, Any]]:
+    """The predicted rates of a kept run by what was measured."""
+    rows = [dict(zip(run["columns"], row, strict=True)) for row in run["rows"]]
+    return {
+        (row["machine"], row["path"], row["flows"], row["metric"], f"{row['measured']:.4g}"): row
+        for row in rows
+        if row["predicted"] is not None and row["metric"] != "latency"
+    }
+
+
+def _figures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Median, 90th percentile, share within 10 % and coverage."""
+    if not rows:
+        return [percent_of(None)] * 4
+    errors = [abs(row["predicted"] / row["measured"] - 1) for row in rows]
+    low = [row["predicted"] if row["low"] is None else row["low"] for row in rows]
+    high = [row["predicted"] if row["high"] is None else row["high"] for row in rows]
+    covered = [a <= row["measured"] <= b for row, a, b in zip(rows, low, high, strict=True)]
+    shares = [sum(error <= 0.10 for error in errors) / len(rows), sum(covered) / len(rows)]
+    return [percent_of(share) for share in (quantile(errors, 0.5), quantile(errors, 0.9), *shares)]
