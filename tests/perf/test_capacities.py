@@ -83,9 +83,9 @@ def test_planning_figures_limit_peers_across_intel_sockets_and_nothing_else() ->
     assert "planning" not in " ".join(far.rests_on)
 
 
-def gpus_on(cpu: str, count: int, numa: str = "0") -> System:
+def gpus_on(cpu: str, count: int, numa: str = "0", numa_nodes: int = 1) -> System:
     return machine(
-        f"cpu0: {{cpu: {cpu}}}\n'gpu[0-{count - 1}]': {{gpu: h200-sxm, numa: {numa}}}",
+        f"cpu0: {{cpu: {cpu}, numa_nodes: {numa_nodes}}}\n'gpu[0-{count - 1}]': {{gpu: h200-sxm, numa: {numa}}}",
         f"{{from: cpu0, to: 'gpu[0-{count - 1}]', pcie: gen5 x16}}",
     )
 
@@ -121,10 +121,14 @@ def test_what_h100_and_h200_hosts_measured_is_within_the_range(
     assert prediction.total_high / 1e9 >= max(measured)
 
 
-def test_numa_nodes_that_devices_state_split_the_memory() -> None:
-    split, whole = (gpus_on("sapphire-rapids", 4, numa) for numa in ("+0", "0"))
+def test_numa_nodes_split_the_memory_of_a_socket() -> None:
+    split, whole = gpus_on("sapphire-rapids", 4, "+0", 4), gpus_on("sapphire-rapids", 4)
     assert total(split, "gpu0->host0") == pytest.approx(0.54 * MEMORY / 4)
     assert total(split, "gpu[0-3]->host0") == pytest.approx(total(whole, "gpu[0-3]->host0"))
+    # All into the memory of one node, whichever the GPU is at; a staged copy stays at the node of its source.
+    assert total(split, "gpu[0-3]->host0:2") == pytest.approx(0.54 * MEMORY / 4)
+    staged = lanewise.predict(split, "gpu0->gpu1", p2p=False)
+    assert {name for name in staged.utilization if "NUMA" in name} == {"memory of cpu0, NUMA node 0"}
 
 
 @pytest.mark.parametrize(("bridge", "expected"), [("bridge: q0, ", 73.1), ("", 112.8)])

@@ -6,7 +6,7 @@ Measured, as shares of a socket's memory.rate (eight channels of DDR5-4800): eig
 both ways get 0.47 to 0.55 in all, four H200 0.58 to 0.64, eight H800 0.74. R = 0.68 and W = 0.54 give 0.60 both ways;
 all of them lie within 0.75 and 1.3 times what the shares give.
 
-Where a socket is split into NUMA nodes (the devices below it state several), each has its part of the memory.
+Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory.
 
 Host bridge: all DMA of one direction through it, other than between two of its own ports. Eight RTX PRO 6000 behind two
 ports of one quadrant of a Threadripper PRO 7955WX read 73.1 GB/s and write 72.9, behind two quadrants 114 and 113.
@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from lanewise.perf.resources import Resource, cite, figure_resource
+from lanewise.routes.endpoints import memory_node
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
 
@@ -26,12 +26,15 @@ DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 DMA_RANGE = (0.75, 1.3)
 
 
-def memory_demand(system: System, src: str, dst: str) -> Iterator[tuple[Resource, float]]:
-    """A byte of the memory that devices read (`src` a CPU) or write (`dst` a CPU); nothing where it is unknown."""
+def memory_demand(system: System, src: str, dst: str, node: int | None) -> Iterator[tuple[Resource, float]]:
+    """A byte of the memory that devices read (`src` a CPU) or write (`dst` a CPU); nothing where it is unknown.
+
+    `node` is the NUMA node that the route names (Route.memory_node); without one it is the device's own.
+    """
     for cpu, device, is_write in ((src, dst, False), (dst, src, True)):
         if system.device(cpu).kind is Kind.CPU:
             reads, writes = (_share(system, cpu, key, share) for key, share in _SHARES)
-            resource = _memory(system, cpu, system.device(device).numa, reads)
+            resource = _memory(system, cpu, memory_node(system, cpu, device, node), reads)
             if resource is not None:
                 yield resource, reads / writes if is_write else 1.0
 
@@ -45,8 +48,8 @@ def _share(system: System, cpu: str, key: str, default: float) -> float:
 
 def _memory(system: System, cpu: str, node: int | None, reads: float) -> Resource | None:
     """The memory of a socket, or of one of its NUMA nodes, as the rate of reads alone."""
-    nodes = numa_nodes(system).get(cpu, frozenset())
-    split = len(nodes) > 1 and node in nodes
+    nodes = system.numa_nodes(cpu)
+    split = len(nodes) > 1 and node is not None
     part = system.part(cpu)
     whole = figure_resource(system, cpu, "memory.rate", "memory", reads / (len(nodes) if split else 1))
     if part is None or whole is None:
@@ -58,22 +61,6 @@ def _memory(system: System, cpu: str, node: int | None, reads: float) -> Resourc
     place = (cpu, str(node)) if split else (cpu,)
     basis = stated.basis if stated.known else "typical"
     return replace(whole, place=place, name=name, basis=basis, rests_on=rests_on).within(DMA_RANGE)
-
-
-@lru_cache(maxsize=64)
-def numa_nodes(system: System) -> dict[str, frozenset[int]]:
-    """The NUMA nodes that the devices below each CPU state."""
-    nodes = {}
-    for cpu in system.of_kind(Kind.CPU):
-        seen, below = {cpu}, [cpu]
-        while below:
-            name = below.pop()
-            ends = (link.b for link in system.links_at(name) if link.kind is LinkKind.PCIE and link.a == name)
-            below += [end for end in ends if end not in seen]
-            seen.update(below)
-        numas = (system.device(name).numa for name in seen - {cpu} if system.device(name).kind is not Kind.SWITCH)
-        nodes[cpu] = frozenset(numa for numa in numas if numa is not None)
-    return nodes
 
 
 def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:

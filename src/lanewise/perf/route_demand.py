@@ -143,7 +143,7 @@ def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Re
             yield from _peer_root_ports(system, segment)
             yield from socket_demand(system, segment.hops, segment.is_peer(system))
             yield from _engines(system, segment)
-            yield from memory_demand(system, segment.src, segment.dst)
+            yield from memory_demand(system, segment.src, segment.dst, route.memory_node)
             yield from bridge_demand(system, segment.hops)
             yield from _root_port(system, segment)
             yield from _windows(system, segment)

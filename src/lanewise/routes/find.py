@@ -9,7 +9,7 @@ from itertools import pairwise, permutations, product
 
 from lanewise.errors import Unreachable, error_location
 from lanewise.routes.classify import LOCAL, NET, class_of, rank, topo_class
-from lanewise.routes.endpoints import ends, stated_node
+from lanewise.routes.endpoints import ends, memory_node, stated_node
 from lanewise.routes.model import LinkDirection, Route, Via
 from lanewise.routes.network import CardPair, pairs
 from lanewise.routes.paths import (
@@ -136,7 +136,9 @@ def _nvlinks(system: System, a: str, b: str) -> Iterator[Route]:
 
 def _staged(system: System, a: str, b: str, memories: Sequence[str], cls: str, note: str) -> Route:
     """Copies through the memory of these sockets, one after the other."""
-    stages = tuple(_one_copy(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b)))
+    node = memory_node(system, memories[0], a) if len(system.numa_nodes(memories[0])) > 1 else None
+    copies = (_one_copy(system, x, y, over_roots(system, x, y)) for x, y in pairwise((a, *memories, b)))
+    stages = tuple(_at_node(copy, node) for copy in copies)
     hops = tuple(hop for stage in stages for hop in stage.hops)
     return Route(a, b, Via.STAGED, cls=cls, hops=hops, stages=stages, note=note)
 
