@@ -183,6 +183,10 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
     if not isinstance(name, str):
         return None
     generation = system.catalog.get(name)
+    goodput = generation.figure("nvlink.goodput")
+    if isinstance(goodput.value, float):
+        rests, within = cite(generation, "nvlink.goodput", goodput), figure_range(goodput)
+        return _on_link(hop, label, goodput.value * hop.link.count, goodput.basis, rests).within(within)
     raw = generation.figure("nvlink.link_rate")
     if not isinstance(raw.value, float):
         return None
