@@ -6,6 +6,7 @@ import pytest
 
 import lanewise
 from lanewise.catalog import builtin
+from lanewise.perf.resources import best_read
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 
@@ -142,3 +143,18 @@ def test_dma_through_one_host_bridge_has_its_capacity(bridge: str, expected: flo
     assert total(system, "host0->gpu[0-3]") == pytest.approx(expected, rel=1e-3)
     # What enters and leaves by the same bridge turns round in it.
     assert total(system, "gpu0->gpu2, gpu2->gpu0") > 105
+
+
+def test_the_best_read_of_a_root_port_is_one_of_a_gpu_of_the_same_maker() -> None:
+    def best(gpu: str) -> float:
+        text = f"lanewise: 1\nsystem: s\ndevices: {{cpu0: {{cpu: rome}}, gpu0: {{gpu: {gpu}}}}}\n"
+        rate = best_read(read_system(text, "s.yaml"), 4)
+        assert rate is not None
+        return rate[0]
+
+    nvidia, amd = (
+        max(part.number("engine.h2d.gen4") or 0.0 for part in builtin().parts.values() if part.title.startswith(maker))
+        for maker in ("NVIDIA", "AMD")
+    )
+    assert best("a30") == nvidia < amd == best("mi100")
+    assert best("null") == max(nvidia, amd)

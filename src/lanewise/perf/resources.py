@@ -270,18 +270,25 @@ def engine_beside(system: System, device: str, kind: str) -> Resource | None:
 def best_read(system: System, gen: int) -> tuple[float, str] | None:
     """The fastest host-to-device copy over a x16 link of that generation in B/s that anybody published, and whose.
 
-    No publication shows copies of several GPUs pass a root port faster than the best copy of one. Parts that the
-    system itself uses count too, so that a user's own better figure is never limited by the catalogue's.
+    No publication shows copies of several GPUs pass a root port faster than the best copy of one. It is the GPUs' reads
+    that differ, so only GPUs of the makers in the system count. Parts that the system itself uses count too, so that a
+    user's own better figure is never limited by the catalogue's.
     """
     used = {part.name: part for name in system.devices if (part := system.part(name)) is not None}
-    parts = {**system.catalog.parts, **used}
+    makers = {_maker(part) for part in used.values() if part.kind == "gpu"}
     key = f"engine.h2d.gen{gen}"
-    copies = [(rate, part) for part in parts.values() if part.kind == "gpu" and (rate := part.number(key))]
+    parts = [part for part in {**system.catalog.parts, **used}.values() if part.kind == "gpu" and part.number(key)]
+    same = [part for part in parts if part.name in used or _maker(part) in makers]
+    copies = [(part.number(key) or 0.0, part) for part in same or parts]
     if not copies:
         return None
     # Of equal figures the measured one is cited, not one carried over from it.
     rate, part = max(copies, key=lambda pair: (pair[0], not pair[1].figure(key).carried_from))
     return rate, f"best single copy published over Gen{gen} x16: {cite(part, key, part.figure(key))}"
+
+
+def _maker(part: Part) -> str:
+    return part.title.partition(" ")[0]
 
 
 def _engine(
