@@ -38,16 +38,25 @@ def test_every_pair_is_in_one_group_and_has_an_interval(name: str) -> None:
     for group in overview.groups:
         assert group.rate is not None
         assert group.rate.low <= group.rate.rate <= group.rate.high
-        alone = lanewise.predict(overview.system, f"{group.example.src}->{group.example.dst}").rates[0]
+        alone = lanewise.predict(overview.system, [group.flow]).rates[0]
         assert group.rate.rate == alone.rate
 
 
 def test_paths_of_which_nothing_is_known_say_so() -> None:
     overview = lanewise.predict_paths(read_system(UNKNOWN, "u.yaml"))
+    assert overview.missing == ()
     unknown = {(g.source, g.target): g.reason for g in overview.groups if g.rate is None}
-    assert unknown["memory", "GPU"] == "nothing is known that would limit host0->gpu1"
+    assert unknown["memory", "GPU"].startswith("nothing is known that would limit host0->gpu1: name the parts")
     assert "nothing is known that would limit host0->gpu1" in render_paths(overview)
     assert [row["why_unknown"] for row in paths(overview)["paths"]].count(None) == len(overview.groups) - len(unknown)
+
+
+def test_ends_without_a_route_are_named() -> None:
+    text = UNKNOWN.replace("cpu0: {cpu", '"cpu[0-1]": {cpu').replace(
+        'cpu0, to: "gpu[1-2]", pcie: auto', 'cpu1, to: "gpu[1-2]", pcie: gen4 x8'
+    )
+    overview = lanewise.predict_paths(read_system(text, "u.yaml"))
+    assert "GPU to GPU, 4 without a route: no inter-socket link joins cpu0 and cpu1" in overview.missing
 
 
 def test_a_system_without_paths() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, permutations
@@ -24,12 +25,13 @@ _Path = tuple[str, str, str, str]  # kinds and names of the two ends
 class PathGroup:
     """Paths alike in class, links and parts: `count` of them from a `source` to a `target`, words such as "GPU".
 
-    `example` is one of them and `rate` what it reaches alone; None if nothing limits it that is known, see `reason`.
+    `flow` is one of them, `example` its route and `rate` what it reaches alone; None if it is unknown, see `reason`.
     """
 
     source: str
     target: str
     count: int
+    flow: Flow
     example: Route
     rate: FlowRate | None
     reason: str = ""
@@ -39,12 +41,14 @@ class PathGroup:
 class PathOverview:
     """The `groups` of paths, each path alone, and flows that run `together`: each host's memory and all its GPUs.
 
-    `complete` is False if only the first MOST_PATHS paths of a large system were looked at.
+    `missing` says of which kinds of ends some have no route, and why the first of them has none. `complete` is False if
+    only the first MOST_PATHS paths of a large system were looked at.
     """
 
     system: System
     groups: tuple[PathGroup, ...]
     together: tuple[Prediction, ...]
+    missing: tuple[str, ...] = ()
     complete: bool = True
 
 
@@ -55,10 +59,12 @@ def overview(system: System) -> PathOverview:
     """
     paths = list(islice(_paths(system), MOST_PATHS + 1))
     alike: dict[Hashable, tuple[_Path, Route, int]] = {}
+    missing: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in paths[:MOST_PATHS]:
         try:
             crossing = route(system, path[2], path[3])
-        except Unreachable:
+        except Unreachable as error:
+            missing[path[:2]].append(error.cause)
             continue
         key = (path[:2], _signature(system, crossing))
         first, example, count = alike.get(key, (path, crossing, 0))
@@ -72,7 +78,11 @@ def overview(system: System) -> PathOverview:
         outcome = _outcome(group)
         same = groups.get(outcome)
         groups[outcome] = replace(same, count=same.count + count) if same else group
-    return PathOverview(system, tuple(groups.values()), tuple(_together(system)), len(paths) <= MOST_PATHS)
+    return PathOverview(
+        system, tuple(groups.values()), tuple(_together(system)),
+        tuple(f"{a} to {b}, {len(causes)} without a route: {causes[0]}" for (a, b), causes in missing.items()),
+        len(paths) <= MOST_PATHS,
+    )  # fmt: skip
 
 
 def _paths(system: System) -> Iterator[_Path]:
@@ -120,10 +130,11 @@ def _part(system: System, name: str) -> str | None:
 
 
 def _group(system: System, path: _Path, example: Route, count: int) -> PathGroup:
+    flow = Flow(*path[2:])
     try:
-        return PathGroup(*path[:2], count, example, predict(system, [Flow(*path[2:])]).rates[0])
+        return PathGroup(*path[:2], count, flow, example, predict(system, [flow]).rates[0])
     except Unreachable as error:
-        return PathGroup(*path[:2], count, example, None, error.cause)
+        return PathGroup(*path[:2], count, flow, example, None, f"{error.cause}: {error.hint}")
 
 
 def _outcome(group: PathGroup) -> Hashable:

@@ -75,15 +75,15 @@ def paths(overview: PathOverview) -> dict[str, Any]:
     groups = [
         {
             "from": group.source, "to": group.target, "class": group.example.cls, "via": str(group.example.via),
-            "paths": group.count, "flow": f"{group.example.src}->{group.example.dst}",
+            "paths": group.count, "flow": group.flow.name,
             "why_unknown": group.reason or None,
             **(_flow_rate(group.rate) if group.rate is not None else {}),
         }
         for group in overview.groups
     ]  # fmt: skip
     together = [flow_rates(prediction) for prediction in overview.together]
-    head = system_head(overview.system)
-    return {**head, "unit": "B/s", "complete": overview.complete, "paths": groups, "together": together}
+    head = {**system_head(overview.system), "unit": "B/s", "complete": overview.complete, "missing": overview.missing}
+    return {**head, "paths": groups, "together": together}
 
 
 @json_document("predict")

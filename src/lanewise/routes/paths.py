@@ -209,9 +209,8 @@ def sockets(system: System, a: str, b: str) -> Hops:
     """The inter-socket links from CPU `a` to CPU `b` (none if the same); Unreachable if none join them."""
     hops = () if a == b else shortest(system, a, b, SOCKETS)
     if hops is None:
-        raise Unreachable(
-            f"no inter-socket link joins {a} and {b}", hint=f"add one: {{from: {a}, to: {b}, socket: auto}}"
-        )
+        hint = f"add one: {{from: {a}, to: {b}, socket: auto}}, or socket: '?' where nobody knows how many"
+        raise Unreachable(f"no inter-socket link joins {a} and {b}", hint=hint)
     return hops
 
 

@@ -26,6 +26,7 @@ def render_paths(overview: PathOverview, screen: Screen = PLAIN) -> str:
     lines = [heading(overview.system), render_table(table, screen), ""]
     if not overview.complete:
         lines.append(screen.wrap(f"only the first {MOST_PATHS:,} paths were looked at; name others with --flows"))
+    lines += [screen.wrap(text, indent=2) for text in overview.missing]
     lines += [screen.wrap("each path alone; 'at once' is the sum of all", indent=2)]
     lines += [screen.wrap(text, indent=2) for text in [basis_note(bases)] if text]
     return "\n".join([*lines, notes.render(screen)])
@@ -33,8 +34,8 @@ def render_paths(overview: PathOverview, screen: Screen = PLAIN) -> str:
 
 def _alone(group: PathGroup, notes: Footnotes) -> tuple[str, ...]:
     route, rate = group.example, group.rate
-    path, flow = f"{group.source} to {group.target}", f"{route.src}->{route.dst}"
-    where = f"{route.cls} {route.via}", flow if rate is None else rate.flow.name, str(group.count)
+    path = f"{group.source} to {group.target}"
+    where = f"{route.cls} {route.via}", group.flow.name, str(group.count)
     if rate is None:
         return path, *where, NONE, "", "unknown", "", notes.mark([group.reason])
     sources = notes.mark([*rate.rests_on, rate.doubt])
