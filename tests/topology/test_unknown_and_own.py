@@ -25,6 +25,7 @@ links: [{from: cpu0, to: cpu1, socket: "?"}]
     assert not system.links[0].count_known
     again = read_system(write_system(system), "w.yaml")
     assert not again.links[0].count_known
+    assert "? links" in lanewise.draw(system)
 
 
 @pytest.mark.parametrize(("acs", "switches"), [(0, set()), (1, {"sw0", "sw1"})])

@@ -217,7 +217,8 @@ def _link_label(links: Sequence[Link]) -> str:
         words = [f"Gen{first.gen}" if first.gen else "", f"x{first.lanes}" if first.lanes else ""]
         return times + " ".join(word for word in words if word)
     if kind == "socket":
-        return f"{count} links" if count > 1 else ""
+        known = all(link.count_known for link in links)
+        return f"{count if known else '?'} links" if count > 1 or not known else ""
     if kind == "network":
         return times + (f"{first.rate * 8 / 1e9:.0f} Gb/s" if first.rate else "network")
     return times + {"nvlink": "NVLink", "fabric": "fabric"}.get(kind, "PCIe")
