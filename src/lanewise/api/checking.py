@@ -189,6 +189,8 @@ def _read(path: Path) -> tuple[ImportedResults | None, Sequence[DumpFacts]]:
             unreadable = None if error.hint == KNOWN or error.cause.startswith("not a text") else error
     if results is not None and results.own:
         return results, ()
+    if results is None and unreadable is None and not path.is_dir():
+        results = _statements(path)
     try:
         return results, read_dumps(path)
     except LanewiseError as error:
@@ -202,6 +204,17 @@ def _read(path: Path) -> tuple[ImportedResults | None, Sequence[DumpFacts]]:
         hint = f"results: {KNOWN.removeprefix('known are ')}; dumps: lanewise discover --help"
         cause = neither if "dump" in error.cause else error.cause
         raise FormatError(cause, location=Location(str(path)), hint=hint) from None
+
+
+def _statements(path: Path) -> ImportedResults | None:
+    """What a text without results states of the machine; None where it states nothing, or is no text."""
+    from lanewise.readers.kinds import read_posted
+
+    try:
+        results = read_posted(read_file(path), str(path))
+    except LanewiseError:
+        return None
+    return results if results.posted.statements else None
 
 
 def _discover_this_machine(catalog: Catalog | None, notes: list[str]) -> Discovery | None:

@@ -18,6 +18,7 @@ _SERIES = (
     (r"RTX 40[56]0", 4, 8), (r"RTX 40\d0|RTX [456]\d00 Ada|\bL(?:4|20|40S?)\b", 4, 16),
     (r"RTX 3050", 4, 8), (r"RTX 30\d0|RTX A[456]\d00|\bA(?:10G?|16|30|40|100|800)\b", 4, 16), (r"\bA2\b", 4, 8),
     (r"RTX 20\d0|TITAN RTX|Quadro RTX|Tesla T4|GTX 16\d0", 3, 16), (r"TITAN V|\bV100|\bP100|\bP40\b", 3, 16),
+    (r"\bK20[cmsXx]?\b|\bM20[579]\d\b|GTX [45]\d0\b", 2, 16),
     (r"GTX 10[678]0|TITAN X|GTX 9[78]0|Quadro [PM]\d000|Tesla [MK]\d0|GTX 780", 3, 16), (r"GTX 10[35]0", 3, 16),
     (r"\bH(?:20|100|200|800)\b|\bB(?:100|200)\b", 5, 16), (r"\bB300\b", 6, 16),
     (r"\bMI(?:50|60|100|210|250X?)\b|Radeon VII|Radeon RX [67]\d00", 4, 16), (r"\bMI3\d\dX?\b|RX 90\d0", 5, 16),

@@ -19,6 +19,7 @@ from lanewise.checking.expectation import (
     too_short,
 )
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
+from lanewise.checking.posted_causes import posted_faults
 from lanewise.checking.references import References
 from lanewise.checking.row_causes import row_causes
 from lanewise.checking.symptom import RowSymptom
@@ -26,13 +27,15 @@ from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
-from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 EXIT_FINE, EXIT_WRONG, EXIT_OPEN = 0, 1, 3
 MOST_CAUSES = 3
 _FLOW = re.compile(r"(?<![^\s,])[^\s,]+->[^\s,]+")
 # What measures a kind of path again; all others are the GPUs'.
 _AGAIN = {"host memory": "host", "storage": "storage FILE", "network": "network HOST"}
+# These measure every GPU that they see.
+_EVERY_GPU = ("nvbandwidth", "p2pBandwidthLatencyTest", "rocm_bandwidth_test", "busGrind", "dcgmi")
 # A row, and what may be behind it, likeliest first.
 Diagnosis = tuple[PathResult, tuple[Cause, ...]]
 
@@ -81,6 +84,7 @@ class Checkup:
             return EXIT_WRONG
         open_verdicts = (Verdict.UNKNOWN, Verdict.FAILED, Verdict.FAST)
         is_open = not self.results or any(self.count(verdict) for verdict in open_verdicts)
+        is_open = is_open or any(finding.kind == Verdict.UNKNOWN for finding in self.findings)
         return EXIT_OPEN if is_open else EXIT_FINE
 
 
@@ -125,7 +129,9 @@ def check(
     knowledge = Knowledge(machine.conditions, machine_causes(machine, target), model, posted, references)
     findings = _findings(results, knowledge)
     findings += _unjudged_findings(results)
+    findings += incomplete_results(rows, system)
     notes = (*notes, *_left_aside_note(left_aside))
+    notes = (*notes, *_idle_link_notes(machine.conditions, results))
     described = bool(earlier) or system is not None or not rows
     return Checkup(tuple(results), tuple(findings), notes, left_aside=tuple(left_aside), described=described)
 
@@ -151,6 +157,35 @@ class Knowledge:
         return row_causes(RowSymptom(result, self.conditions, results, self.posted, ability))
 
 
+def incomplete_results(rows: Sequence[Observation], system: System | None) -> list[Finding]:
+    """A tool that measures every GPU it sees saw fewer than the machine has: one is lost, or was hidden from it."""
+    if system is None:
+        return []
+    gpus = set(system.of_kind(Kind.GPU))
+    findings = []
+    for tool in dict.fromkeys(row.how.get("tool", "") for row in rows):
+        if not tool.startswith(_EVERY_GPU):
+            continue
+        texts = (row.how.get("flows", row.flow) for row in rows if row.how.get("tool") == tool)
+        count = len({name for text in texts for name in re.findall(r"\bgpu\d+\b", text)})
+        if 1 < count < len(gpus):
+            title = f"{tool} saw {count} GPUs, {system.name} has {len(gpus)}"
+            step = "nvidia-smi -L; echo $CUDA_VISIBLE_DEVICES; lspci | grep -i nvidia; dmesg | grep -i xid"
+            findings.append(Finding(Verdict.UNKNOWN, title, (), (), step))
+    return findings
+
+
+def _idle_link_notes(conditions: MachineConditions, results: Sequence[PathResult]) -> tuple[str, ...]:
+    """Links that an idle capture shows below what both ends can, where nothing was measured over them."""
+    if results:
+        return ()
+    return tuple(
+        f"{link.device}'s link is at Gen{link.gen_now} now, both ends can Gen{link.gen}: idle links do that. To know, "
+        "load the link (nvbandwidth, lanewise measure gpu) and read it again"
+        for link in conditions.links if link.slow and not link.under_load
+    )  # fmt: skip
+
+
 def _left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:
     kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in rows)
     text = f"{len(rows)} row{'s' if len(rows) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
@@ -173,7 +208,8 @@ def _findings(results: Sequence[PathResult], knowledge: Knowledge) -> list[Findi
     ]
     findings = [_finding(group) for group in _grouped(diagnoses)]
     blamed = {finding.causes[0].key for finding in findings if finding.causes}
-    faults = [cause for cause in knowledge.of_machine if cause.fault and cause.key not in blamed]
+    known = (*knowledge.of_machine, *posted_faults(knowledge.posted))
+    faults = [cause for cause in known if cause.fault and cause.key not in blamed]
     return findings + [Finding("fault", fault.what, (), (fault,), fault.step) for fault in faults]
 
 

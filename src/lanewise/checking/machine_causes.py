@@ -44,7 +44,8 @@ def with_intended_policies(system: System) -> System:
 def machine_causes(machine: MachineState, target: System | None) -> tuple[Cause, ...]:
     """All that captures and driver say against the machine; `target` is what it should be, if that is known."""
     conditions, system = machine.conditions, machine.system
-    causes = [*_links(conditions), *_numa(conditions), *_figures(machine.figures), *_throttles(conditions)]
+    causes = [*_off_bus(conditions), *_links(conditions), *_numa(conditions), *_figures(machine.figures)]
+    causes += _throttles(conditions)
     if system is not None:
         causes += _redirections(system, conditions)
     expected = target or (with_intended_policies(system) if system is not None else None)
@@ -74,6 +75,15 @@ def _of_peers(conditions: MachineConditions) -> list[PeerState]:
         for state in states
         if state.ability in _REACH or (state.ability == "pci" and frozenset((state.a, state.b)) not in reach)
     ]
+
+
+def _off_bus(conditions: MachineConditions) -> Iterator[Cause]:
+    for state in conditions.off_bus:
+        name = f"{state.device} ({state.address})" if state.device != state.address else state.address
+        what = f"{name} does not answer: its registers read all ones"
+        step = "dmesg | grep -iE 'xid|aer|pcie'; power the machine off and on, reseat the card or its cable"
+        devices = frozenset({state.device})
+        yield Cause(("off bus", state.device), what, step, evidence=state.source, fault=True, devices=devices)
 
 
 def _links(conditions: MachineConditions) -> Iterator[Cause]:

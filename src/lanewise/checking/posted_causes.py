@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.symptom import HOST_COPIES, RowSymptom
-from lanewise.results.posted import Statement
+from lanewise.checking.references import HOST_COPIES
+from lanewise.checking.symptom import RowSymptom
+from lanewise.results.posted import PostedFacts, Statement
 
 _PEER_PATHS = ("peer", "peer, staged", "collective")
 _ALL_GPU_PATHS = (*HOST_COPIES, *_PEER_PATHS, "network", "storage")
@@ -80,6 +81,18 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
         for statement in symptom.posted.stated(cause.statement):
             if path in cause.paths and re.fullmatch(cause.value, statement.value.strip()):
                 yield _cause(cause, statement)
+
+
+def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
+    """What a posted text shows to be broken, whatever was measured."""
+    for statement in posted.stated("off the bus"):
+        step = "dmesg | grep -iE 'xid|aer|pcie'; power the machine off and on, reseat the card or its cable"
+        what = f"a GPU fell off the bus: {statement.value}"
+        yield Cause(("off bus",), what, step, evidence=statement.source, fault=True)
+    for statement in posted.stated("link width"):
+        what = f"a GPU's link has fewer lanes than it can: {statement.value}"
+        step = "reseat the card or its riser, look which slot it is in: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"
+        yield Cause(("link", statement.value), what, step, evidence=statement.source, fault=True)
 
 
 def _cause(cause: _StatedCause, statement: Statement) -> Cause:

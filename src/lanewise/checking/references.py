@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from lanewise import units
 from lanewise.catalog import Catalog
-from lanewise.checking.abilities import GpuAbility, ability, raw_rate
+from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
+from lanewise.checking.cause import speed
 from lanewise.checking.expectation import TOLERANCES, expectation, too_short
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
@@ -25,6 +26,7 @@ from lanewise.results.posted import PostedFacts
 from lanewise.results.sample import Sample
 
 RATES = ("goodput", "total", "bus_bandwidth")
+HOST_COPIES = ("host to device", "device to host")
 # PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
 _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
@@ -92,6 +94,9 @@ class References:
         if own:
             note = f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"
             return replace(_judged(row, own[0], Verdict.UNKNOWN), note=note)
+        if (rung := _rung(row)) and not self.ability_of(row):
+            note = f"nobody named the GPU; the rate is what a link of {rung} gives, or a part of what a better one does"
+            return replace(result, note=note)
         return result
 
     def of(self, row: Observation) -> Iterator[Reference]:
@@ -121,7 +126,7 @@ class References:
             return
         if row.metric == "bus_bandwidth":
             yield from _collective(row, part)
-        elif row.path in ("host to device", "device to host"):
+        elif row.path in HOST_COPIES:
             yield from self._host_copy(part, flows, row)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
             yield from _peer_copy(part, flows, row)
@@ -253,10 +258,18 @@ def kind_of_path(row: Observation | Sample) -> Identity:
 
     def kinds(of: Observation | Sample) -> tuple[str, ...]:
         """The kinds of a flow's devices: 'host', 'gpu'."""
-        return tuple(re.sub(r"\d+$", "", end.strip()) for end in of.flow.split("->"))
+        return tuple(re.sub(r"\d+$", "", end.strip()) for end in re.split(r"->|,", of.flow))
 
     reduce = {"flow": kinds, "flows": lambda of: of.how.get("flows", of.flow).count("->")}
     return identity(row, _IGNORED_AMONG_SIBLINGS, reduce)
+
+
+def _rung(row: Observation) -> str:
+    """The link of 16 lanes whose typical rate a lone copy between host and GPU has; empty if none."""
+    if row.path not in HOST_COPIES or row.metric != "goodput" or len(_flows(row)) != 1 or row.value is None:
+        return ""
+    rates = {gen: link_rate(gen, 16, row.path == "host to device") for gen in (2, 3, 4, 5)}
+    return next((speed(gen, 16) for gen, rate in rates.items() if 0.88 < row.value / rate < 1.12), "")
 
 
 def _flows(row: Observation) -> tuple[Flow, ...]:

@@ -12,7 +12,8 @@ from lanewise import units
 from lanewise.checking.abilities import lesser_links, link_rate
 from lanewise.checking.cause import Cause, speed
 from lanewise.checking.posted_causes import stated_causes
-from lanewise.checking.symptom import HOST_COPIES, RowSymptom
+from lanewise.checking.references import HOST_COPIES
+from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
 
@@ -167,6 +168,23 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(("requests",), what, step, evidence="size and number of requests of the row")
 
 
+def host_side(symptom: RowSymptom) -> Iterator[Cause]:
+    """Both ways at once are slow though each way alone is fine: the GPU's link is not the reason."""
+    row = symptom.row
+    if row.metric != "total" or "host" not in row.flow or not symptom.gpu:
+        return
+    ways = [text.strip() for text in row.flow.split(",")]
+    alone = [
+        other.row for other in symptom.results
+        if other.row.flow in ways and other.row.metric == "goodput" and other.verdict is not Verdict.SLOW
+    ]  # fmt: skip
+    if len(alone) >= 2 and (row.value or 0.0) < 0.75 * sum(other.value or 0.0 for other in alone[:2]):
+        evidence = f"each way alone {_rate(alone[0])} and {_rate(alone[1])}"
+        what = f"what both directions share on the host's side of {symptom.gpu}: memory, the socket link, the IOMMU"
+        step = "bind the program and its memory to the GPU's NUMA node; iommu=pt; look for other traffic"
+        yield Cause(("host",), what, step, evidence=evidence)
+
+
 def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
     """A pair of an NVLink board copies at a rate of PCIe."""
     row, part = symptom.row, symptom.ability
@@ -235,6 +253,6 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     peer_redirection, pageable_memory, counted_otherwise, small_requests, common_device,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    *WITH_A_MODEL_TOO, far_apart, staged_through_host, lesser_link, nvlinks_unused, confidential_computing, far_memory,
-    relaxed_ordering,
+    *WITH_A_MODEL_TOO, host_side, far_apart, staged_through_host, lesser_link, nvlinks_unused, confidential_computing,
+    far_memory, relaxed_ordering,
 )  # fmt: skip

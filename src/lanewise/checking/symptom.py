@@ -12,8 +12,6 @@ from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
-HOST_COPIES = ("host to device", "device to host")
-
 
 @dataclass(frozen=True)
 class RowSymptom:

@@ -19,6 +19,7 @@ from lanewise.readers import (
     rocm_bandwidth,
     transferbench,
 )
+from lanewise.readers.posted_text import posted_facts
 from lanewise.readers.texts import json_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
 
@@ -47,12 +48,18 @@ def read_results(text: str, file: str) -> ImportedResults:
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
     short = short_lines(lines)
+    posted = ImportedResults("", (), posted=posted_facts(short, file))
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(short)]
     if not results:
         results = _from_json("\n".join(lines), file)
     if not any(result.observations or result.peers or result.notes for result in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
-    return merge(results)
+    return merge([*results, posted])
+
+
+def read_posted(text: str, file: str) -> ImportedResults:
+    """What a text states that holds no results of a tool: settings, logs, `nvidia-smi -q`."""
+    return ImportedResults("", (), posted=posted_facts(short_lines(lines_of(text)), file))
 
 
 def _from_json(text: str, file: str) -> list[ImportedResults]:

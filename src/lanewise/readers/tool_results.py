@@ -39,7 +39,7 @@ class ImportedResults:
 def merge(results: Sequence[ImportedResults]) -> ImportedResults:
     """Several results as one; where two differ about a pair of peers, the later says."""
     return ImportedResults(
-        ", ".join(dict.fromkeys(result.tool for result in results)),
+        ", ".join(dict.fromkeys(result.tool for result in results if result.tool)),
         tuple(row for result in results for row in result.observations),
         {pair: reached for result in results for pair, reached in result.peers.items()},
         tuple(dict.fromkeys(note for result in results for note in result.notes)),

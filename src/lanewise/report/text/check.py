@@ -117,7 +117,8 @@ def _paragraph(finding: Finding, screen: Screen) -> str:
     facts += [(f"cause {number}", _cause(cause, finding)) for number, cause in enumerate(finding.causes, 1)]
     title = screen.wrap(f"{finding.kind}: {finding.title}", indent=2)
     # The next step is a command: it stays in one piece, to be copied.
-    return f"{screen.style(title, 'bold')}\n{screen.facts(facts, 2, 9)}\n  {'next':9} {finding.step}"
+    shown = f"{screen.facts(facts, 2, 9)}\n" if facts else ""
+    return f"{screen.style(title, 'bold')}\n{shown}  {'next':9} {finding.step}"
 
 
 def _summary(checkup: Checkup) -> str:

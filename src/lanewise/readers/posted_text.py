@@ -1,0 +1,85 @@
+"""What people post with their figures: settings of NCCL, its log, nvidia-smi -q, kernel messages, as statements.
+
+Each line is looked at by itself. A statement is evidence for a cause; what is broken by itself is a fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise.results.posted import PostedFacts, Statement
+
+_NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
+_LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
+    ("iommu", "translate", re.compile(r"DMAR: IOMMU enabled|iommu: Default domain type: Translated")),
+    ("iommu", "translate", re.compile(r"\b(?:intel|amd)_iommu=on\b(?!.*\biommu=pt\b)")),
+    ("acs", "redirect", re.compile(r"ACSCtl:.*ReqRedir\+")),
+    ("relaxed ordering", "off", re.compile(r"PCIe relax order: ?OFF")),
+    ("confidential computing", "on", re.compile(r"CC status: ?ON|Confidential Compute\w*[^:]*: ?(?:ON|Enabled)", re.I)),
+    ("GPUDirect RDMA", "off", re.compile(r"GPU ?Direct RDMA Disabled|GDR 0\b|nv_peer_mem(?:ory)? (?:is )?not loaded")),
+    ("virtual machine", "yes", re.compile(r"Hypervisor vendor:|Virtualization Mode\s*: Pass-Through")),
+    ("tunnel", "Thunderbolt or USB4", re.compile(
+        r"Thunderbolt (?:[345]|Bridge)|USB4 |Barlow Ridge|Titan Ridge|Alpine Ridge|Maple Ridge|Goshen Ridge")),
+    ("resizable BAR", "off", re.compile(r"Resizable BAR\s*: ?(?:Off|Disabled|No)", re.I)),
+    ("off the bus", "", re.compile(
+        r"fallen off the bus|GPU is lost|\bXid\b.*: 79,|Unable to determine the device handle for GPU")),
+)  # fmt: skip
+_CLOCKS = re.compile(r"((?:SW|HW) (?:Power Cap|Thermal Slowdown|Slowdown|Power Brake Slowdown))\s*: Active")
+_BAR1 = re.compile(r"BAR1 Memory Usage")
+_TOTAL = re.compile(r"\s*Total\s*: (\d{1,9} MiB)")
+_SECTION = re.compile(r"GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)")
+_LINK_VALUE = re.compile(r"\s*(Max|Current|Device Max)\s*: (\d{1,2})(x?)$")
+_VIA = re.compile(r"NCCL INFO Channel \S+ ?:? .* via (P2P|SHM|NET/\w+)(\S*)")
+
+
+def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
+    """All statements of a text, each once, with the line where it first stands."""
+    statements: dict[tuple[str, str], Statement] = {}
+    for statement in _statements(lines, file):
+        statements.setdefault((statement.key, statement.value), statement)
+    return PostedFacts(statements=tuple(statements.values()))
+
+
+def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    for number, line in enumerate(lines, 1):
+        source = f"{file}:{number}"
+        yield from (Statement(match[1], match[2].rstrip(".,"), source) for match in _NCCL.finditer(line))
+        for key, value, pattern in _LINES:
+            if match := pattern.search(line):
+                yield Statement(key, value or match[0], source)
+        if match := _CLOCKS.search(line):
+            yield Statement("clocks", match[1].lower(), source)
+        if _BAR1.search(line):
+            total = next((match for text in lines[number : number + 3] if (match := _TOTAL.match(text))), None)
+            if total:
+                yield Statement("BAR1", total[1], source)
+    yield from _transports(lines, file)
+    yield from _links(lines, file)
+
+
+def _transports(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """How NCCL says that it moves data: through host memory within a host, without GPUDirect between hosts."""
+    ways = [(number, match) for number, line in enumerate(lines, 1) if (match := _VIA.search(line))]
+    local = [(number, match[1]) for number, match in ways if match[1] in ("P2P", "SHM")]
+    if local and all(way == "SHM" for _, way in local):
+        yield Statement("peer transport", "SHM", f"{file}:{local[0][0]}")
+    network = [(number, match) for number, match in ways if match[1] == "NET/IB"]
+    if network and not any("GDRDMA" in match[2] for _, match in network):
+        yield Statement("GPUDirect RDMA", "off", f"{file}:{network[0][0]}")
+
+
+def _links(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """Links of `nvidia-smi -q`: fewer lanes than GPU and slot have. An idle link keeps its lanes."""
+    gpu, section = "", ""
+    values: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if match := _SECTION.search(line):
+            gpu, values = match[1], {}
+        text = line.strip()
+        section = text if text in ("PCIe Generation", "Link Width") else section
+        match = _LINK_VALUE.match(line)
+        if match and section == "Link Width" and match[3]:
+            values[match[1]] = int(match[2])
+            if match[1] == "Current" and values["Current"] < values.get("Max", 0):
+                yield Statement("link width", f"{gpu} x{match[2]} of x{values['Max']}", f"{file}:{number}")

@@ -1,0 +1,172 @@
+"""Checks of results whose machine nobody described, and of what people post with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lanewise import api
+from lanewise.catalog import builtin
+from lanewise.checking.abilities import ability, lesser_links, part_of_title
+from lanewise.checking.checkup import Checkup, check
+from lanewise.checking.machine_causes import MachineState
+from lanewise.checking.verdict import Verdict
+from lanewise.readers.kinds import read_posted, read_results
+from lanewise.report.text.check import render_checkup
+from lanewise.results.conditions import LinkState, MachineConditions, OffBus
+
+COPY = """\
+ Device 0: {name}
+ Host to Device Bandwidth, 1 Device(s)
+ PINNED Memory Transfers
+   Transfer Size (Bytes)\tBandwidth(GB/s)
+   32000000\t\t\t{rate}
+"""
+
+
+def checked(text: str) -> Checkup:
+    results = read_results(text, "f")
+    return check(results.observations, posted=results.posted)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "a100-sxm-80gb"), ("NVIDIA H100 80GB HBM3", "h100-sxm"),
+        ("NVIDIA H100 PCIe", "h100-pcie"),
+        ("Tesla V100-SXM2-32GB", "v100-sxm2"), ("NVIDIA GeForce RTX 4090", "rtx-4090"), ("Tesla T4", "t4"),
+        ("NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"), ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
+    ],
+)  # fmt: skip
+def test_a_driver_s_name_of_a_gpu_leads_to_its_part(name: str, part: str):
+    assert getattr(part_of_title(name, builtin()), "name", None) == part
+
+
+SERIES = [("Quadro RTX 8000", 3, 16), ("GeForce GTX 580", 2, 16), ("NVIDIA GeForce RTX 5050", 5, 8)]
+
+
+@pytest.mark.parametrize(("name", "gen", "lanes"), SERIES)
+def test_a_series_says_generation_and_lanes_where_the_catalogue_has_no_part(name: str, gen: int, lanes: int):
+    found = ability(name, builtin())
+    assert found is not None
+    assert (found.gen, found.lanes) == (gen, lanes)
+
+
+@pytest.mark.parametrize("name", ["NVIDIA GH200 480GB", "NVIDIA GB200", "Some Card", ""])
+def test_nothing_is_said_of_gpus_that_no_pcie_link_joins_or_nobody_knows(name: str):
+    assert ability(name, builtin()) is None
+
+
+def test_lesser_links_begin_with_one_step_down():
+    assert list(lesser_links(3, 16))[:3] == [(3, 8), (3, 4), (3, 2)]
+    assert (3, 16) not in set(lesser_links(3, 16))
+
+
+def test_the_first_line_says_that_nobody_described_the_machine():
+    checkup = checked(COPY.format(name="Tesla T4", rate=12.3))
+    assert not checkup.described
+    assert render_checkup(checkup).startswith("Nobody described the machine.")
+    assert (checkup.exit_code, checkup.count(Verdict.OK)) == (0, 1)
+
+
+def test_what_nothing_says_anything_of_is_never_ok():
+    checkup = checked(COPY.format(name="Unheard Of", rate=12.3))
+    assert (checkup.exit_code, checkup.count(Verdict.UNKNOWN)) == (3, 1)
+    assert "a link of Gen3 x16 gives" in checkup.findings[0].title
+
+
+def test_rows_that_are_alike_are_not_ok_for_it_but_the_one_that_is_worse_is_slow():
+    text = "lanewise-rows: 1\nrows:\n" + "".join(
+        f'  - {{flows: "nvme{drive}->host0", value: {rate} GB/s}}\n' for drive, rate in enumerate((6.8, 6.9, 6.7, 3.1))
+    )
+    verdicts = {result.row.flow: result.verdict for result in checked(text).results}
+    assert verdicts.pop("nvme3->host0") is Verdict.SLOW
+    assert set(verdicts.values()) == {Verdict.UNKNOWN}
+
+
+PEERS = """\
+Device: 0, NVIDIA GeForce RTX 4090, pciBusID: 1, pciDeviceID: 0, pciDomainID:0
+Device: 1, NVIDIA GeForce RTX 4090, pciBusID: 2, pciDeviceID: 0, pciDomainID:0
+Device=0 {can} Access Peer Device=1
+Device=1 {can} Access Peer Device=0
+Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)
+   D\\D     0      1
+     0 900.00  21.00
+     1  21.00 900.00
+Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
+   D\\D     0      1
+     0 900.00   {on}
+     1   {on} 900.00
+"""
+
+
+def test_peer_copies_far_below_staged_ones_are_the_iommu_or_acs_unless_the_pair_are_no_peers():
+    slow = checked(PEERS.format(can="CAN", on=" 2.10"))
+    assert [cause.key for cause in slow.findings[0].causes[:2]] == [("iommu",), ("acs",)]
+    assert "off 21 GB/s" in slow.findings[0].causes[0].evidence
+    assert checked(PEERS.format(can="CANNOT", on="20.90")).count(Verdict.SLOW) == 0
+
+
+POSTED = """\
+node1:880:887 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1.
+node1:880:887 [0] NCCL INFO Channel 00 : 0[7000] -> 1[b000] via SHM/direct/direct
+node1:880:887 [0] NCCL INFO Channel 00/0 : 1[b000] -> 2[7000] [send] via NET/IB/0
+[    0.3] DMAR: IOMMU enabled
+ PCIe relax order: OFF
+GPU 00000000:65:00.0
+    GPU Link Info
+        PCIe Generation
+            Max                       : 4
+            Current                   : 1
+        Link Width
+            Max                       : 16x
+            Current                   : 8x
+    BAR1 Memory Usage
+        Total                         : 256 MiB
+    Clocks Event Reasons
+        SW Power Cap                  : Active
+NVRM: Xid (PCI:0000:41:00): 79, pid=0, GPU has fallen off the bus.
+"""
+
+
+def test_settings_logs_and_registers_are_statements_with_their_lines():
+    statements = read_posted(POSTED, "log").posted.statements
+    assert {(statement.key, statement.value, statement.source) for statement in statements} >= {
+        ("NCCL_P2P_DISABLE", "1", "log:1"), ("peer transport", "SHM", "log:2"), ("GPUDirect RDMA", "off", "log:3"),
+        ("iommu", "translate", "log:4"), ("relaxed ordering", "off", "log:5"),
+        ("link width", "00000000:65:00.0 x8 of x16", "log:13"), ("BAR1", "256 MiB", "log:14"),
+        ("clocks", "sw power cap", "log:17"),
+    }  # fmt: skip
+
+
+def test_what_is_broken_is_a_fault_without_any_figure(tmp_path: Path):
+    (tmp_path / "log.txt").write_text(POSTED)
+    checkup = api.check([tmp_path / "log.txt"])
+    assert checkup.exit_code == 1
+    assert [finding.causes[0].key[0] for finding in checkup.findings] == ["off bus", "link"]
+
+
+def test_a_stated_setting_is_a_cause_of_the_slow_rows_that_it_touches():
+    rows = 'rows:\n  - {flows: "gpu0->gpu1", value: 2 GB/s}\n  - {flows: "gpu0->gpu1", value: 20 GB/s, p2p: false}\n'
+    checkup = checked("lanewise-rows: 1\nstated: {NCCL_P2P_LEVEL: LOC}\n" + rows)
+    causes = [cause for finding in checkup.findings for cause in finding.causes if finding.kind == "slow"]
+    assert any(cause.key == ("setting", "NCCL_P2P_LEVEL") and cause.evidence == "f:2" for cause in causes)
+
+
+def test_a_tool_that_saw_fewer_gpus_than_there_are_leaves_the_check_open():
+    results = read_results(PEERS.format(can="CAN", on="25.80"), "f")
+    checkup = check(results.observations, target=api.load_system("dgx-a100"))
+    (finding,) = [finding for finding in checkup.findings if "saw 2 GPUs" in finding.title]
+    assert finding.title == "p2pBandwidthLatencyTest saw 2 GPUs, dgx-a100 has 8"
+    assert checkup.exit_code in (1, 3)
+
+
+def test_a_device_that_reads_all_ones_is_a_fault_and_an_idle_link_a_note():
+    lost = MachineConditions(off_bus=(OffBus("gpu1", "0000:41:00.0", "lspci:7 (rev ff)"),))
+    (finding,) = check([], MachineState(None, lost)).findings
+    assert finding.title == "gpu1 (0000:41:00.0) does not answer: its registers read all ones"
+    link = LinkState("gpu0", "", 4, 16, 1, 16, False, "lspci:9 LnkSta", "cpu0", 4, 16, 4, 16)
+    idle = check([], MachineState(None, MachineConditions(links=(link,))))
+    assert (idle.exit_code, idle.findings) == (3, ())
+    assert "load the link" in idle.notes[0]
