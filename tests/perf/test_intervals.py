@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import lanewise
 from lanewise.catalog import Figure, builtin
-from lanewise.perf.predict import Prediction
+from lanewise.errors import Unreachable
+from lanewise.perf.flow import Flow
+from lanewise.perf.flow_demand import flow_demand
+from lanewise.perf.predict import FlowRate, Prediction
 from lanewise.perf.uncertainty import RANGES, figure_range
 from lanewise.topology.read import read_system
 
@@ -51,3 +56,81 @@ def test_the_interval_of_a_staged_copy_holds_that_of_its_stages_and_of_their_ove
     lone = [lanewise.predict(system, flow).rates[0] for flow in ("gpu0->host0", "host0->gpu4")]
     in_turn = 1 / sum(1 / flow.rate for flow in lone)
     assert rate.low < in_turn < rate.rate < rate.high
+
+
+TWO_SOCKETS = """
+lanewise: 1
+system: two-sockets
+devices:
+  "cpu[0-1]": {cpu: %s, numa: +0}
+  "gpu[0-1]": {gpu: l40s}
+links:
+  - {from: cpu0, to: cpu1, socket: 2}
+  - {from: "cpu[0-1]", to: "gpu[0-1]", pairs: true, pcie: gen4 x16}
+"""
+
+
+def lone(text: str, flow: str) -> FlowRate:
+    return lanewise.predict(read_system(text, "s.yaml"), flow).rates[0]
+
+
+def test_a_link_of_unknown_speed_is_at_most_what_its_ends_can_do_and_says_what_to_look_at() -> None:
+    known, unknown = (lone(ONE_GPU % LINK.replace("gen4 x16", speed), "host0->gpu0") for speed in ("auto", "gen? x?"))
+    assert unknown.rate == known.rate
+    assert unknown.high >= known.high
+    assert unknown.low == pytest.approx(3.6e9, rel=0.1)  # Gen3 x4
+    assert "LnkSta" in unknown.doubt
+
+
+def test_a_path_of_which_no_speed_and_no_part_is_known_has_no_rate() -> None:
+    text = ONE_GPU.replace("l40s", "null").replace("genoa", "null") % LINK.replace("gen4 x16", "gen? x?")
+    with pytest.raises(Unreachable, match="nothing is known that would limit host0->gpu0") as caught:
+        lone(text, "host0->gpu0")
+    assert "lanewise measure" in caught.value.hint
+
+
+def test_cpus_that_are_not_named_have_memory_and_a_link_between_them() -> None:
+    named, unnamed = (lone(TWO_SOCKETS % cpu, "cpu1->gpu0") for cpu in ("milan", "null"))
+    assert unnamed.low < named.low
+    assert unnamed.high >= named.high
+    unnamed_cpu = read_system(ONE_GPU.replace("genoa", "null") % LINK, "s.yaml")
+    (memory,) = (each for each in flow_demand(unnamed_cpu, Flow("cpu0", "gpu0")).per_byte if each.kind == "memory")
+    assert memory.low < memory.capacity < memory.high
+
+
+PATHS = ["host0->gpu0", "gpu0->host0", "cpu1->gpu0", "gpu0->gpu1"]
+FIGURES = ["engine.h2d.gen4", "engine.d2h.gen4", "engine.p2p_write.gen4", "staging.rate"]
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.sampled_from(["rtx-6000-ada", "rtx-4090-p2p", "a10", "a100-sxm-80gb", "l40s"]), st.sampled_from(FIGURES),
+       st.sampled_from(PATHS), st.booleans())  # fmt: skip
+def test_without_a_figure_an_interval_is_no_narrower_and_begins_no_higher(
+    gpu: str, key: str, path: str, p2p: bool
+) -> None:
+    text = TWO_SOCKETS.replace("l40s", gpu) % "milan"
+    bare = builtin().get(gpu).with_figure(key, Figure(None, "B/s", "this test"))
+    with_it, without = (
+        lanewise.predict(read_system(text, "s.yaml", {}, catalog), path, p2p).rates[0]
+        for catalog in (builtin(), builtin().with_part(bare))
+    )
+    assert without.low <= with_it.low * (1 + 1e-9)
+    assert without.high - without.low >= (with_it.high - with_it.low) * (1 - 1e-9)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.sampled_from(["milan", "rome", "genoa", "sapphire-rapids", "ice-lake-sp"]), st.sampled_from(PATHS),
+       st.sampled_from(["cpu", "gpu", "link", "sockets"]))  # fmt: skip
+def test_without_a_part_or_a_speed_an_interval_is_no_narrower_and_begins_no_higher(
+    cpu: str, path: str, unknown: str
+) -> None:
+    text = TWO_SOCKETS % cpu
+    words = {
+        "cpu": (cpu, "null"),
+        "gpu": ("l40s", "null"),
+        "link": ("gen4 x16", "gen? x?"),
+        "sockets": ("socket: 2", 'socket: "?"'),
+    }
+    with_it, without = lone(text, path), lone(text.replace(*words[unknown]), path)
+    assert without.low <= with_it.low * (1 + 1e-9)
+    assert without.high - without.low >= (with_it.high - with_it.low) * (1 - 1e-9)

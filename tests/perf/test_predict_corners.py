@@ -131,12 +131,15 @@ def test_a_missing_drive_rate_is_doubted_and_network_copies_are_not() -> None:
     assert lanewise.predict(remote, "fcpu0->gpu0").rates[0].doubt == ""
 
 
-def test_a_missing_copy_engine_is_doubted() -> None:
+def test_a_missing_copy_engine_is_typical_of_its_generation_and_less_certain() -> None:
     bare = builtin().get("l40s")
     for key in ("engine.h2d.gen4", "engine.d2h.gen4", "engine.p2p_write.gen4"):
         bare = bare.with_figure(key, Figure(None, "B/s", "this test"))
     system = lanewise.load_system("composable-server-gen4", {"gpus": 1, "path": 1}, builtin().with_part(bare))
-    assert "ceiling" in lanewise.predict(system, "gpu0->host0").rates[0].doubt
+    rate, known = (lanewise.predict(each, "gpu0->host0").rates[0] for each in (system, "composable-server-gen4"))
+    assert rate.basis == "typical"
+    assert rate.rests_on[0].startswith("l40s engine.d2h.gen4 = 26.3 GB/s (median of ")
+    assert rate.low < known.low < known.high < rate.high
 
 
 def test_gpus_whose_driver_refuses_peers_are_staged() -> None:

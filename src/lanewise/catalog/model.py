@@ -107,10 +107,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Catalog:
-    """Parts by name, found by name or alias in any case, CPUs by model too; Contradiction if two share a name."""
+    """Parts by name, found by name or alias in any case, CPUs by model too; Contradiction if two share a name.
+
+    `completed` keeps what catalog.typical makes of its parts.
+    """
 
     parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
     _index: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    completed: dict[object, Part] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))

@@ -10,10 +10,10 @@ from typing import Literal
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.resources import Resource, cite, engine_beside, figure_demand, weakest
+from lanewise.perf.known_parts import part_of
+from lanewise.perf.resources import UNKNOWN_LINK, Resource, cite, engine_beside, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow
-from lanewise.perf.uncertainty import Range, figure_range, widest
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, LinkKind, System, Volume
@@ -26,7 +26,8 @@ DRIVE_DOUBT = "no figure for a drive's rate known: a ceiling of the links"
 class Staging:
     """A copy through host memory: seconds a byte takes alone, with its stages in turn, and fully overlapped.
 
-    `within` is the range of these rates that follows from those of the stages' capacities, as factors.
+    `longest` is the time in turn with all capacities at the low end of their ranges, `shortest` the time overlapped
+    with all at the high end.
     """
 
     name: str
@@ -35,7 +36,8 @@ class Staging:
     lone: float
     in_turn: float
     overlapped: float
-    within: Range
+    longest: float
+    shortest: float
 
     def rate(self, mode: str) -> float:
         """B/s of a copy staged in `mode`: lone, in_turn or overlapped."""
@@ -65,8 +67,7 @@ class FlowDemand:
         """The same at an end of its range: a staged copy's stages in turn and slow, or overlapped and fast."""
         if self.staging is None:
             return self.flow.cap
-        mode, factor = ("in_turn", self.staging.within[0]) if end == "low" else ("overlapped", self.staging.within[1])
-        return min(self.flow.cap, self.staging.rate(mode) * factor)
+        return min(self.flow.cap, 1.0 / (self.staging.longest if end == "low" else self.staging.shortest))
 
     @property
     def cap_limit(self) -> tuple[str, str, str]:
@@ -162,7 +163,7 @@ def solver_input(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[So
     for demand in demands:
         flow = demand.flow
         cap = demand.cap("in_turn" if (flow.dst, flow.src) in staged else "lone")
-        if not demand.per_byte and math.isinf(cap):
+        if math.isinf(cap) and not _tells_a_rate(demand.per_byte):
             raise _unlimited(flow)
         amounts = tuple((index[resource], amount) for resource, amount in demand.per_byte.items())
         flows.append(SolverFlow(amounts, weight=flow.weight, cap=cap))
@@ -180,35 +181,42 @@ def _staging(
     """
     if not stages:
         return None
-    if not all(stages):
+    if not all(_tells_a_rate(resource for resource, _ in amounts) for amounts in stages):
         raise _unlimited(flow)
     times = []
     rests = []
-    bases, ranges = [], []
+    bases = []
     for number, amounts in enumerate(stages):
         slowest, amount = max(summed(amounts).items(), key=lambda item: item[1] / item[0].capacity)
         times.append(amount / slowest.capacity)
-        ranges.append((slowest.low / slowest.capacity, slowest.high / slowest.capacity))
         basis, sources = _source(system, slowest, ((r.stages[number], False) for r in routes if r.stages[number:]))
         bases.append(basis)
         rests.append(f"stage {number + 1}: {slowest.name}, {'; '.join(sources)}")
     lone = sum(times)
-    part = system.part(routes[0].src)
+    part = part_of(system, routes[0].src)
     gaps = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
     if part is not None and gaps is not None and isinstance(gaps.value, float):
         lone = min(lone, max(times) + 1.0 / gaps.value)
         bases.append(gaps.basis)
-        ranges.append(figure_range(gaps))
         rests.append(cite(part, "staging.rate", gaps))
+    ends = [summed(amounts).items() for amounts in stages]
     name = f"staging of {flow.name} through host memory"
     return Staging(
         name, weakest(bases), "; ".join(rests), lone=lone, in_turn=sum(times), overlapped=max(times),
-        within=widest(ranges),
+        longest=sum(max(amount / each.low for each, amount in stage) for stage in ends),
+        shortest=max(max(amount / each.high for each, amount in stage) for stage in ends),
     )  # fmt: skip
 
 
+def _tells_a_rate(resources: Iterable[Resource]) -> bool:
+    """Whether one of them says more of a path than that it is a link, and that it ends in some memory."""
+    return any(resource.kind not in (UNKNOWN_LINK, "memory") for resource in resources)
+
+
 def _unlimited(flow: Flow) -> Unreachable:
-    hint = "name the parts of its devices, or the speed of its links, in the description"
+    hint = (
+        "name the parts of its devices or the speed of its links in the description, or measure: lanewise measure gpu"
+    )
     return Unreachable(f"nothing is known that would limit {flow.name}", hint=hint)
 
 

@@ -17,7 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from lanewise.perf.known_parts import part_of
 from lanewise.perf.resources import Resource, cite, figure_resource
+from lanewise.perf.uncertainty import product
 from lanewise.routes.endpoints import memory_node
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
@@ -50,7 +52,7 @@ def _memory(system: System, cpu: str, node: int | None, reads: float) -> Resourc
     """The memory of a socket, or of one of its NUMA nodes, as the rate of reads alone."""
     nodes = system.numa_nodes(cpu)
     split = len(nodes) > 1 and node is not None
-    part = system.part(cpu)
+    part = part_of(system, cpu)
     whole = figure_resource(system, cpu, "memory.rate", "memory", reads / (len(nodes) if split else 1))
     if part is None or whole is None:
         return None
@@ -60,7 +62,9 @@ def _memory(system: System, cpu: str, node: int | None, reads: float) -> Resourc
     name = f"memory of {cpu}, NUMA node {node}" if split else whole.name
     place = (cpu, str(node)) if split else (cpu,)
     basis = stated.basis if stated.known else "typical"
-    return replace(whole, place=place, name=name, basis=basis, rests_on=rests_on).within(DMA_RANGE)
+    # How much memory there is may be unknown too; a data sheet's rate has no range of its own.
+    factors = product(DMA_RANGE, whole.factors) if part.figure("memory.rate").basis == "typical" else DMA_RANGE
+    return replace(whole, place=place, name=name, basis=basis, rests_on=rests_on).within(factors)
 
 
 def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:

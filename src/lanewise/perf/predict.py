@@ -137,6 +137,9 @@ def flow_rate(
         name = limit.name
         basis, sources = limit_source(system, demand, limit)
         doubt = limit.doubt or (demand.doubt if limit.link is not None and limit.basis == "physics" else "")
+    # Doubts of whatever would slow the flow at the low end of its range, such as a link of unknown speed.
+    slower = [each.doubt for each, amount in demand.per_byte.items() if each.low < flow_cases[0] * amount]
+    doubt = "; ".join(dict.fromkeys(text for text in (doubt, *slower) if text))
     wires = [amount for resource, amount in demand.per_byte.items() if resource.link is not None]
     return FlowRate(
         flow=demand.flow, routes=demand.routes, rate=flow_cases[0], limit=name, basis=basis, rests_on=tuple(sources),

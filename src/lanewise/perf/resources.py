@@ -10,7 +10,8 @@ from functools import lru_cache
 from lanewise.catalog import Figure, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
-from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Range, figure_range, widest
+from lanewise.perf.known_parts import link_with_speed, part_of
+from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Range, figure_range, product, widest
 from lanewise.routes.model import Hop, LinkDirection
 from lanewise.topology.model import Kind, Link, LinkKind, System
 from lanewise.units import readable, show
@@ -25,6 +26,15 @@ NVLINK_SHARE = 0.90
 # than 8 of 9 flits of data; QPI is taken to be alike. xGMI: the measurements named in perf/sockets.py. POWER9: unknown.
 SOCKET_SHARE = {"qpi": (0.60, 0.82, 0.89), "upi": (0.60, 0.82, 0.89), "xgmi": (0.57, 0.70, 0.87),
                 "xbus": (0.50, 0.75, 0.89)}  # fmt: skip
+# Between CPUs that are not named: peer writes over UPI reach a third of its rate (perf/sockets.py).
+UNKNOWN_SOCKET = (0.35, 1.0)
+SOCKET_DOUBT = (
+    "the link between the sockets is not known: name the CPUs, or measure a copy from the far socket's memory"
+)
+# A link of which neither the speed nor its ends are known, and a network of unknown rate.
+UNKNOWN_LINK = "unknown_link"
+SLOWEST_SLOT, NEWEST_SLOT = (3, 4), (6, 16)  # generation and lanes
+SPEED_DOUBT = "the speed of link {} is not known: see LnkSta of lspci -vv while it is busy, or lanewise measure gpu"
 
 BASIS_ORDER = ("physics", "calibrated", "typical", "planning", "fitted")
 # Kinds of resource as they are printed, copy engines first. `both_ways` is the sum that a GPU's host copies of both
@@ -73,6 +83,11 @@ class Resource:
             object.__setattr__(self, "low", self.capacity * low)
             object.__setattr__(self, "high", self.capacity * high)
 
+    @property
+    def factors(self) -> Range:
+        """Its range as factors of the capacity."""
+        return self.low / self.capacity, self.high / self.capacity
+
     def within(self, factors: Range) -> Resource:
         """The same with `low` and `high` as these factors of the capacity."""
         return replace(self, low=self.capacity * factors[0], high=self.capacity * factors[1])
@@ -119,15 +134,33 @@ def _pcie(system: System, hop: Hop) -> Resource | None:
     link = hop.link
     if link.rate is not None:
         return _on_link(hop, "stated rate", link.rate * packets.PACKET_SHARE, "physics", "the description")
-    if link.gen is None or link.lanes is None:
-        return None
-    capacity = packets.raw_rate(link.gen, link.lanes) * packets.PACKET_SHARE
-    return _on_link(hop, f"Gen{link.gen} x{link.lanes}", capacity, "physics", "PCIe base specification")
+    if link.gen is not None and link.lanes is not None:
+        capacity = packets.raw_rate(link.gen, link.lanes) * packets.PACKET_SHARE
+        return _on_link(hop, f"Gen{link.gen} x{link.lanes}", capacity, "physics", "PCIe base specification")
+    return _of_unknown_speed(system, hop)
+
+
+def _of_unknown_speed(system: System, hop: Hop) -> Resource:
+    """A PCIe link whose speed nobody knows: from the slowest slots in use to what its ends can do.
+
+    Of kind UNKNOWN_LINK where the ends are not known either, so that nothing tells the rate.
+    """
+    link = link_with_speed(system, hop.link)
+    is_known = link.gen is not None and link.lanes is not None
+    gen, lanes = link.gen or NEWEST_SLOT[0], link.lanes or NEWEST_SLOT[1]
+    slow_gen, slow_lanes = hop.link.gen or min(gen, SLOWEST_SLOT[0]), hop.link.lanes or min(lanes, SLOWEST_SLOT[1])
+    label = f"of unknown speed, at most Gen{gen} x{lanes}" if is_known else "of unknown speed"
+    rests = "what its ends can do" if is_known else "the slowest and the fastest slots in use"
+    capacity = packets.raw_rate(gen, lanes) * packets.PACKET_SHARE
+    resource = _on_link(hop, label, capacity, "typical", rests, SPEED_DOUBT.format(link.name))
+    slowest = packets.raw_rate(slow_gen, slow_lanes) * packets.PACKET_SHARE
+    kind = resource.kind if is_known else UNKNOWN_LINK
+    return replace(resource, low=min(slowest, capacity), high=capacity, kind=kind)
 
 
 def _socket(system: System, hop: Hop) -> Resource | None:
     """All traffic of one direction: measured, else as many links as there are times the rate of one."""
-    part = system.part(hop.start)
+    part = part_of(system, hop.start)
     if part is None:
         return None
     kind, rate = part.text("intersocket.kind") or "inter-socket", part.figure("intersocket.rate")
@@ -152,12 +185,16 @@ def socket_link(part: Part, hop: Hop) -> Resource | None:
     if isinstance(measured.value, float):
         rests = cite(part, "intersocket.link_rate", measured)
         return _on_link(hop, "one link", measured.value, measured.basis, rests).within(figure_range(measured))
-    raw, share = part.figure("intersocket.raw"), SOCKET_SHARE.get(part.text("intersocket.kind") or "")
-    if not isinstance(raw.value, float) or share is None:
+    raw, kind = part.figure("intersocket.raw"), part.text("intersocket.kind") or "xgmi"
+    if not isinstance(raw.value, float) or kind not in SOCKET_SHARE:
         return None
-    low, nominal, high = share
+    low, nominal, high = SOCKET_SHARE[kind]
+    factors = (low / nominal, high / nominal)
+    doubt = ""
+    if raw.basis == "typical":  # neither the kind of the link nor its rate is known
+        factors, doubt = product(factors, product(figure_range(raw), UNKNOWN_SOCKET)), SOCKET_DOUBT
     rests = f"{cite(part, 'intersocket.raw', raw)}, times {nominal} (measured on other CPUs, {low} to {high})"
-    return _on_link(hop, "one link", raw.value * nominal, "typical", rests).within((low / nominal, high / nominal))
+    return _on_link(hop, "one link", raw.value * nominal, "typical", rests, doubt).within(factors)
 
 
 def _nvlink(system: System, hop: Hop) -> Resource | None:
@@ -218,7 +255,7 @@ def _on_link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, d
 
 def figure_resource(system: System, device: str, key: str, kind: str, scale: float = 1.0) -> Resource | None:
     """The capacity that figure `key` of a device's part states, None where it is unknown."""
-    part = system.part(device)
+    part = part_of(system, device)
     if part is None:
         return None
     figure = part.figure(key)
@@ -247,7 +284,7 @@ def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[R
     keep 80 % of a Gen3 link busy. Peer writes leave through the engine that writes to the host, and peer reads through
     the one that reads it, so those figures are taken. None where the part states none.
     """
-    part = system.part(device)
+    part = part_of(system, device)
     if part is None or part.kind != "gpu" or link.gen is None or link.lanes is None:
         return None
     for name in _ENGINE_FIGURES.get(kind, (kind,)):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from lanewise.perf import packets
 from lanewise.perf.host import bridge_demand, memory_demand
+from lanewise.perf.known_parts import link_with_speed, number_of, part_of
 from lanewise.perf.resources import (
     NETWORK_SHARE,
     Resource,
@@ -122,7 +123,7 @@ def payload_source(system: System, route: Route, peer_read: bool, link: LinkDire
 
 def round_trip(system: System, segment: Segment) -> float | None:
     """Time of one read without load in s: there, completer and back; None if the completer is unknown."""
-    completer = system.number(segment.src, "latency.memory_read") if _is_cpu(system, segment.src) else None
+    completer = number_of(system, segment.src, "latency.memory_read") if _is_cpu(system, segment.src) else None
     return None if completer is None else completer + 2 * one_way(system, segment.hops)
 
 
@@ -132,7 +133,7 @@ def one_way(system: System, hops: Sequence[Hop]) -> float:
     passed = [(hop.end, key) for hop in hops[:-1] if (key := keys.get(system.device(hop.end).kind))]
     sockets = [hop.start for hop in hops if hop.link.kind is LinkKind.SOCKET]
     wires = sum((hop.link.length or 0.0) * WIRE_S_PER_M for hop in hops)
-    forwarding = sum(system.number(name, key) or 0.0 for name, key in passed)
+    forwarding = sum(number_of(system, name, key) or 0.0 for name, key in passed)
     return wires + forwarding + sum(system.number(name, "latency.intersocket") or 0.0 for name in sockets)
 
 
@@ -191,7 +192,8 @@ def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float
             gpu, kinds = segment.requester, ("p2p_read",) if segment.is_read else ("p2p_write",)
         case _:
             return
-    links = [hop.link for hop in segment.hops if hop.link.gen is not None]
+    pcie = [link_with_speed(system, hop.link) for hop in segment.hops if hop.link.kind in _PACKETS]
+    links = [link for link in pcie if link.gen is not None]
     for kind in kinds if links else ():
         demand = engine_demand(system, gpu, kind, min(links, key=_speed))
         if demand is not None:
@@ -275,7 +277,7 @@ def _window(system: System, name: str, completer: str, place: tuple[str, ...]) -
     if not isinstance(tags.value, float) or not isinstance(payload.value, float):
         return None
     figures = [(part, "switch.window_tags"), (part, "switch.window_payload")]
-    memory = system.part(completer)
+    memory = part_of(system, completer)
     figures += [(memory, "latency.memory_read")] if memory is not None and memory.kind == "cpu" else []
     rests = "; ".join(cite(owner, key, owner.figure(key)) for owner, key in figures)
     basis = weakest([owner.figure(key).basis for owner, key in figures])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from lanewise.perf.known_parts import part_of
 from lanewise.perf.resources import Resource, figure_resource, socket_link
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
@@ -27,10 +28,10 @@ def socket_demand(system: System, hops: Sequence[Hop], peers: bool) -> Iterator[
     `hops` are those of one PCIe segment, `peers` whether both of its ends are devices.
     """
     for hop in hops:
-        part = system.part(hop.start) if hop.link.kind is LinkKind.SOCKET else None
+        part = part_of(system, hop.start) if hop.link.kind is LinkKind.SOCKET else None
         if part is None:
             continue
-        if part.text("intersocket.kind") == "xgmi":
+        if part.text("intersocket.kind") in ("xgmi", None):  # unknown: no more than one link is certain
             yield from _one_link(system, hop, hops)
         elif peers:
             yield from _peer_writes(system, hop, hops)
@@ -38,7 +39,7 @@ def socket_demand(system: System, hops: Sequence[Hop], peers: bool) -> Iterator[
 
 def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
     """The xGMI link that the traffic of a root port stays on: the port where data came in, else where it leaves."""
-    part = system.part(hop.start)
+    part = part_of(system, hop.start)
     link = socket_link(part, hop) if part is not None else None
     at = hops.index(hop)
     around = [*reversed(hops[:at]), *hops[at + 1 :]]  # a write's port comes before, a read's after

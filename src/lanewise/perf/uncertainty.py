@@ -39,6 +39,11 @@ def figure_range(figure: Figure) -> Range:
     return low, high
 
 
+def product(one: Range, other: Range) -> Range:
+    """The range of the product of two factors."""
+    return one[0] * other[0], one[1] * other[1]
+
+
 def widest(ranges: Iterable[Range]) -> Range:
     """The range that holds all of several; of none that of physics."""
     pairs = list(ranges) or [RANGES["physics"]]

@@ -1,0 +1,103 @@
+"""Typical figures: what the measured parts of a generation have in common stands for a figure that nobody measured.
+
+A typical figure is the median of the figures that the catalogue in use states for other parts of the same kind, maker
+and PCIe generation, with their spread as its range. A catalogue without the figures of some machine has medians without
+them too. Figures carried over from another part are no measurement of their own and do not count.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from lanewise.catalog.keys import GENERATIONS
+from lanewise.catalog.model import Catalog, Figure, Part
+
+_MAKERS = ("NVIDIA", "AMD", "Intel")
+_ENGINES = tuple(f"engine.{name}.gen{gen}" for name in ("h2d", "d2h") for gen in GENERATIONS)
+_STAGING = "staging.rate"
+# The figures that are filled in, by kind of part: those of the parts of one maker, and those of one PCIe generation.
+_OF_MAKER = {"gpu": (*_ENGINES, _STAGING)}
+_OF_GENERATION = {
+    "cpu": ("memory.rate", "latency.memory_read", "intersocket.raw", "intersocket.links"),
+    "switch": ("switch.cut_through",),
+}
+_MOST_NAMES = 6
+
+
+def completed(catalog: Catalog, part: Part) -> Part:
+    """`part` with typical figures of `catalog` where it states none."""
+    done = catalog.completed.get(part)
+    if done is None:
+        missing = dict(_missing(catalog, part))
+        done = Part(part.name, part.kind, part.title, part.aliases, {**part.figures, **missing}) if missing else part
+        catalog.completed[part] = done
+    return done
+
+
+def typical_part(catalog: Catalog, kind: str, gen: int | None) -> Part:
+    """A part that stands for one nobody named: its kind, the PCIe generation of its links, all figures typical."""
+    done = catalog.completed.get((kind, gen))
+    if done is None:
+        figures = {} if gen is None else {"pcie.gen": Figure(float(gen), "1", "the generation of its links")}
+        done = completed(catalog, Part(f"unknown {kind}", kind, f"a {kind} that is not named", (), figures))
+        catalog.completed[kind, gen] = done
+    return done
+
+
+def _missing(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:
+    for key in (*_OF_MAKER.get(part.kind, ()), *_OF_GENERATION.get(part.kind, ())):
+        if not part.figure(key).known and _applies(part, key):
+            figure = _typical(catalog, part, key)
+            if figure is not None:
+                yield key, figure
+
+
+def _applies(part: Part, key: str) -> bool:
+    """Whether a part can have such a figure at all."""
+    if key in _ENGINES:
+        return int(key[-1]) <= (part.number("pcie.gen") or max(GENERATIONS))
+    if key.startswith("intersocket."):
+        return part.number("cpu.sockets_max") != 1 and part.text("intersocket.kind") != "none"
+    return True
+
+
+def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
+    """The median of `key` over the nearest parts that state it: of its maker, of its generation, else of all."""
+    stated = list(_stated(catalog, part, key))
+    if key in _OF_MAKER.get(part.kind, ()):
+        word, near = _maker(part), [(other, figure) for other, figure in stated if _maker(other) == _maker(part)]
+    else:
+        gen = part.number("pcie.gen")
+        word, near = f"Gen{gen or 0:.0f}", [pair for pair in stated if pair[0].number("pcie.gen") == gen]
+    if key == _STAGING:  # drivers overlap the stages on GPUs from some generation on, each maker's in its own way
+        near = [pair for pair in near if (pair[0].number("pcie.gen") or 0) <= (part.number("pcie.gen") or 0)]
+    chosen = near if (near and word) or key == _STAGING else stated
+    if not chosen:
+        return None
+    values = [figure.value for _, figure in chosen if isinstance(figure.value, float)]
+    names = ", ".join(other.name for other, _ in chosen[:_MOST_NAMES])
+    more = f" and {len(chosen) - _MOST_NAMES} more" if len(chosen) > _MOST_NAMES else ""
+    return Figure(
+        statistics.median(values), chosen[0][1].unit, f"median of {names}{more}", basis="typical",
+        low=min(values), high=max(values),
+    )  # fmt: skip
+
+
+def _stated(catalog: Catalog, part: Part, key: str) -> Iterator[tuple[Part, Figure]]:
+    """Other parts with their own measured or specified figure; one that several parts share by `extends` once."""
+    counted: set[tuple[float | str | None, str]] = set()
+    for other in catalog.parts.values():
+        if other.kind != part.kind or other.name == part.name:
+            continue
+        figure = other.figure(key)
+        own = figure.known and not figure.carried_from and figure.basis in ("physics", "calibrated")
+        if own and (figure.value, figure.source) not in counted:
+            counted.add((figure.value, figure.source))
+            yield other, figure
+
+
+def _maker(part: Part) -> str:
+    """NVIDIA, AMD or Intel, by the part's title; '' for others."""
+    word = part.title.partition(" ")[0]
+    return word if word in _MAKERS else ""

@@ -1,0 +1,74 @@
+"""Typical figures: medians of the measured parts of a generation stand for what nobody measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.catalog import Catalog, Figure, Part
+from lanewise.catalog.typical import completed, typical_part
+
+KEY = "engine.h2d.gen4"
+
+
+def gpu(name: str, rate: float | None, maker: str = "NVIDIA", carried_from: str = "") -> Part:
+    """A GPU with that rate of host-to-device copies."""
+    figure = Figure(rate, "B/s", f"a bench of {name}", basis="calibrated", carried_from=carried_from)
+    return Part(name, "gpu", f"{maker} {name}", (), {KEY: figure})
+
+
+def catalog(*parts: Part) -> Catalog:
+    return Catalog({part.name: part for part in parts})
+
+
+def test_an_unknown_figure_is_the_median_of_the_makers_parts_with_their_spread() -> None:
+    parts = catalog(gpu("a", 24e9), gpu("b", 26e9), gpu("c", 27e9), gpu("d", 29e9, "AMD"), gpu("x", None))
+    figure = completed(parts, parts.get("x")).figure(KEY)
+    assert (figure.value, figure.low, figure.high, figure.basis) == (26e9, 24e9, 27e9, "typical")
+    assert figure.source == "median of a, b, c"
+
+
+def test_a_maker_without_any_measurement_gets_the_median_of_all() -> None:
+    parts = catalog(gpu("a", 24e9), gpu("b", 26e9), gpu("x", None, "AMD"))
+    assert completed(parts, parts.get("x")).number(KEY) == 25e9
+
+
+def test_figures_carried_over_and_those_of_the_part_itself_do_not_count() -> None:
+    parts = catalog(gpu("a", 24e9), gpu("b", 20e9, carried_from="y"), gpu("x", None))
+    assert completed(parts, parts.get("x")).number(KEY) == 24e9
+
+
+def test_a_part_that_extends_another_does_not_count_its_figures_again() -> None:
+    first = gpu("a", 20e9)
+    second = Part("a2", "gpu", "NVIDIA a2", (), first.figures)
+    parts = catalog(first, second, gpu("b", 26e9), gpu("x", None))
+    assert completed(parts, parts.get("x")).number(KEY) == 23e9
+
+
+def test_a_catalogue_without_a_machines_figures_has_medians_without_them() -> None:
+    left_out = catalog(gpu("a", None), gpu("b", 26e9), gpu("x", None))
+    assert completed(left_out, left_out.get("x")).number(KEY) == 26e9
+    assert completed(left_out, left_out.get("a")).number(KEY) == 26e9
+
+
+def test_a_figure_of_its_own_is_kept() -> None:
+    parts = catalog(gpu("a", 24e9), gpu("b", 26e9))
+    assert completed(parts, parts.get("a")).figure(KEY) is parts.get("a").figure(KEY)
+
+
+def test_a_cpu_that_is_not_named_has_the_memory_of_its_generation() -> None:
+    def cpu(name: str, gen: int, rate: float) -> Part:
+        figures = {"pcie.gen": Figure(gen, "1", name), "memory.rate": Figure(rate, "B/s", name)}
+        return Part(name, "cpu", name, (), figures)
+
+    parts = catalog(cpu("a", 4, 50e9), cpu("b", 4, 200e9), cpu("c", 4, 210e9), cpu("d", 5, 460e9))
+    figure = typical_part(parts, "cpu", 4).figure("memory.rate")
+    assert (figure.value, figure.low, figure.high) == (200e9, 50e9, 210e9)
+    assert typical_part(parts, "cpu", None).number("memory.rate") == pytest.approx(205e9)
+
+
+def test_one_socket_alone_has_no_link_to_another() -> None:
+    raw = Figure(32e9, "B/s", "a")
+    single = Part("x", "cpu", "x", (), {"cpu.sockets_max": Figure(1, "1", "x")})
+    parts = catalog(Part("a", "cpu", "a", (), {"intersocket.raw": raw}), single)
+    assert completed(parts, single).number("intersocket.raw") is None
+    assert typical_part(parts, "cpu", None).number("intersocket.raw") == 32e9
