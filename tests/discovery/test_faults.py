@@ -66,3 +66,11 @@ def test_lanes_of_a_chipset_do_not_take_the_part_of_the_cpu_away():
     # More than a chipset could have: another CPU then.
     tree.add_root(1, 0x15, 0, [Branch(GPU) for _ in range(5)])
     assert read(lspci(tree.functions)).system.device("cpu0").part is None
+
+
+def test_what_one_dump_says_twice_of_one_function_is_one_line():
+    nic = "<object type='PCIDev' pci_busid='0000:04:00.0' pci_type='0200 [15b3:1013] [0000:0000] 00 00'/>"
+    other = nic.replace("0200", "0107").replace("1013", "1014")
+    found = read(f"<topology version='2.0'><object type='Machine' nodeset='0x1'>{nic}{other}</object></topology>")
+    said = "0000:04:00.0 class, device: 0.txt says two things of it; the first is taken"
+    assert found.contradictions == (said,)

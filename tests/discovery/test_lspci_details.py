@@ -116,7 +116,7 @@ def test_devices_alone_have_a_root_port_each_at_the_numa_node_they_state():
     assert found.contradictions == ()
     assert topo_class(found.system, "gpu0", "gpu2") == "SYS"
     said = "what lies above 0000:18:00.0, 0000:19:00.0, 0000:98:00.0 is not in the dumps; a root port each is assumed"
-    assert said in found.system.assumptions
+    assert any(text.startswith(said) for text in found.system.assumptions)
 
 
 def test_virtual_functions_are_no_cards():

@@ -84,7 +84,7 @@ def discover(dumps: Sequence[DumpFacts], catalog: Catalog, name: str = "machine"
     against = _by_kind([*merged.contradictions, *draft.contradictions, *_disagreements(system, merged, draft)])
     faults = tuple(draft.fault_texts())
     loud = (*(f"fault: {text}" for text in faults), *(f"contradiction: {text}" for text in against))
-    notes = dict.fromkeys((*merged.notes, *draft.notes, *draft.remark_texts(), *loud))
+    notes = dict.fromkeys((*_by_kind(merged.notes), *draft.notes, *draft.remark_texts(), *loud))
     names: dict[str, list[str]] = defaultdict(list)
     for word, device in draft.names.items():
         names[device].append(word)
@@ -100,7 +100,7 @@ def discover(dumps: Sequence[DumpFacts], catalog: Catalog, name: str = "machine"
 
 
 def _by_kind(texts: Sequence[str]) -> tuple[str, ...]:
-    """Contradictions, of several that differ in names and numbers alone the first with their count."""
+    """Sentences, of several that differ in names and numbers alone the first with their count."""
     kinds: dict[str, list[str]] = defaultdict(list)
     for text in texts:
         kinds[_VARYING.sub("#", text)].append(text)

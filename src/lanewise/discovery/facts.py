@@ -145,18 +145,18 @@ def merge(dumps: Sequence[DumpFacts]) -> MachineFacts:
     ranked = sorted(dumps, key=lambda dump: KINDS.index(dump.kind))
     facts: dict[str, dict[str, Fact]] = defaultdict(dict)
     aliases: dict[str, str] = {}
-    against: list[str] = []
+    against: dict[tuple[str, str, str], list[tuple[Fact, Fact]]] = defaultdict(list)
     for dump in ranked:
         for fact in dump.facts:
             first = facts[fact.about].setdefault(fact.key, fact)
             if fact.key == "alias" and address(fact.about):
                 aliases.setdefault(str(fact.value), fact.about)
             if first.value != fact.value and not _agree(first, fact):
-                against.append(_against(first, fact))
+                against[fact.about, first.source.file, fact.source.file].append((first, fact))
     notes = dict.fromkeys(note for dump in ranked for note in dump.notes)
     pairs = tuple(pair for dump in ranked for pair in dump.pairs)
     peers = tuple(peer for dump in ranked for peer in dump.peers)
-    return MachineFacts(facts, aliases, pairs, peers, tuple(notes), tuple(dict.fromkeys(against)))
+    return MachineFacts(facts, aliases, pairs, peers, tuple(notes), tuple(map(_against, against.values())))
 
 
 def _agree(first: Fact, second: Fact) -> bool:
@@ -177,7 +177,13 @@ def _agree(first: Fact, second: Fact) -> bool:
     )
 
 
-def _against(taken: Fact, second: Fact) -> str:
+def _against(differences: Sequence[tuple[Fact, Fact]]) -> str:
+    """What two dumps, or one, say differently of one subject: one line, with values if it is one fact alone."""
+    taken, second = differences[0]
+    keys = list(dict.fromkeys(fact.key for fact, _ in differences))
+    if len(keys) > 1:
+        files = " and ".join(dict.fromkeys((taken.source.file, second.source.file)))
+        return f"{taken.about} {', '.join(keys)}: {files} says two things of it; the first is taken"
     values = [f"{f'0x{f.value:04x}' if f.key in ('class', 'vendor', 'device') else f.value}" for f in (taken, second)]
     texts = [f"{fact.source} says {value}" for fact, value in zip((taken, second), values, strict=True)]
     return f"{taken.about} {taken.key}: {texts[0]}, {texts[1]}; the first is taken"

@@ -43,7 +43,8 @@ def link_speed(
         fitting = _fitting(float(str(speed)), node.kind, part)
         most = list(fitting or most)
         rate = f"{float(str(speed)):.2f} GB/s"
-        note = f"the link to {{}} had {rate} when the dump was made; {_speed_text(most)} is assumed"
+        end = f"; {_speed_text(most)} is assumed" if fitting else ", which is no whole link's; its speed is unknown"
+        note = f"the link to {{}} had {rate} when the dump was made{end}"
     elif wanting and part is not None and node.kind is not Kind.SWITCH:
         gens = [gen for end in (part, above) if end and (gen := _figure(end, "pcie.gen"))]
         best = [min(gens, default=None), _figure(part, "pcie.lanes")]

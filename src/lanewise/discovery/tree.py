@@ -107,7 +107,8 @@ def _roots(merged: MachineFacts, leaves: dict[str, tuple[Kind, list[str]]], draf
     _add_volume_management(by_root, merged, draft)
     alone = [root[1:] for root in by_root if root.startswith("?")]
     if alone:
-        draft.note(f"what lies above {', '.join(alone)} is not in the dumps; a root port each is assumed")
+        text = "is not in the dumps; a root port each is assumed (lspci -vvv shows it)"
+        draft.note(f"what lies above {', '.join(alone)} {text}")
     unknown = sorted(root for root, numa_nodes in by_root.items() if not numa_nodes)
     least = min(nodes_with_cpus(merged) or [node for numa_nodes in by_root.values() for node in numa_nodes], default=0)
     if unknown and len(nodes_with_cpus(merged)) != 1:
@@ -135,7 +136,7 @@ def _numa_contradictions(merged: MachineFacts, draft: SystemDraft) -> None:
     """Name the devices that state another NUMA node than the root above them."""
     for bdf, node in draft.root_nodes.items():
         own = merged.number(bdf, "numa")
-        named = any(text.startswith(f"{bdf} numa") for text in merged.contradictions)
+        named = any(text.startswith(f"{bdf} ") and "numa" in text.split(":", 3)[2] for text in merged.contradictions)
         if own is not None and own != node and not named:
             words = f"{draft.names[bdf]} ({bdf}) states NUMA node {own}, the root above it node {node}"
             draft.contradict(f"{words}; the root's is taken")
