@@ -52,6 +52,19 @@ LONG_TEXTS = {
     "a matrix of many GPUs": " ".join(f"GPU{number}" for number in range(3000)) + "\nGPU0 X\n",
     "heads of matrices": "GPU0\n" * (LONG // 5),
     "the mask of a NUMA node": XML.format(f"<object type='NUMANode' os_index='0' cpuset='{'0x1,' * (LONG // 4)}'/>"),
+    "bridges whose buses hold each other": "".join(
+        f"{n:02x}:{f >> 3:02x}.{f & 7} PCI bridge: x\n\tBus: primary=00, secondary={(n + f) % 256:02x}, "
+        "subordinate=ff\n"
+        for n in range(256)
+        for f in range(8)
+    ),
+    "virtual functions without end": f"{TITLE}\n\tTotal VFs: {10**17}, Number of VFs: {10**17}\n"
+    "\tVF offset: 1, stride: 0\n\tVF offset: 99999, stride: 99999\n",
+    "bytes of configuration spaces": f"{TITLE}\n" + f"00: {'ff ' * 16}".rstrip() + "\n" * (LONG // 40),
+    "quotes of quotes": "> " * (LONG // 2) + "\n",
+    "paths of functions": "00:00.0/" * (LONG // 8) + TITLE + "x\n",
+    "blank lines of lscpu": "Architecture: x\n" + "\n" * (LONG // 10) + "CPU(s): 1\n",
+    "sockets of cpuinfo": "processor : 0\n" + "physical id : 1\n" * (LONG // 16),
     "many GPUs": "".join(f"{n >> 8:04x}:{n & 255:02x}:00.0 3D controller: NVIDIA [10de:2330]\n" for n in range(30_000)),
     "many NUMA nodes": "".join(
         f"00{n >> 8:02x}:{n & 255:02x}:00.0 3D controller: x\n\tNUMA node: {n}\n" for n in range(4000)

@@ -9,7 +9,10 @@ from lanewise.catalog import builtin
 from lanewise.discovery.build import Discovery
 from lanewise.discovery.build import discover as build
 from lanewise.discovery.dumps import read_dump
+from lanewise.perf.flow import parse_flows
+from lanewise.perf.predict import predict
 from lanewise.routes.classify import topo_class
+from lanewise.topology.model import LinkKind
 
 H100 = ("3D controller [0302]", "NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330]", 0x0302)
 V100 = ("3D controller [0302]", "NVIDIA Corporation GV100GL [Tesla V100 SXM2 16GB] [10de:1db1]", 0x0302)
@@ -99,3 +102,21 @@ def test_a_function_is_no_nvswitch_by_its_vendor_alone():
     tree = LspciTree()
     tree.add_root(0, 0x15, 0, [Branch(PCIE)])
     assert [*read(lspci([*tree.functions, audio])).system.devices] == ["cpu0", "gpu0"]
+
+
+def test_a_superchip_is_joined_to_its_cpu_by_c2c_and_not_by_its_pcie_port():
+    """Two GH200, as Linux numbers them: a PCI domain for each port of a Grace."""
+    port = "PCI bridge [0604]: NVIDIA Corporation Device [10de:22b9]"
+    gpu = "3D controller [0302]: NVIDIA Corporation GH100 [GH200 120GB / 480GB] [10de:2342] (rev a1)"
+    text = "".join(
+        f"00{n}8:00:00.0 {port}\n\tNUMA node: {n}\n\tBus: primary=00, secondary=01, subordinate=01, sec-latency=0\n"
+        f"00{n}9:01:00.0 {gpu}\n\tNUMA node: {n}\n"
+        for n in range(2)
+    )
+    found = read(text)
+    links = {(link.a, link.b): link.count for link in found.system.links if link.kind is LinkKind.NVLINK}
+    assert (links["cpu0", "gpu0"], links["cpu1", "gpu1"]) == (10, 10)
+    assert not any(link.kind is LinkKind.PCIE for link in found.system.links)
+    assert {found.system.device(cpu).part for cpu in ("cpu0", "cpu1")} == {"grace"}
+    (rate,) = predict(found.system, parse_flows("host0->gpu0")).rates
+    assert rate.rate > 300e9

@@ -188,7 +188,7 @@ def _document(draft: SystemDraft, merged: MachineFacts, catalog: Catalog, name: 
         link |= {"bridge": edge.bridge} if edge.bridge and draft.devices[edge.a].kind is Kind.CPU else {}
         link |= {"max_payload": f"{edge.payload} B"} if edge.payload else {}
         links.append(link)
-    links += [{"from": a, "to": b, "nvlink": count} for (a, b), count in draft.nvlinks.items()]
+    links += [{"from": a, "to": b, "nvlink": count} for (a, b), count in {**draft.nvlinks, **draft.c2c}.items()]
     links += _sockets(draft, catalog)
     document: dict[str, Any] = {"lanewise": 1, "system": name, "source": source, "devices": devices, "links": links}
     arrays = _volumes(merged, draft)

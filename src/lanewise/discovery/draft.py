@@ -48,7 +48,7 @@ class DraftLink:
 
 @dataclass(slots=True)
 class SystemDraft:
-    """Devices by name, links, NVLinks by pair of devices, and assumptions (`notes`).
+    """Devices by name, links, NVLinks by pair of devices, those to CPUs (`c2c`) apart, and assumptions (`notes`).
 
     `names` has the device of each name in the dumps (addresses, `GPU0`). `remarks` are sentences about single devices,
     with {} for the name, `faults` those about what is broken. `ports` has the device of each root and switch port by
@@ -59,6 +59,7 @@ class SystemDraft:
     devices: dict[str, DraftDevice] = field(default_factory=dict)
     links: list[DraftLink] = field(default_factory=list)
     nvlinks: dict[tuple[str, str], int] = field(default_factory=dict)
+    c2c: dict[tuple[str, str], int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     ports: dict[str, str] = field(default_factory=dict)
     root_nodes: dict[str, int] = field(default_factory=dict)

@@ -17,6 +17,8 @@ from lanewise.topology.ranges import fold
 _MOST = 18
 # Those that NVSwitches join from five GPUs on, and those whose servers differ in how they wire several.
 _SWITCHED, _WIRED = ("nvlink3", "nvlink4", "nvlink5"), ("nvlink1", "nvlink2", "xgmi-mi200")
+# In what is said of the PCIe link to a device.
+_TO_LINK = "the link to {}"
 # Faster than any bundle of NVLinks, B/s.
 _FASTEST = 1e15
 
@@ -48,6 +50,22 @@ def add_nvlinks(merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> N
     if not draft.nvlinks:
         add_nvlinks_of_parts(merged, switches, catalog, draft)
     _compare(merged, draft)
+    _add_c2c(catalog, draft)
+
+
+def _add_c2c(catalog: Catalog, draft: SystemDraft) -> None:
+    """Join the GPUs of superchips to their CPU by the links of their part, in place of a PCIe port without lanes."""
+    for edge in list(draft.links):
+        above, gpu = draft.devices[edge.a], draft.devices[edge.b]
+        part = catalog.get(gpu.part) if gpu.part and gpu.kind is Kind.GPU else None
+        links = part.number("c2c.links") if part else None
+        stated = any({gpu.name, above.name} == {*pair} for pair in draft.nvlinks)
+        if links and above.kind is Kind.CPU and not stated:
+            draft.links.remove(edge)
+            draft.c2c[above.name, gpu.name] = int(links)
+            draft.remarks = [(text, name) for text, name in draft.remarks if name != gpu.name or _TO_LINK not in text]
+            text = "{} is joined to its CPU by NVLink-C2C, as its part says; its PCIe port, without lanes, is left out"
+            draft.remarks.append((text, gpu.name))
 
 
 def nvswitches(merged: MachineFacts) -> list[str]:
