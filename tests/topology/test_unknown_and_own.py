@@ -48,9 +48,11 @@ def test_a_description_names_its_own_part_files(tmp_path: Path) -> None:
     system = lanewise.load_system(file)
     assert (system.links[0].gen, system.part_files) == (3, ("new.yaml",))
     assert "parts:\n- new.yaml\n" in write_system(system)
+    file.write_text(file.read_text().replace("[new.yaml]", "new.yaml"))
+    assert lanewise.load_system(file).part_files == ("new.yaml",)
     (tmp_path / "mine.yaml").write_text(part.replace("value: 3", "value: 4"))
     assert lanewise.load_system(file, catalog=lanewise.load_catalog([tmp_path / "mine.yaml"])).links[0].gen == 4
-    file.write_text(file.read_text().replace("[new.yaml]", "[missing.yaml]"))
+    file.write_text(file.read_text().replace("new.yaml", "missing.yaml"))
     with pytest.raises(InputError, match="cannot be read") as caught:
         lanewise.load_system(file)
     assert "starts at the folder of that file" in caught.value.hint

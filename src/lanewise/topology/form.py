@@ -127,7 +127,7 @@ class SystemForm(Form):
     source: StrictStr = Field("", description="where the facts come from")
     parameters: dict[str, ParameterForm] = Field({}, description="numbers a study may sweep, used as {name}")
     settings: dict[str, StrictInt] = Field({}, description="parameters fixed when this text was written out")
-    parts: list[StrictStr] = Field([], description="part files of its own; paths start at this file's folder")
+    parts: Names = Field([], description="a part file of its own, or several; paths start at this file's folder")
     hosts: list[StrictStr] = Field([], description="hosts; one named host0 if left out", min_length=1)
     devices: dict[str, DeviceForm] = Field(description="name or range: what it is")
     links: list[LinkForm] = Field([], description="what joins them")

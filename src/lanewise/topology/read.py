@@ -69,7 +69,7 @@ def read_document(
         parameters=parameters,
         settings=values,
         assumptions=tuple(form.assumptions),
-        part_files=tuple(form.parts),
+        part_files=(form.parts,) if isinstance(form.parts, str) else tuple(form.parts),
     )
 
 
@@ -79,7 +79,8 @@ def part_files(text: str, file: str) -> tuple[str, ...]:
         return ()
     data = load(text, file).data
     named = data.get("parts") if isinstance(data, dict) else None
-    return tuple(name for name in named if isinstance(name, str)) if isinstance(named, list) else ()
+    names = named if isinstance(named, list) else [named]
+    return tuple(name for name in names if isinstance(name, str))
 
 
 def _links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> list[Link]:
