@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from lanewise.catalog import BASES, Catalog, Part, builtin, unit_of
+from lanewise.discovery.pci_ids import PARTS as PARTS_BY_PCI_ID
 from lanewise.errors import UnknownName
 
 GPUS = """
@@ -227,3 +228,7 @@ def test_the_catalogue_is_read_once() -> None:
 def test_importing_the_catalogue_does_not_import_yaml() -> None:
     code = "import sys, lanewise.catalog; sys.exit('yaml' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_pci_ids_stand_for_parts_that_ship() -> None:
+    assert [name for name in PARTS_BY_PCI_ID.values() if name not in builtin()] == []
