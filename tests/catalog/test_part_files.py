@@ -55,6 +55,28 @@ parts:
     assert catalog.without_machine("delta") is catalog
 
 
+def test_a_figure_left_out_gives_way_to_an_inherited_one_only_where_the_specification_is_the_same() -> None:
+    text = """
+parts:
+  - part: old
+    kind: cpu
+    figures:
+      intersocket.raw: {value: 32 GB/s, source: data sheet}
+      intersocket.link_rate: {value: 22 GB/s, source: blog, basis: calibrated}
+  - part: new
+    extends: old
+    figures:
+      intersocket.raw: {value: 64 GB/s, source: data sheet}
+      intersocket.link_rate: {value: 40 GB/s, source: blog, basis: calibrated, machines: [alpha]}
+  - part: newer
+    extends: new
+    figures: {intersocket.link_rate: {value: 50 GB/s, source: blog, basis: calibrated, machines: [beta]}}
+"""
+    catalog = read_parts(text, "mine.yaml")
+    assert catalog.without_machine("alpha").get("new").number("intersocket.link_rate") is None
+    assert catalog.without_machine("beta").get("newer").number("intersocket.link_rate") == 40e9
+
+
 def test_a_block_lends_its_source_and_a_figure_may_overrule_it() -> None:
     text = """
 parts:

@@ -5,7 +5,7 @@ docs/reference/catalogue.md has the format.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -179,17 +179,26 @@ def _build(draft: Draft, parent: Part | None) -> Part:
     figures = dict(parent.figures) if parent else {}
     for key, node, shared in draft.own:
         try:
-            figure = _figure(kind, key, node, shared)
-            # Only where it can be left out: the chain costs start time.
-            figures[key] = replace(figure, inherited=figures.get(key)) if figure.machines else figure
+            figures[key] = _figure(kind, key, node, shared)
         except LanewiseError as error:  # not error_location: a location for every figure costs start time
             error.location = error.location or node.location
             raise
+    for key, _, _ in draft.own if parent else ():
+        if figures[key].machines and parent and _alike(key, parent, figures):
+            figures[key] = replace(figures[key], inherited=parent.figures.get(key))
     # Revising a part of the same name keeps what it is called; a new part takes figures only.
     same = parent if parent and plain_name(parent.name) == plain_name(draft.name) else None
     aliases = draft.aliases or (same.aliases if same else ())
     title = draft.title or (parent.title if parent else draft.name)
     return Part(same.name if same else draft.name, kind, title, aliases, figures)
+
+
+def _alike(key: str, parent: Part, figures: Mapping[str, Figure]) -> bool:
+    """Whether a measured figure of the parent would hold here too: the specifications that it depends on are equal."""
+    group = "nvlink." if key in ("engine.nvlink", "engine.c2c_h2d", "engine.c2c_d2h") else f"{key.partition('.')[0]}."
+    stated = {name: figure.value for name, figure in parent.figures.items()
+              if figure.basis == "physics" and not figure.machines}  # fmt: skip
+    return all(figures[name].value == value for name, value in stated.items() if name.startswith(group))
 
 
 def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
