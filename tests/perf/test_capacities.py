@@ -162,3 +162,47 @@ def test_the_best_read_of_a_root_port_is_one_of_a_gpu_of_the_same_maker() -> Non
     )
     assert best("a30") == nvidia < amd == best("mi100")
     assert best("null") == max(nvidia, amd)
+
+
+def pair(gpu: str, gen: int = 4) -> System:
+    return machine(
+        f"cpu0: {{cpu: rome}}\n'gpu[0-1]': {{gpu: {gpu}}}", f"{{from: cpu0, to: 'gpu[0-1]', pcie: gen{gen} x16}}"
+    )
+
+
+ACKS = 8 / 280  # of the bytes of the other direction
+
+
+def test_acks_and_credits_of_the_other_direction_take_their_share_of_an_engine() -> None:
+    # Each way X - c X; beside a slow copy y the fast one keeps X - c y.
+    system, one_way = pair("rtx-6000-ada"), 26.3
+    assert total(system, "gpu0<->gpu1") == pytest.approx(2 * one_way * (1 - ACKS))
+    slow = lanewise.predict(system, "gpu0->gpu1, gpu1->gpu0 cap 4 GB/s").rates[0]
+    assert slow.rate / 1e9 == pytest.approx(one_way - ACKS * 4)
+
+
+def test_host_reads_also_take_their_requests_of_the_engine_that_writes() -> None:
+    # H2D of 26.8 keeps 26.8 - 8 / 280 * 26.3, D2H of 26.3 keeps 26.3 - (8 + 256 * 24 / 512) / 280 * 26.8.
+    requests = (8 + 256 * 24 / 512) / 280
+    assert total(pair("rtx-6000-ada"), "host0<->gpu0") == pytest.approx(26.8 - ACKS * 26.3 + 26.3 - requests * 26.8)
+
+
+def test_a_measured_duplex_rate_stands_for_the_computed_one() -> None:
+    # H200: 52.4 and 50.7 GB/s at once, of 55.56 and 55.44: c = (55.56 - 52.4) / 50.7 of H2D, c' of D2H alike.
+    # Without any of that writes and requests would fill the way up: x = 63.015 * 0.983 / (280 / 256 + 24 / 512).
+    x = 63.015 * 0.983 / (280 / 256 + 24 / 512)
+    reads, writes = 55.56 - (55.56 - 52.4) / 50.7 * x, 55.44 - (55.44 - 50.7) / 52.4 * x
+    assert total(gpus_on("sapphire-rapids", 1), "host0<->gpu0") == pytest.approx(reads + writes, rel=1e-4)
+
+
+def test_acks_against_the_data_of_a_full_link() -> None:
+    # Two GPUs each way over one uplink: wire bytes 280/256 of the data, and 8 for every 280 of the other direction.
+    link = 63.015 * 0.983 / (280 / 256) * (1 - ACKS)
+    system = machine(
+        "cpu0: {cpu: genoa}\n'sw[0-1]': {switch: pex89144}\n'gpu[0-3]': {gpu: rtx-5090-p2p}",
+        """{from: cpu0, to: 'sw[0-1]', pcie: gen5 x16}
+        {from: sw0, to: 'gpu[0-1]', pcie: gen5 x16}
+        {from: sw1, to: 'gpu[2-3]', pcie: gen5 x16}""",
+    )
+    both = total(system, "gpu0->gpu2, gpu1->gpu3, gpu2->gpu0, gpu3->gpu1")
+    assert both == pytest.approx(2 * link, rel=1e-3)

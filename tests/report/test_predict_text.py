@@ -41,8 +41,8 @@ def test_many_flows_of_a_sweep_are_the_slowest_and_the_total() -> None:
 composable-server-gen4
       slowest  total
 path     GB/s   GB/s  limit                                    basis
-   1    6.700  53.10  reads through root port rp0 of cpu0      calibrated
-   4    5.130  46.82  read window of hop1 (256 reads x 128 B)  fitted
+   1    6.512  51.87  reads through root port rp0 of cpu0      calibrated
+   4    5.130  46.45  read window of hop1 (256 reads x 128 B)  fitted
 calibrated: rms error 9.1 % over 16 published rates; fitted: rms error 1.6 %
   over 48 published rates\
 """)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from lanewise.errors import Unreachable
+from lanewise.perf.duplex import RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
 from lanewise.perf.known_parts import part_of
-from lanewise.perf.resources import UNKNOWN_LINK, Resource, cite, engine_beside, figure_demand, weakest
+from lanewise.perf.resources import UNKNOWN_LINK, Resource, cite, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
-from lanewise.perf.sharing import SolverFlow
+from lanewise.perf.sharing import SolverFlow, share
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, LinkKind, System, Volume
@@ -78,13 +79,15 @@ class FlowDemand:
 
 
 def flow_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
-    """Every flow's demand, with what a GPU's engines do when both directions of its host copies run."""
+    """Every flow's demand, with what both directions of a link or a GPU take from each other."""
     demands = [flow_demand(system, flow) for flow in flows]
-    running = {(resource.kind, resource.place) for demand in demands for resource in demand.per_byte}
-    return [
-        replace(demand, per_byte={**demand.per_byte, **dict(_beside_opposite(system, demand, running))})
-        for demand in demands
+    resources, solver_flows = solver_input(demands)
+    rates = share([resource.capacity for resource in resources], solver_flows).rates
+    running = [
+        RunningFlow(demand.per_byte, _all_copies(demand), rate) for demand, rate in zip(demands, rates, strict=True)
     ]
+    taken = taken_by_opposite(system, running)
+    return [replace(demand, per_byte=beside_opposite(system, demand.per_byte, taken)) for demand in demands]
 
 
 def flow_demand(system: System, flow: Flow) -> FlowDemand:
@@ -123,6 +126,10 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
 def limit_source(system: System, demand: FlowDemand, limit: Resource) -> tuple[str, list[str]]:
     """Basis and sources of a resource as the limit of a flow: of its capacity, and of a link of the payload too."""
     return _source(system, limit, (copy for route in demand.routes for copy in _copies(demand.flow, route)))
+
+
+def _all_copies(demand: FlowDemand) -> list[Route]:
+    return [copy for route in demand.routes for copy, _ in _copies(demand.flow, route)]
 
 
 def _copies(flow: Flow, route: Route) -> list[tuple[Route, bool]]:
@@ -218,18 +225,6 @@ def _unlimited(flow: Flow) -> Unreachable:
         "name the parts of its devices or the speed of its links in the description, or measure: lanewise measure gpu"
     )
     return Unreachable(f"nothing is known that would limit {flow.name}", hint=hint)
-
-
-def _beside_opposite(
-    system: System, demand: FlowDemand, running: set[tuple[str, tuple[str, ...]]]
-) -> Iterator[tuple[Resource, float]]:
-    """The rate of each direction of a GPU's host copies while the other one runs, if it was measured."""
-    opposite = {"h2d": "d2h", "d2h": "h2d"}
-    for resource, amount in demand.per_byte.items():
-        if (opposite.get(resource.kind), resource.place) in running:
-            engine = engine_beside(system, resource.place[0], resource.kind)
-            if engine is not None:
-                yield engine, amount
 
 
 def _doubt(system: System, routes: Sequence[Route], per_byte: Mapping[Resource, float]) -> str:

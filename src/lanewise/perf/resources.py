@@ -37,14 +37,10 @@ SLOWEST_SLOT, NEWEST_SLOT = (3, 4), (6, 16)  # generation and lanes
 SPEED_DOUBT = "the speed of link {} is not known: see LnkSta of lspci -vv while it is busy, or lanewise measure gpu"
 
 BASIS_ORDER = ("physics", "calibrated", "typical", "planning", "fitted")
-# Kinds of resource as they are printed, copy engines first. `both_ways` is the sum that a GPU's host copies of both
-# directions share, `h2d_beside` and `d2h_beside` what one direction gets while the other one runs.
+# Kinds of resource as they are printed, copy engines first.
 _ENGINES = {
     "h2d": "copy engine (host to device)", "d2h": "copy engine (device to host)",
     "p2p_write": "copy engine (peer write)", "p2p_read": "copy engine (peer read)",
-    "both_ways": "copy engines (both ways together)",
-    "h2d_beside": "copy engine (h2d, beside the other direction)",
-    "d2h_beside": "copy engine (d2h, beside the other direction)",
 }  # fmt: skip
 _LABELS = {
     **_ENGINES, "drive_reads": "drive reads", "drive_writes": "drive writes", "raid_controller": "RAID controller",
@@ -53,7 +49,7 @@ _LABELS = {
     "peer_socket": "peer writes between sockets", "host_bridge": "host bridge",
 }  # fmt: skip
 # The figures engine.<name>.gen<n> of an engine; the second is used where a part does not state the first.
-_ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "h2d"), "both_ways": ("duplex",)}
+_ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "h2d")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +273,7 @@ def figure_demand(
 
 
 def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[Resource, float] | None:
-    """A GPU's engine (h2d, d2h, p2p_write, p2p_read, both_ways), and what a byte takes of it on a path as fast as link.
+    """A GPU's engine (h2d, d2h, p2p_write, p2p_read), and what a byte takes of it on a path as fast as link.
 
     The engine's capacity is its figure of the newest generation; a byte over a slower path holds it longer. A figure of
     another generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link busy is taken to
@@ -292,15 +288,6 @@ def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[R
         if figures:
             return _engine(part, device, kind, figures, (link.gen, link.lanes))
     return None
-
-
-def engine_beside(system: System, device: str, kind: str) -> Resource | None:
-    """The rate of one direction (h2d, d2h) of a GPU's host copies while the other one runs, None if unknown."""
-    known = (
-        engine for gen in sorted(GENERATIONS, reverse=True)
-        if (engine := figure_resource(system, device, f"engine.duplex_{kind}.gen{gen}", f"{kind}_beside"))
-    )  # fmt: skip
-    return next(known, None)
 
 
 @lru_cache(maxsize=512)

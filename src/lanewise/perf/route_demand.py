@@ -185,9 +185,9 @@ def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float
     kinds: tuple[str, ...]
     match system.device(segment.src).kind, system.device(segment.dst).kind:
         case Kind.CPU, Kind.GPU:
-            gpu, kinds = segment.dst, ("h2d", "both_ways")
+            gpu, kinds = segment.dst, ("h2d",)
         case Kind.GPU, Kind.CPU:
-            gpu, kinds = segment.src, ("d2h", "both_ways")
+            gpu, kinds = segment.src, ("d2h",)
         case Kind.GPU, Kind.GPU:
             gpu, kinds = segment.requester, ("p2p_read",) if segment.is_read else ("p2p_write",)
         case _:

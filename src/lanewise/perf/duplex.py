@@ -1,0 +1,125 @@
+"""What both directions of a link or of a GPU take from each other while both run.
+
+Against its data a link carries Acks and updates of flow-control credits: data link packets of 8 B (PCI Express Base
+Specification, data link layer), taken to be one for each full packet of 256 + 24 B. Reads also send requests against
+the data; on links route_demand counts them. The rates of a GPU's engine and of a root port were measured one way, on a
+link without any of that, so beside y in the other direction a capacity X is
+
+    X - c y
+
+where c is 8 / 280 for data that is written to a GPU or leaves it, (8 + 256 * 24 / max read request) / 280 for data that
+it reads. Peer copies both ways get 0.971 of twice one way by that; measured are 0.947 to 0.99 (RTX PRO 6000, 4090, 5090
+and 6000 Ada). Host copies of an A100 of 26.2 and 25.9 GB/s one way get 49.5 both ways (measured 49.5), those of an H200
+105 (103). Where a part states what both directions get at once (engine.duplex), c is what gives it. y is what the flows
+get without any of this, so what is left errs to the low side by c squared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from lanewise.catalog import Part
+from lanewise.catalog.keys import GENERATIONS
+from lanewise.perf import packets
+from lanewise.perf.resources import Resource
+from lanewise.routes.model import LinkDirection, Route, Via
+from lanewise.topology.model import Kind, LinkKind, System
+
+Direction: TypeAlias = Literal["in", "out"]
+Amounts: TypeAlias = Mapping[Resource, float]
+_DIRECTIONS: dict[str, Direction] = {"h2d": "in", "p2p_read": "in", "d2h": "out", "p2p_write": "out"}
+_OPPOSITE: dict[Direction, Direction] = {"in": "out", "out": "in"}
+_PACKETS = (LinkKind.PCIE, LinkKind.FABRIC)
+_ON_LINKS = ("link", "peer_root_port", "root_port")
+_PACKET = packets.DEFAULT_PAYLOAD + packets.REQUEST_64BIT
+_GOODPUT = packets.DEFAULT_PAYLOAD / _PACKET
+ACK_SHARE = 8.0 / _PACKET  # bytes against each byte on the wire
+# Of what both directions of a GPU get at once hosts keep 0.85 to 1.02 (H100 and H800: 87 to 103 GB/s of 104).
+RANGE = (0.85, 1.02)
+
+
+class RunningFlow(NamedTuple):
+    """What a byte of a flow takes of each resource, the copies it is made of, and its rate in B/s."""
+
+    amounts: Amounts
+    copies: Sequence[Route]
+    rate: float
+
+
+def taken_by_opposite(system: System, flows: Sequence[RunningFlow]) -> dict[Resource, float]:
+    """What traffic the other way takes of each link, root port and engine in B/s; empty where there is none."""
+    links: dict[LinkDirection, set[Resource]] = defaultdict(set)
+    engines: dict[tuple[str, Direction], dict[Resource, float]] = defaultdict(dict)
+    for resource, amount in (pair for flow in flows for pair in flow.amounts.items()):
+        if resource.kind in _ON_LINKS and isinstance(resource.place, LinkDirection):
+            links[resource.place].add(resource)
+        elif (direction := _DIRECTIONS.get(resource.kind)) is not None:
+            engines[resource.place[0], direction][resource] = amount
+    taken: dict[Resource, float] = defaultdict(float)
+    for flow in flows:
+        crossed = {hop.direction for copy in flow.copies for hop in copy.hops if hop.link.kind in _PACKETS}
+        for resource, amount in flow.amounts.items():
+            if resource.link in crossed:
+                back = LinkDirection(resource.link.end, resource.link.start, resource.link.port, resource.link.kind)
+                for opposite in links.get(back, ()):
+                    taken[opposite] += flow.rate * amount * (ACK_SHARE if opposite.link else ACK_SHARE * _GOODPUT)
+        for copy in flow.copies:
+            if copy.via is not Via.NVLINK:
+                for gpu, direction, far_end in _ends(copy):
+                    for engine, amount in engines.get((gpu, _OPPOSITE[direction]), {}).items():
+                        taken[engine] += flow.rate * amount * _displaced(system, engine, direction, far_end)
+    return dict(taken)
+
+
+def beside_opposite(system: System, amounts: Amounts, taken: Mapping[Resource, float]) -> dict[Resource, float]:
+    """The same amounts of resources whose capacities are those that traffic the other way leaves."""
+    return {_left(system, r, taken[r]) if r in taken else r: amount for r, amount in amounts.items()}
+
+
+def _ends(copy: Route) -> Iterator[tuple[str, Direction, str]]:
+    yield copy.src, "out", copy.dst
+    yield copy.dst, "in", copy.src
+
+
+def _left(system: System, resource: Resource, taken: float) -> Resource:
+    capacity = max(resource.capacity - taken, resource.capacity / 2)
+    least = 1.0
+    if resource.kind in _DIRECTIONS:
+        part = system.part(resource.place[0])
+        figures = [part.figure(f"engine.duplex.gen{gen}") for gen in GENERATIONS] if part is not None else []
+        stated = [fig.low / fig.value for fig in figures if fig.low is not None and isinstance(fig.value, float)]
+        least = min([RANGE[0], *stated])
+    share = capacity / resource.capacity
+    return replace(
+        resource, capacity=capacity, low=resource.low * share * least,
+        high=max(capacity, resource.high * min(1.0, share * RANGE[1])),
+    )  # fmt: skip
+
+
+def _displaced(system: System, engine: Resource, direction: Direction, far_end: str) -> float:
+    """Bytes of the engine's data that a byte in `direction` at its GPU displaces: Acks, credits, requests of reads."""
+    gpu, with_host = engine.place[0], system.device(far_end).kind is Kind.CPU
+    part = system.part(gpu)
+    measured = _measured(part, engine) if part is not None and with_host else None
+    if measured is not None:
+        return measured
+    if direction == "out" or not with_host:
+        return ACK_SHARE
+    request = system.number(gpu, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST
+    return ACK_SHARE + packets.REQUEST_64BIT / request * _GOODPUT
+
+
+def _measured(part: Part, engine: Resource) -> float | None:
+    """What a byte of the other host copy displaces of this one by the part's duplex figures, None without them."""
+    other = {"h2d": "d2h", "d2h": "h2d"}.get(engine.kind)
+    for gen in sorted(GENERATIONS, reverse=True) if other is not None else ():
+        both = part.number(f"engine.duplex.gen{gen}")
+        alone = part.number(f"engine.{engine.kind}.gen{gen}")
+        mine, others = (part.number(f"engine.duplex_{kind}.gen{gen}") for kind in (engine.kind, other))
+        mine, others = mine or (both and both / 2), others or (both and both / 2)
+        if alone and mine and others:
+            return max(alone - mine, 0.0) / others
+    return None
