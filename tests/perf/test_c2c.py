@@ -44,3 +44,9 @@ def test_a_cpu_that_is_no_grace_has_nvlinks() -> None:
 def test_more_links_than_the_gpu_has_are_refused() -> None:
     with pytest.raises(Contradiction, match="gb200 has 5 NVLink-C2C links; the link cannot bond 6"):
         read_system(TEXT.replace("nvlink: auto", "nvlink: 6"), "grace.yaml")
+
+
+def test_both_directions_share_the_memory_of_the_cpu() -> None:
+    rates = predict(read_system(ONE, "grace.yaml"), parse_flows("host0<->gpu0")).rates
+    reads, writes = 512e9 * 0.733, 512e9 * 0.722
+    assert sorted(flow.rate for flow in rates) == pytest.approx([reads * writes / (reads + writes)] * 2)

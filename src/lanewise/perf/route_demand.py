@@ -140,11 +140,12 @@ def one_way(system: System, hops: Sequence[Hop]) -> float:
 def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Resource, float]]:
     for segment in segments(system, route, peer_read):
         yield from _links(system, segment)
+        if segment.hops[0].link.kind in (*_PCIE_TRANSPORT, LinkKind.NVLINK):  # over NVLink-C2C too
+            yield from memory_demand(system, segment.src, segment.dst, route.memory_node)
         if segment.hops[0].link.kind in _PCIE_TRANSPORT:
             yield from _peer_root_ports(system, segment)
             yield from socket_demand(system, segment.hops, segment.is_peer(system))
             yield from _engines(system, segment)
-            yield from memory_demand(system, segment.src, segment.dst, route.memory_node)
             yield from bridge_demand(system, segment.hops)
             yield from _root_port(system, segment)
             yield from _windows(system, segment)
