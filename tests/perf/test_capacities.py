@@ -126,6 +126,9 @@ def test_numa_nodes_split_the_memory_of_a_socket() -> None:
     split, whole = gpus_on("sapphire-rapids", 4, "+0", 4), gpus_on("sapphire-rapids", 4)
     assert total(split, "gpu0->host0") == pytest.approx(0.54 * MEMORY / 4)
     assert total(split, "gpu[0-3]->host0") == pytest.approx(total(whole, "gpu[0-3]->host0"))
+    unknown = lanewise.predict(gpus_on("sapphire-rapids", 4, "null", 4), "gpu[0-3]->host0")
+    assert unknown.total == pytest.approx(total(whole, "gpu[0-3]->host0") * 1e9)
+    assert unknown.total_low < 0.54 * MEMORY / 4 * 1e9
     # All into the memory of one node, whichever the GPU is at; a staged copy stays at the node of its source.
     assert total(split, "gpu[0-3]->host0:2") == pytest.approx(0.54 * MEMORY / 4)
     staged = lanewise.predict(split, "gpu0->gpu1", p2p=False)

@@ -64,7 +64,11 @@ def _memory(system: System, cpu: str, node: int | None, reads: float) -> Resourc
     basis = stated.basis if stated.known else "typical"
     # How much memory there is may be unknown too; a data sheet's rate has no range of its own.
     factors = product(DMA_RANGE, whole.factors) if part.figure("memory.rate").basis == "typical" else DMA_RANGE
-    return replace(whole, place=place, name=name, basis=basis, rests_on=rests_on).within(factors)
+    memory = replace(whole, place=place, name=name, basis=basis, rests_on=rests_on).within(factors)
+    if split or len(nodes) < 2:
+        return memory
+    # Between one node of unknown number and all of them.
+    return replace(memory, low=memory.low / len(nodes), doubt=f"the NUMA node is unknown, of {len(nodes)} of {cpu}")
 
 
 def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
