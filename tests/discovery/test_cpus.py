@@ -72,6 +72,16 @@ def test_what_only_one_generation_has_names_the_cpu(name, part):
     assert cpus(read(bridge + bare())) == [(part, 0, 1)]
 
 
+def test_numactl_and_a_single_v_of_lspci_name_the_numa_nodes():
+    nodes = "available: 3 nodes (0-2)\nnode 0 cpus: 0 1\nnode 0 size: 1 MB\nnode 1 cpus: 2 3\nnode 2 cpus:\n"
+    flags = "01:00.0 3D controller: NVIDIA Corporation Device 26b9\n\tFlags: bus master, NUMA node 1, IOMMU group 4\n"
+    found = read(f"{flags}pcilib: a warning in between\n\tCapabilities: <access denied>\n", nodes)
+    assert cpus(found) == [(None, 0, 1), (None, 1, 1)]
+    assert found.system.device("gpu0").numa == 1
+    assert {fact.key: fact.value for fact in found.facts["gpu0"]}["iommu_group"] == 4
+    assert any("were closed to lspci" in text for text in found.system.assumptions)
+
+
 def test_a_chipset_tells_a_threadripper_from_an_epyc():
     fabric = "00:18.0 Host bridge: Advanced Micro Devices, Inc. [AMD] Device 14ad\n"
     chipset = "02:00.0 PCI bridge: Advanced Micro Devices, Inc. [AMD] 600 Series Chipset PCIe Switch Upstream Port\n"

@@ -1,4 +1,4 @@
-"""`lscpu` and /proc/cpuinfo: models, sockets and NUMA nodes of the CPUs."""
+"""`lscpu`, /proc/cpuinfo and `numactl --hardware`: models, sockets and NUMA nodes of the CPUs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 from lanewise.discovery.facts import MACHINE, DumpFacts
 from lanewise.units import whole
 
-LSCPU, CPUINFO = "lscpu", "/proc/cpuinfo"
+LSCPU, CPUINFO, NUMACTL = "lscpu", "/proc/cpuinfo", "numactl --hardware"
 _LINE = re.compile(r"[ \t]*([^:\n]{1,60}?)[ \t]*:[ \t]*([^\n]*)")
 _NODE = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
+_CPUS = re.compile(r"node (\d{1,4}) cpus:[ \t]*(\d?)")
 # Arm CPUs that have no name in cpuinfo, by implementer and part.
 _ARM = {("0x41", "0xd4f"): "Neoverse-V2", ("0x41", "0xd0c"): "Neoverse-N1", ("0x41", "0xd40"): "Neoverse-V1"}
 # Sockets of one machine, and lines of a cpuinfo with what one CPU says.
@@ -52,6 +53,21 @@ def read_cpuinfo(text: str, file: str) -> DumpFacts:
         facts.add(MACHINE, key, value, CPUINFO)
     packages = set(re.findall(r"^physical id[ \t]*:[ \t]*(\d{1,9})$", text, re.MULTILINE))
     facts.add(MACHINE, "sockets", _sockets(str(len(packages))) if packages else None, "physical id")
+    return facts
+
+
+def is_numactl(text: str) -> bool:
+    """Whether the text is that of numactl --hardware."""
+    return any(map(_CPUS.match, text.split("\n")))
+
+
+def read_numactl(text: str, file: str) -> DumpFacts:
+    """NUMA nodes with CPUs."""
+    facts = DumpFacts(file, NUMACTL)
+    for number, line in enumerate(text.split("\n"), 1):
+        node = _CPUS.match(line)
+        if node and node[2]:
+            facts.add(f"node:{int(node[1])}", "cpus", True, "cpus", number)
     return facts
 
 

@@ -14,7 +14,8 @@ from lanewise.discovery.xml_topology import read_hwloc, read_nccl
 from lanewise.errors import FormatError, Location
 
 KNOWN = (
-    "known are captures, a tar or folder of /sys, hwloc XML, NCCL topology XML, lspci -tv and -vvv, lscpu, ibstat, "
+    "known are captures, a tar or folder of /sys, hwloc XML, NCCL topology XML, lspci -tv and -vvv, lscpu, "
+    "numactl --hardware, ibstat, "
     "and nvidia-smi topo -m, topo -p2p and nvlink -s"
 )
 _CARD = re.compile(r"\s*CA '([^']+)'")
@@ -85,6 +86,7 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
         (nvidia_smi.is_nvlinks(text), nvidia_smi.read_nvlinks),
         (cpu_dumps.is_lscpu(text), cpu_dumps.read_lscpu),
         (cpu_dumps.is_cpuinfo(text), cpu_dumps.read_cpuinfo),
+        (cpu_dumps.is_numactl(text), cpu_dumps.read_numactl),
         (any(map(_CARD.match, lines)) and any(map(_PORT.match, lines)), _read_ibstat),
     )
     dumps = tuple(read(text, file) for is_kind, read in kinds if is_kind)

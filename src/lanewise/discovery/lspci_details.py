@@ -23,6 +23,8 @@ _LINK = re.compile(r"Speed ([\d.]+ ?GT/s|unknown)[^,]{0,40}, Width (x\d+)")
 _BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")
 _BYTES = re.compile(r"([0-9a-f]{2,3}):((?: [0-9a-f]{2}){16})")
 _PORTS = {"Root Port": "root", "Upstream Port": "up", "Downstream Port": "down"}
+# What lspci writes to stderr, which pasted text has in between.
+_WARNINGS = ("lspci: ", "pcilib: ")
 _NOT_DECODED = ("<access denied>", "<unreadable>")
 _ALL_ONES = 63
 _WORDS = (
@@ -88,7 +90,7 @@ class _Reader:
                 self.config += bytes.fromhex(row[2])
         elif line[:1].isspace() and self.bdf:
             self._detail(line.strip(), number)
-        elif line.strip():
+        elif line.strip() and not line.startswith(_WARNINGS):
             self.close()
 
     def add(self, key: str, value: Value | None, what: str, line: int) -> None:
@@ -168,10 +170,10 @@ class _Reader:
 
     def _places(self, words: str, line: int) -> None:
         """NUMA node, IOMMU group, slot, virtual functions, driver."""
-        if node := re.match(r"NUMA node: (\d+)", words):
-            self.add("numa", first(node[1]), "NUMA node", line)
-        elif group := re.match(r"IOMMU group: (\d+)", words):
-            self.add("iommu_group", first(group[1]), "IOMMU group", line)
+        if words.startswith(("Flags: ", "NUMA node: ", "IOMMU group: ")):  # all in one line of Flags with a single -v
+            for key, name in (("numa", "NUMA node"), ("iommu_group", "IOMMU group")):
+                number = re.search(rf"{name}:? (\d+)", words)
+                self.add(key, first(number[1]) if number else None, name, line)
         elif slot := re.match(r"Physical Slot: (\S{1,40})", words):
             self.add("slot", slot[1], "Physical Slot", line)
         elif functions := re.search(r"Total VFs: (\d+), Number of VFs: (\d+)", words):

@@ -184,7 +184,7 @@ def _switch(bridge: str, uplink: str, merged: MachineFacts, catalog: Catalog, dr
     else:
         switch.addresses = (*switch.addresses, bridge)
     if chip:
-        text = "{} is one chip with several uplinks, by its serial number: a partition (virtual switch) for each"
+        text = "one chip with several uplinks, by their serial number, a partition (virtual switch) for each: {}"
         draft.remarks += [(text, switch.name)] if (text, switch.name) not in draft.remarks else []
     elif not bridge.endswith(_MISSING):
         _describe(switch, bridge, merged, catalog)
