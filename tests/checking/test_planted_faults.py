@@ -6,6 +6,7 @@ the model predicts on the machine as it really is, 1 % beside.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,6 +149,13 @@ def test_acs_that_slows_peers_explains_them_and_spares_host_copies():
     assert finding.title.startswith("ACS at chassis")
     assert finding.causes[0].explains
     assert slow_flows(found) == set(flows)
+
+
+def test_a_switch_that_all_slow_rows_cross_is_named(healthy: System):
+    rows = made.rows(healthy, HOST_COPIES)
+    rows = [replace(row, value=0.4 * (row.value or 0.0)) if re.search("gpu[23]", row.flow) else row for row in rows]
+    findings = judged(MachineState(healthy), rows).findings
+    assert any(cause.key == ("common", "sw1") for finding in findings for cause in finding.causes)
 
 
 def test_a_wrong_numa_node_in_the_capture_is_a_fault(tmp_path: Path):

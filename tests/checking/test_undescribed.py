@@ -135,7 +135,7 @@ def test_settings_logs_and_registers_are_statements_with_their_lines():
     assert {(statement.key, statement.value, statement.source) for statement in statements} >= {
         ("NCCL_P2P_DISABLE", "1", "log:1"), ("peer transport", "SHM", "log:2"), ("GPUDirect RDMA", "off", "log:3"),
         ("iommu", "translate", "log:4"), ("relaxed ordering", "off", "log:5"),
-        ("link width", "00000000:65:00.0 x8 of x16", "log:13"), ("BAR1", "256 MiB", "log:14"),
+        ("link width", "00000000:65:00.0 x8 of x16", "log:13"), ("BAR1", "256 MiB", "log:15"),
         ("clocks", "sw power cap", "log:17"),
     }  # fmt: skip
 
@@ -170,3 +170,15 @@ def test_a_device_that_reads_all_ones_is_a_fault_and_an_idle_link_a_note():
     idle = check([], MachineState(None, MachineConditions(links=(link,))))
     assert (idle.exit_code, idle.findings) == (3, ())
     assert "load the link" in idle.notes[0]
+
+
+def test_a_matrix_s_diagonal_is_never_judged():
+    text = PEERS.format(can="CAN", on="25.80").replace("1  21.00 900.00", "1  21.00 200.00")
+    assert all(result.row.path != "GPU memory" for result in checked(text).results)
+
+
+def test_a_card_is_no_faster_than_the_host_that_the_text_names():
+    rows = 'rows:\n  - {flows: "host0->gpu0", value: 12.3 GB/s}\n'
+    named = "lanewise-rows: 1\ngpus: NVIDIA GeForce RTX 4090\n"
+    assert checked(named + rows).count(Verdict.SLOW) == 1
+    assert checked(named + "stated: {cpu: Xeon Gold 6248}\n" + rows).count(Verdict.OK) == 1

@@ -33,6 +33,13 @@ LONG_TEXTS = {
     "titles of perftest": perftest_table("Send_BW_" * (LONG // 8)),
     "a command line of gdsio": "gdsio " * (LONG // 6) + "\n" + data("gdsio.txt").split("\n", 1)[1],
     "results of gdsio without a command line": data("gdsio.txt").split("\n", 1)[1] * 8000,
+    "a rank line of nccl-tests": data("nccl-tests.txt") + "#  Rank  0 Group  0 Pid" + " " * LONG,
+    "ranks of nccl-tests": data("nccl-tests.txt") + "#  Rank  0 Group  0 Pid   1 on n device  0 [0x07] A\n" * 3_000,
+    "channels of NCCL": data("p2p.txt") + "NCCL INFO Channel 00 : 0[7] -> 1[b] via SHM/direct\n" * 4_000,
+    "transfers of TransferBench": data("transfer-bench.txt")
+    + "Transfer 00 | 1.0 GB/s | 1 ms | 1 bytes | G0 -> G0:4 -> G1\n" * 3_000,
+    "devices of rocm_bandwidth_test": data("rocm-bandwidth.txt") + "Device: 0,  x\n" * 5_000,
+    "a line of dcgmi diag": data("dcgm-diag.txt") + "| PCIe | GPU 0 GPU to Host bandwidth: " + "9" * LONG,
     "cases of nvbandwidth without a matrix": "Running a\n" * (LONG // 10),
 }
 

@@ -28,7 +28,7 @@ from lanewise.topology.model import Kind
 
 NOISY = 0.05
 OUTLIER = 3.5
-LEAST_SIBLINGS = 4
+LEAST_SIBLINGS, LEAST_SHARING = 4, 3
 _LINK = re.compile(r"(?:(?<![\w.:-])(?P<device>[\w.:-]++)\s++)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+)")
 
 
@@ -196,6 +196,21 @@ def one_among_equals(symptom: Symptom) -> Iterator[Cause]:
         yield Cause(("alone", device), what, step, evidence="the other rows", inconclusive=True, devices=devices)
 
 
+def shared_uplink(symptom: Symptom) -> Iterator[Cause]:
+    """A switch or adapter that all slow rows cross and no fine row: of three slow rows and more, of several devices."""
+    model, metric = symptom.model, symptom.row.metric
+    like = [result for result in symptom.results if result.row.metric == metric]
+    slow = [model.route_devices(result.row) for result in like if result.verdict is Verdict.SLOW]
+    fine = [model.route_devices(result.row) for result in like if result.verdict is Verdict.OK]
+    if len(slow) < LEAST_SHARING or not fine or not all(slow):
+        return
+    shared = frozenset.intersection(*slow) & set(model.system.of_kind(Kind.SWITCH)) - frozenset().union(*fine)
+    for name in sorted(shared)[:1]:
+        what = f"all {len(slow)} slow rows cross {name} and no fine row does: its uplink, its slot or its cable"
+        step = "sudo lspci -vv | grep -E '^[0-9a-f]|LnkSta:' while copies run; look at the port above it first"
+        yield Cause(("common", name), what, step, evidence="the other rows", devices=frozenset({name}))
+
+
 def noise(symptom: Symptom) -> Iterator[Cause]:
     """Samples so far apart that the median says little."""
     relative_range = symptom.result.relative_range
@@ -312,7 +327,10 @@ def better_link(symptom: Symptom) -> Iterator[Cause]:
 
 
 CauseFinder = Callable[[Symptom], Iterator[Cause]]
-WITH_EVIDENCE: tuple[CauseFinder, ...] = (link_under_load, idle_link, wrong_node, compat_mode, one_among_equals, noise)
+WITH_EVIDENCE: tuple[CauseFinder, ...] = (
+    link_under_load, idle_link, wrong_node, compat_mode, one_among_equals, shared_uplink,
+    noise,
+)  # fmt: skip
 WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (slower_link, far_buffers, peer_route)
 FAST: tuple[CauseFinder, ...] = (wrong_unit, cached, better_link)
 

@@ -26,7 +26,10 @@ from lanewise.results.posted import PostedFacts
 from lanewise.results.sample import Sample
 
 RATES = ("goodput", "total", "bus_bandwidth")
+# Copies within one memory: the diagonal of a matrix says nothing of a path.
+WITHIN_ONE = ("GPU memory", "host memory")
 HOST_COPIES = ("host to device", "device to host")
+LEAST_PAIRS = 2
 # PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
 _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
@@ -76,7 +79,7 @@ class References:
     def __post_init__(self) -> None:
         self._kinds, self._paths = defaultdict(list), defaultdict(list)
         for row in self.rows:
-            if row.value is not None and row.metric in RATES:
+            if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE:
                 self._kinds[kind_of_path(row)].append(row)
                 self._paths[identity(row, _IGNORED_ON_A_PATH)].append(row)
 
@@ -101,7 +104,7 @@ class References:
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
-        if row.metric not in RATES:
+        if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if not too_short(row):
             yield from self._by_part(row)
@@ -109,6 +112,7 @@ class References:
             yield from self._same_path(row)
             yield from self._by_staged_copy(row)
             yield from self._host_memory_instead(row)
+            yield from self._pairs_of_others(row)
         if row.path == "storage" or not too_short(row):
             yield from self._siblings(row)
 
@@ -118,7 +122,16 @@ class References:
         abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
         if not abilities or None in abilities:
             return None
-        return min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
+        best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
+        return replace(best, gen=min([best.gen, *self._host_generations()]))
+
+    def _host_generations(self) -> Iterator[int]:
+        """PCIe generations of the CPUs that the text names: a card is no faster than its host."""
+        for statement in self.posted.stated("cpu"):
+            if statement.value in self.catalog:
+                gen = self.catalog.get(statement.value).number("pcie.gen")
+                if gen:
+                    yield int(gen)
 
     def _by_part(self, row: Observation) -> Iterator[Reference]:
         part, flows = self.ability_of(row), _flows(row)
@@ -205,6 +218,20 @@ class References:
             value = max(host)
             limit = "the same network from host memory"
             yield Reference("same path", value, 0.75 * value, 0.6 * value, None, limit, "the other row", own=False)
+
+    def _pairs_of_others(self, row: Observation) -> Iterator[Reference]:
+        """A GPU all of whose pairs are far below the pairs of the others: compared with those."""
+        if not row.path.startswith("peer") or row.metric == "bus_bandwidth":
+            return
+        alike = [each for each in self.rows if each.path == row.path and each.metric == row.metric and each.value]
+        alike = [each for each in alike if each.how.get("p2p") == row.how.get("p2p")]
+        for gpu in sorted(_ends(row)):
+            own = [each.value for each in alike if gpu in _ends(each) and each.value]
+            others = [each.value for each in alike if gpu not in _ends(each) and each.value]
+            if len(own) >= LEAST_PAIRS <= len(others) and max(own) < 0.6 * statistics.median(others):
+                middle = statistics.median(others)
+                low, limit = 0.6 * middle, f"the {len(others)} pairs without {gpu}"
+                yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
 
     def _siblings(self, row: Observation) -> Iterator[Reference]:
         """Rows of the same kind on other devices: only that one is worse can be seen, not that all are fine."""

@@ -7,9 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from lanewise.results.posted import PostedFacts, Statement
 
+NumberedLine: TypeAlias = tuple[int, str]
+# Every line that one of the patterns below could match has one of these; most lines of a text have none.
+_RELEVANT = re.compile(
+    r"NCCL|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
+    r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
+    r"GPU [0-9A-Fa-f]{8}:|odel name|CPU model"
+)
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("iommu", "translate", re.compile(r"DMAR: IOMMU enabled|iommu: Default domain type: Translated")),
@@ -25,6 +33,7 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("off the bus", "", re.compile(
         r"fallen off the bus|GPU is lost|\bXid\b.*: 79,|Unable to determine the device handle for GPU")),
 )  # fmt: skip
+_CPU = re.compile(r"\s*(?:Model name|model name|CPU model)\s*: *(\S.{2,100})")
 _CLOCKS = re.compile(r"((?:SW|HW) (?:Power Cap|Thermal Slowdown|Slowdown|Power Brake Slowdown))\s*: Active")
 _BAR1 = re.compile(r"BAR1 Memory Usage")
 _TOTAL = re.compile(r"\s*Total\s*: (\d{1,9} MiB)")
@@ -36,31 +45,35 @@ _VIA = re.compile(r"NCCL INFO Channel \S+ ?:? .* via (P2P|SHM|NET/\w+)(\S*)")
 def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     """All statements of a text, each once, with the line where it first stands."""
     statements: dict[tuple[str, str], Statement] = {}
-    for statement in _statements(lines, file):
+    relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
+    for statement in _statements(relevant, file):
         statements.setdefault((statement.key, statement.value), statement)
     return PostedFacts(statements=tuple(statements.values()))
 
 
-def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
-    for number, line in enumerate(lines, 1):
+def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
+    memory = False
+    for number, line in lines:
         source = f"{file}:{number}"
         yield from (Statement(match[1], match[2].rstrip(".,"), source) for match in _NCCL.finditer(line))
         for key, value, pattern in _LINES:
             if match := pattern.search(line):
                 yield Statement(key, value or match[0], source)
+        if match := _CPU.match(line):
+            yield Statement("cpu", match[1].strip(), source)
         if match := _CLOCKS.search(line):
             yield Statement("clocks", match[1].lower(), source)
-        if _BAR1.search(line):
-            total = next((match for text in lines[number : number + 3] if (match := _TOTAL.match(text))), None)
-            if total:
-                yield Statement("BAR1", total[1], source)
+        total = _TOTAL.match(line)
+        if total and memory:
+            yield Statement("BAR1", total[1], source)
+        memory = bool(_BAR1.search(line)) or (memory and total is None)
     yield from _transports(lines, file)
     yield from _links(lines, file)
 
 
-def _transports(lines: Sequence[str], file: str) -> Iterator[Statement]:
+def _transports(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
     """How NCCL says that it moves data: through host memory within a host, without GPUDirect between hosts."""
-    ways = [(number, match) for number, line in enumerate(lines, 1) if (match := _VIA.search(line))]
+    ways = [(number, match) for number, line in lines if (match := _VIA.search(line))]
     local = [(number, match[1]) for number, match in ways if match[1] in ("P2P", "SHM")]
     if local and all(way == "SHM" for _, way in local):
         yield Statement("peer transport", "SHM", f"{file}:{local[0][0]}")
@@ -69,11 +82,11 @@ def _transports(lines: Sequence[str], file: str) -> Iterator[Statement]:
         yield Statement("GPUDirect RDMA", "off", f"{file}:{network[0][0]}")
 
 
-def _links(lines: Sequence[str], file: str) -> Iterator[Statement]:
+def _links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
     """Links of `nvidia-smi -q`: fewer lanes than GPU and slot have. An idle link keeps its lanes."""
     gpu, section = "", ""
     values: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         if match := _SECTION.search(line):
             gpu, values = match[1], {}
         text = line.strip()

@@ -13,7 +13,7 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import PostedFacts, Statement
 
 TOOL = "rocm_bandwidth_test"
 _VERSION = re.compile(r"RocmBandwidthTest Version: *(\S+)")
@@ -36,6 +36,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     plain = [line.strip() for line in lines]
     version = next((match[1] for line in plain if (match := _VERSION.match(line))), "")
     names, titles = _devices(plain, file)
+    listed = [match[2] for line in plain if (match := _DEVICE.match(line))]
+    stated = [Statement("cpu", text, file) for text in listed if text.split(",")[0] not in titles.values()]
     rows: list[Observation] = []
     peers: dict[tuple[str, str], bool] = {}
     for at, line in enumerate(plain):
@@ -48,7 +50,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
                     peers[source, target] = value == 1
     if not rows and not peers:
         raise FormatError("no matrix of rocm_bandwidth_test", location=Location(file, len(lines)), hint=WHOLE)
-    return ImportedResults(f"{TOOL} {version}".strip(), tuple(rows), peers, posted=PostedFacts(titles))
+    return ImportedResults(f"{TOOL} {version}".strip(), tuple(rows), peers, posted=PostedFacts(titles, tuple(stated)))
 
 
 def _devices(plain: Sequence[str], file: str) -> tuple[dict[str, str], dict[str, str]]:
