@@ -209,3 +209,34 @@ def test_acks_against_the_data_of_a_full_link() -> None:
     )
     both = total(system, "gpu0->gpu2, gpu1->gpu3, gpu2->gpu0, gpu3->gpu1")
     assert both == pytest.approx(2 * link, rel=1e-3)
+
+
+def test_a_card_reads_a_gpu_at_another_socket_slowly_and_writes_to_it_fast() -> None:
+    system = machine(
+        "'cpu[0-1]': {cpu: rome}\ngpu0: {gpu: a30}\nnic0: {nic: connectx-6-hdr}",
+        """{from: cpu0, to: cpu1, socket: 3}
+        {from: cpu0, to: gpu0, pcie: gen4 x16}
+        {from: cpu1, to: nic0, pcie: gen4 x16}""",
+    )
+    reads = lanewise.predict(system, "gpu0->nic0").rates[0]
+    assert reads.rate == pytest.approx(10.5e9)
+    assert reads.low < 10.1e9
+    assert reads.high > 11e9
+    assert total(system, "nic0->gpu0") == pytest.approx(
+        (builtin().get("rome").number("intersocket.link_rate") or 0) / 1e9
+    )
+
+
+def test_acs_redirection_sends_peers_up_the_uplink_and_down_again() -> None:
+    # Both flows go up and both come down: each direction of the uplink carries twice the rate of one (measured 50).
+    text = """
+lanewise: 1
+system: acs
+devices: {cpu0: {cpu: turin}, sw0: {switch: pex89144}, "gpu[0-1]": {gpu: rtx-5090-p2p}}
+links:
+  - {from: cpu0, to: sw0, pcie: gen5 x16}
+  - {from: sw0, to: "gpu[0-1]", pcie: gen5 x16}
+policies: {acs_redirect: true}
+"""
+    link = 63.015 * 0.983 / (280 / 256) * (1 - ACKS)
+    assert total(read_system(text, "acs.yaml"), "gpu0<->gpu1") == pytest.approx(link, rel=1e-3)

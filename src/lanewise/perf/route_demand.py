@@ -144,7 +144,7 @@ def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Re
             yield from memory_demand(system, segment.src, segment.dst, route.memory_node)
         if segment.hops[0].link.kind in _PCIE_TRANSPORT:
             yield from _peer_root_ports(system, segment)
-            yield from socket_demand(system, segment.hops, segment.is_peer(system))
+            yield from socket_demand(system, segment.hops, segment.is_peer(system), segment.is_read)
             yield from _engines(system, segment)
             yield from bridge_demand(system, segment.hops)
             yield from _root_port(system, segment)

@@ -19,22 +19,39 @@ from lanewise.perf.resources import Resource, figure_resource, socket_link
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
 
+# Cards of 200 Gb/s that read a GPU at another socket: 11 GB/s of an A30 (23 of host memory), 10.1 of an A100.
+READS_OF_GPU, READS_RANGE = 10.5e9, (0.7, 2.3)
+READS_SOURCE = (
+    "two hosts with a card of 200 Gb/s, 11 and 10.1 GB/s (linux-rdma/perftest issue 241; Spiderpool documentation)"
+)
 PLANNING_DOUBT = "a planning figure for traffic between GPUs; no measurement between such sockets is known"
 
 
-def socket_demand(system: System, hops: Sequence[Hop], peers: bool) -> Iterator[tuple[Resource, float]]:
+def socket_demand(system: System, hops: Sequence[Hop], peers: bool, is_read: bool) -> Iterator[tuple[Resource, float]]:
     """A byte of what one root port gets of inter-socket links, and of what peer writes get; nothing where unknown.
 
-    `hops` are those of one PCIe segment, `peers` whether both of its ends are devices.
+    `hops` are those of one PCIe segment, `peers` whether both of its ends are devices, `is_read` whether the receiving
+    end fetches.
     """
     for hop in hops:
         part = part_of(system, hop.start) if hop.link.kind is LinkKind.SOCKET else None
         if part is None:
             continue
+        if peers and is_read and system.device(hops[-1].end).kind is not Kind.GPU:
+            yield _reads_of_gpu(hop, hops), 1.0
         if part.text("intersocket.kind") in ("xgmi", None):  # unknown: no more than one link is certain
             yield from _one_link(system, hop, hops)
         elif peers:
             yield from _peer_writes(system, hop, hops)
+
+
+def _reads_of_gpu(hop: Hop, hops: Sequence[Hop]) -> Resource:
+    """What one card or drive reads of a GPU at another socket: few reads are under way at once, over a long way."""
+    reader = hops[-1].end
+    return Resource(
+        kind="socket_reads", place=(reader, *hop.direction), name=f"reads by {reader} of GPUs at another socket",
+        capacity=READS_OF_GPU, basis="typical", rests_on=READS_SOURCE, doubt="differs much between hosts: measure it",
+    ).within(READS_RANGE)  # fmt: skip
 
 
 def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
