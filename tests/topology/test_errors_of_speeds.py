@@ -43,6 +43,7 @@ links:
 error: s.yaml:5: 'fast' is not a PCIe speed
 hint:  write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown\
 """)
+    assert "hint:  PCIe 5.0 is written gen5; write 'gen4 x16'" in refused(body.replace("fast", "5.0 x16"))
 
 
 def test_a_network_that_does_not_exist(refused: Shown) -> None:

@@ -49,7 +49,9 @@ def read_pcie(text: str) -> Pcie:
     for word in text.lower().split():
         match = _WORD.fullmatch(word)
         if not match or match[1] in stated:
-            raise FormatError(f"'{text}' is not a PCIe speed", hint=_HINT)
+            dotted = re.fullmatch(r"(?:pcie)?(\d)\.0", word)
+            hint = f"PCIe {dotted[1]}.0 is written gen{dotted[1]}; {_HINT}" if dotted else _HINT
+            raise FormatError(f"'{text}' is not a PCIe speed", hint=hint)
         stated[match[1]] = None if match[2] == "?" else int(match[2])
     if not stated:
         raise FormatError("the PCIe speed is empty", hint=_HINT)
