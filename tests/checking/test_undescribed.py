@@ -182,3 +182,24 @@ def test_a_card_is_no_faster_than_the_host_that_the_text_names():
     named = "lanewise-rows: 1\ngpus: NVIDIA GeForce RTX 4090\n"
     assert checked(named + rows).count(Verdict.SLOW) == 1
     assert checked(named + "stated: {cpu: Xeon Gold 6248}\n" + rows).count(Verdict.OK) == 1
+
+
+def test_sets_of_flows_are_no_siblings_of_each_other():
+    rows = """\
+lanewise-rows: 1
+rows:
+  - {flows: "gpu[0-3]->host0", value: 112 GB/s}
+  - {flows: "gpu[4-7]->host0", value: 73 GB/s}
+  - {flows: "gpu0->gpu[1-3]", value: 60 GB/s}
+  - {flows: "gpu2->gpu3", value: 50 GB/s}
+  - {flows: "gpu4->gpu3", value: 50 GB/s}
+"""
+    assert checked(rows).count(Verdict.SLOW) == 0
+
+
+def test_nvlinks_that_are_down_are_a_fault_of_a_board_with_switches_alone():
+    system = api.load_system("h200-pair")
+    board = MachineState(system, figures={"gpu0": {"nvlinks_off": 2}})
+    bridge = MachineState(api.load_system("puget-wrx90"), figures={"gpu0": {"nvlinks_off": 2}})
+    assert [finding.causes[0].key for finding in check([], board).findings] == [("nvlink", "gpu0")]
+    assert check([], bridge).findings == ()

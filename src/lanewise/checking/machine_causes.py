@@ -44,7 +44,7 @@ def with_intended_policies(system: System) -> System:
 def machine_causes(machine: MachineState, target: System | None) -> tuple[Cause, ...]:
     """All that captures and driver say against the machine; `target` is what it should be, if that is known."""
     conditions, system = machine.conditions, machine.system
-    causes = [*_off_bus(conditions), *_links(conditions), *_numa(conditions), *_figures(machine.figures)]
+    causes = [*_off_bus(conditions), *_links(conditions), *_numa(conditions), *_figures(machine)]
     causes += _throttles(conditions)
     if system is not None:
         causes += _redirections(system, conditions)
@@ -113,11 +113,13 @@ def _numa(conditions: MachineConditions) -> Iterator[Cause]:
         )  # fmt: skip
 
 
-def _figures(figures: Mapping[str, Mapping[str, Any]]) -> Iterator[Cause]:
+def _figures(machine: MachineState) -> Iterator[Cause]:
     """Small packets and NVLinks that are down.
 
     No fault by itself: what a device's port can do is not known here, and a bridge need not take all NVLinks of a card.
+    Boards with NVSwitches (SXM since the A100) use them all: there it is one.
     """
+    figures, system = machine.figures, machine.system
     for device, values in figures.items():
         payload, most, request = (values.get(key) for key in ("payload", "payload_max", "read_request"))
         if payload is not None and most is not None and payload < most:
@@ -134,9 +136,12 @@ def _figures(figures: Mapping[str, Mapping[str, Any]]) -> Iterator[Cause]:
             what = f"{down} NVLinks of {device} are down"
             step = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; dmesg | grep -i xid"
             change = changes.fewer_nvlinks(device, down)
+            part = (system.device(device).part or "") if system is not None and device in system.devices else ""
+            fault = "sxm" in part and not part.startswith(("p100", "v100"))
             yield Cause(
-                ("nvlink", device), what, step, evidence="nvlink -s", change=change, devices=frozenset({device})
-            )
+                ("nvlink", device), what, step, evidence="nvlink -s", change=change, fault=fault,
+                devices=frozenset({device}),
+            )  # fmt: skip
 
 
 def _throttles(conditions: MachineConditions) -> Iterator[Cause]:

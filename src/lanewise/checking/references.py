@@ -221,9 +221,9 @@ class References:
 
     def _pairs_of_others(self, row: Observation) -> Iterator[Reference]:
         """A GPU all of whose pairs are far below the pairs of the others: compared with those."""
-        if not row.path.startswith("peer") or row.metric == "bus_bandwidth":
+        if not row.path.startswith("peer") or row.metric == "bus_bandwidth" or not _one_pair(row):
             return
-        alike = [each for each in self.rows if each.path == row.path and each.metric == row.metric and each.value]
+        alike = [each for each in self.rows if each.path == row.path and each.metric == row.metric and _one_pair(each)]
         alike = [each for each in alike if each.how.get("p2p") == row.how.get("p2p")]
         for gpu in sorted(_ends(row)):
             own = [each.value for each in alike if gpu in _ends(each) and each.value]
@@ -237,11 +237,12 @@ class References:
         """Rows of the same kind on other devices: only that one is worse can be seen, not that all are fine."""
         like = [each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow]
         values = [each.value for each in like if each.value]
-        if not values or row.path == "peer" or row.metric == "bus_bandwidth":
+        # What several paths at once share differs from set to set.
+        if not values or row.path == "peer" or row.metric == "bus_bandwidth" or not _one_pair(row):
             return
         middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
-        # Which switches and sockets lie between decides what a staged copy loses.
-        slow = 0.45 if row.path.startswith("peer") else 0.75
+        # Which switches and sockets lie between decides what a staged copy loses, and one to a stated NUMA node.
+        slow = 0.45 if row.path.startswith("peer") or re.search(r"host\d*:\d", row.flow) else 0.75
         limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
         yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
 
@@ -255,7 +256,7 @@ def _peer_copy(part: GpuAbility, flows: tuple[Flow, ...], row: Observation) -> I
     if row.how.get("p2p") == "off":
         # Two stages, at best overlapped; below one uplink or port they share it.
         staged = 0.85 * pcie
-        yield Reference("parts", staged, 0.4 * pcie, 0.15 * pcie, fastest, f"staged over {limit}", part.source)
+        yield Reference("parts", staged, 0.4 * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
     elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
         nvlink = part.nvlink_rate * both
         slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.15 * pcie
@@ -304,6 +305,12 @@ def _flows(row: Observation) -> tuple[Flow, ...]:
         return parse_flows(row.how.get("flows") or row.flow)
     except LanewiseError:
         return ()
+
+
+def _one_pair(row: Observation) -> bool:
+    """Whether all flows that ran together are between the same two ends, one way or both."""
+    flows = _flows(row)
+    return len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1 or not flows
 
 
 def _ends(row: Observation) -> frozenset[str]:

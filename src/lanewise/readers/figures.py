@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from lanewise import units
@@ -19,6 +20,7 @@ _FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "de
 _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device")
 _SETTINGS = ("depth", "threads", "ranks")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "iops")
+_HOST = re.compile(r"host|cpu\d")
 _STORAGE = ("ssd", "nvme", "drive", "vol", "raid", "storage", "md", "roc")
 
 
@@ -98,12 +100,12 @@ def path_of(flow: Flow) -> str:
     ends = (flow.src, flow.dst)
     if any(end.lower().startswith(_STORAGE) for end in ends):
         return "storage"
-    hosts = [end.partition(":")[0] for end in ends if end.startswith("host")]
+    hosts = ["host0" if end.startswith("cpu") else end.partition(":")[0] for end in ends if _HOST.match(end)]
     other_host = len(set(hosts)) == 2 or hosts not in ([], ["host0"], ["host"], ["host0"] * 2)
     if other_host or any(end.startswith(("nic", "mlx")) for end in ends):
         return "network"
     if len(hosts) == 2:
         return "host memory"
     if hosts:
-        return "host to device" if flow.src.startswith("host") else "device to host"
+        return "host to device" if _HOST.match(flow.src) else "device to host"
     return "peer" if flow.p2p else "peer, staged"
