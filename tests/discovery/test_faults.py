@@ -74,3 +74,13 @@ def test_what_one_dump_says_twice_of_one_function_is_one_line():
     found = read(f"<topology version='2.0'><object type='Machine' nodeset='0x1'>{nic}{other}</object></topology>")
     said = "0000:04:00.0 class, device: 0.txt says two things of it; the first is taken"
     assert found.contradictions == (said,)
+
+
+def test_fewer_lanes_than_one_end_has_are_the_links_and_no_fault():
+    tree = pair_below_a_switch()
+    gpu = next(f for f in tree.functions if f.address == "0000:98:00.0")
+    found = read(gpu.text().replace("LnkSta:\tSpeed 16GT/s, Width x16", "LnkSta:\tSpeed 16GT/s, Width x8"))
+    assert found.faults == ()
+    assert [(link.gen, link.lanes) for link in found.system.links] == [(4, 8)]
+    said = "the link to gpu0 ran at Gen4 x8 when the dump was made, at most Gen4 x16; the other end is not in the dumps"
+    assert said in found.system.assumptions

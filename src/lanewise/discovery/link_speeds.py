@@ -20,7 +20,7 @@ def link_speed(
     """Generation, lanes, payload in use, a note where {} stands for the device, and whether it tells a fault.
 
     None is unknown. `part` is that of the device, `above` that of the other end. A link is at fault with fewer lanes
-    than both ends have, or with a lower generation under load.
+    than both ends have, or with a lower generation under load; of one end alone its lanes in use are taken.
     """
     ends = [end for end in (port, bdf) if end]
     most = [_least(merged, ends, key) for key in ("gen", "lanes")]
@@ -33,8 +33,11 @@ def link_speed(
     slower, narrower = (
         best is not None and current is not None and current < best for best, current in zip(most, now, strict=True)
     )
-    fault = narrower or (slower and under_load)
-    note = _now_note(most, now, under_load, fault) if slower or narrower else ""
+    both = len(ends) == 2 and all(merged.number(end, "lanes") is not None for end in ends)
+    fault = both and (narrower or (slower and under_load))
+    note = _now_note(most, now, under_load, fault, narrower) if slower or narrower else ""
+    if narrower and not both:
+        most[1] = now[1]
     wanting = [key for key, value in zip(("generation", "width"), most, strict=True) if value is None]
     if wanting and None not in now:
         most = [best if best is not None else current for best, current in zip(most, now, strict=True)]
@@ -59,9 +62,10 @@ def _least(merged: MachineFacts, ends: list[str], key: str) -> int | None:
     return min((value for end in ends if (value := merged.number(end, key)) is not None), default=None)
 
 
-def _now_note(most: list[int | None], now: list[int | None], under_load: bool, fault: bool) -> str:
+def _now_note(most: list[int | None], now: list[int | None], under_load: bool, fault: bool, narrower: bool) -> str:
     """What is said of a link that ran below its best: an idle one may drop its rate, but keeps its lanes."""
-    excuse = "" if fault else "; idle links train down"
+    open_end = "; the other end is not in the dumps" if narrower or under_load else "; idle links train down"
+    excuse = "" if fault else open_end
     when = "under load" if under_load else "when the dump was made"
     return f"the link to {{}} ran at {_speed_text(now)} {when}, at most {_speed_text(most)}{excuse}"
 
