@@ -45,13 +45,13 @@ def main() -> None:
         print(
             f"\n{what:<58} rows machines "
             + " ".join(f"{share:>6.0%}" for share in SHARES)
-            + "  interval holds it  beyond 10 %"
+            + "  interval holds it  mean width  beyond 10 %"
         )
         for name, figures in kinds.items():
             quantiles = " ".join(f"{value:6.2f}" for value in figures["quantiles"])
             print(
                 f"{name:<58} {figures['rows']:4} {figures['machines']:8} {quantiles}  {figures['covered']:>17.0%}"
-                f"  {figures['beyond_10']:11}"
+                f"  {figures['width']:>10.0%}  {figures['beyond_10']:11}"
             )
     if options.json:
         options.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -70,8 +70,15 @@ def _quantiles(rows: Sequence[PredictedRow]) -> dict[str, Any]:
         "machines": len(counts),
         "quantiles": [_weighted(ratios, share) for share in SHARES],
         "covered": sum(bool(row.covered) for row in rows) / len(rows),
+        "width": sum(_width(row) for row in rows) / len(rows),
         "beyond_10": sum(abs(row.error or 0.0) > 0.10 for row in rows),
     }
+
+
+def _width(row: PredictedRow) -> float:
+    """The width of the interval as a share of the predicted value."""
+    low, value, high = row.observation.low, row.observation.value, row.observation.high
+    return (high - low) / value if low is not None and high is not None and value else 0.0
 
 
 def _weighted(ratios: Sequence[tuple[float, float]], share: float) -> float:

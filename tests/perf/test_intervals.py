@@ -12,7 +12,7 @@ from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demand
 from lanewise.perf.predict import FlowRate, Prediction
-from lanewise.perf.uncertainty import RANGES, figure_range
+from lanewise.perf.uncertainty import RANGES, SHARED, figure_range
 from lanewise.topology.read import read_system
 
 ONE_GPU = "{lanewise: 1, system: one, devices: {cpu0: {cpu: genoa}, gpu0: {gpu: l40s}}, links: [%s]}"
@@ -46,7 +46,7 @@ def test_a_figure_of_another_part_of_the_same_chip_has_the_wider_range() -> None
 
 def test_the_total_of_flows_has_the_interval_of_their_sum() -> None:
     found = predicted(Figure(20e9, "B/s", "s", basis="calibrated"), "host0->gpu0 x2, host0->gpu0")
-    assert found.total_low == pytest.approx(20e9 * RANGES["calibrated"][0])
+    assert found.total_low == pytest.approx(20e9 * RANGES["calibrated"][0] * SHARED[0])
     assert found.total_high == pytest.approx(sum(rate.high for rate in found.rates))
 
 

@@ -53,11 +53,11 @@ def test_flows_fit_the_terminal_and_their_sources_are_footnotes() -> None:
     assert predict.render_flow_rates(prediction, Screen(80)) == snapshot("""\
 rack-16gpu
 flow           GB/s  interval      limit                     basis       source
-gpu0->gpu4    22.53  20.7 to 22.5  link cpu0->sw1 (Gen5      calibrated  [1] [2]
+gpu0->gpu4    22.53  18.2 to 23.0  link cpu0->sw1 (Gen5      calibrated  [1] [2]
                                    x16)
-gpu1->gpu5    22.53  20.7 to 22.5  link cpu0->sw1 (Gen5      calibrated  [1] [2]
+gpu1->gpu5    22.53  18.2 to 23.0  link cpu0->sw1 (Gen5      calibrated  [1] [2]
                                    x16)
-all together  45.05  41.4 to 45.1
+all together  45.05  36.5 to 46.0
 not shown in 80 columns: route
 
 calibrated: rms error 9.1 % over 16 published rates

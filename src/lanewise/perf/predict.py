@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,6 +13,7 @@ from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, so
 from lanewise.perf.resources import Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import SolverFlow
+from lanewise.perf.uncertainty import SHARED
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
 
@@ -115,8 +116,17 @@ def _case(
 ) -> tuple[float, ...]:
     """The rates with every capacity at that end of its range; staged copies take their stages in turn, or overlap."""
     capped = [replace(flow, cap=demand.cap_at(end)) for flow, demand in zip(flows, demands, strict=True)]
-    capacities = [getattr(resource, end) for resource in resources]
+    places = Counter(place for demand in demands for place in {_undirected(each) for each in demand.per_byte})
+    factor = SHARED[0 if end == "low" else 1]
+    capacities = [
+        getattr(resource, end) * (factor if places[_undirected(resource)] > 1 else 1.0) for resource in resources
+    ]
     return share_in_order(schedule, capacities, [demand.flow for demand in demands], capped).rates
+
+
+def _undirected(resource: Resource) -> frozenset[str]:
+    """Where a resource is, whichever the direction: a device, or the ends of a link."""
+    return frozenset(resource.place)
 
 
 def flow_rate(

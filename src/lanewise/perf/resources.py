@@ -26,6 +26,8 @@ NVLINK_SHARE = 0.90
 # than 8 of 9 flits of data; QPI is taken to be alike. xGMI: the measurements named in perf/sockets.py. POWER9: unknown.
 SOCKET_SHARE = {"qpi": (0.60, 0.82, 0.89), "upi": (0.60, 0.82, 0.89), "xgmi": (0.57, 0.70, 0.87),
                 "xbus": (0.50, 0.75, 0.89)}  # fmt: skip
+# The width and speed of xGMI links are settings of the machine: 36.8 to 55.6 GB/s were measured on links of 64.
+SOCKET_SETTINGS = (0.70, 1.50)
 # Between CPUs that are not named: peer writes over UPI reach a third of its rate (perf/sockets.py).
 UNKNOWN_SOCKET = (0.35, 1.0)
 SOCKET_DOUBT = (
@@ -180,7 +182,8 @@ def socket_link(part: Part, hop: Hop) -> Resource | None:
     measured = part.figure("intersocket.link_rate")
     if isinstance(measured.value, float):
         rests = cite(part, "intersocket.link_rate", measured)
-        return _on_link(hop, "one link", measured.value, measured.basis, rests).within(figure_range(measured))
+        resource = _on_link(hop, "one link", measured.value, measured.basis, rests)
+        return resource.within(widest([figure_range(measured), SOCKET_SETTINGS]))
     raw, kind = part.figure("intersocket.raw"), part.text("intersocket.kind") or "xgmi"
     if not isinstance(raw.value, float) or kind not in SOCKET_SHARE:
         return None
@@ -225,7 +228,7 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         return None
     rate = raw.value * hop.link.count * NVLINK_SHARE
     rests = f"{cite(generation, 'nvlink.link_rate', raw)}, times {NVLINK_SHARE} (median of the GPUs measured)"
-    return _on_link(hop, label, rate, "calibrated", rests)
+    return _on_link(hop, label, rate, "typical", rests)
 
 
 def _network(system: System, hop: Hop) -> Resource | None:

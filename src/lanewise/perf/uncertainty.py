@@ -1,7 +1,8 @@
 """How far a capacity may be from its nominal value, by what it comes from: the range of a figure and of a product.
 
-A range is a pair of factors (low, high) of the nominal value. benchmarks/coverage.py checks and prints how many
-values of machines that no figure comes from lie within the ranges of their predictions.
+A range is a pair of factors (low, high) of the nominal value. benchmarks/interval_quantiles.py prints how many
+values of machines that no figure comes from lie within the ranges of their predictions, and how wide those are; the
+constants below come from it (benchmarks/runs/2026-11-23-intervals.md).
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ Range: TypeAlias = tuple[float, float]
 
 CARRIED_OVER, UNKNOWN = "carried over", "unknown"
 RANGES: dict[str, Range] = {
-    "physics": (0.92, 1.0),
-    "calibrated": (0.94, 1.03),
-    CARRIED_OVER: (0.90, 1.05),
-    "typical": (0.85, 1.08),
+    "physics": (0.90, 1.02),
+    "calibrated": (0.93, 1.05),
+    CARRIED_OVER: (0.90, 1.07),
+    "typical": (0.85, 1.10),
     "planning": (0.60, 1.60),
     UNKNOWN: (0.25, 1.0),
     "fitted": (0.90, 1.10),
 }
+# In addition, of what several flows use at once, both directions of a link or device together: arbitration, and Ack and
+# flow-control packets, cost what is not modelled.
+SHARED: Range = (0.90, 1.02)
 
 
 def tier(figure: Figure) -> str:
