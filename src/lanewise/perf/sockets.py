@@ -1,12 +1,12 @@
 """Inter-socket links: what all traffic of a direction shares, what one root port gets, and what peer writes get.
 
-Rate of one link = raw rate x share, all links of a direction together = links x that. QPI and UPI spread the lines of
-every transfer over all links (home addresses are interleaved), so one device may use them all. On xGMI the traffic of
-one root port stays on one link: RTX 4090 on Rome write 21.95 GB/s over links of 32 (0.69), an MI100 on Milan moves 24.9
-to 26.8 over links of 36 (0.69 to 0.74), and behind PEX890xx switches on Turin two flows from one root port to the other
-socket move 40 GB/s together, two from two root ports 76. Over links of 64 GB/s 36.8 to 55.6 GB/s were measured.
-Peer writes between Intel sockets are slower than DMA to memory: A100 PCIe cards 7.7 to 8.7 GB/s over UPI whose links
-carry 34 or more.
+Rate of one link = raw rate x share, all links of a direction together = links x that. Traffic with the memory of the
+other socket uses all links, as its addresses are interleaved: MI300X and MI350X write to it at 53 to 55 GB/s, an A100
+at 26.1, staged copies of RTX 5090 across sockets of Turin at 43.2, all as within a socket; an MI100 loses a tenth. On
+xGMI what a root port sends to devices of the other socket stays on one link: RTX 4090 on Rome write 22 GB/s over
+links of 32 (0.69), and behind PEX890xx switches on Turin two flows from one root port move 40 GB/s together, two from
+two root ports 76. Over links of 64 GB/s 36.8 to 55.6 were measured. Peer writes between Intel sockets are slower than
+DMA to memory: A100 PCIe cards 7.7 to 8.7 GB/s over UPI whose links carry 34 or more.
 """
 
 from __future__ import annotations
@@ -39,10 +39,9 @@ def socket_demand(system: System, hops: Sequence[Hop], peers: bool, is_read: boo
             continue
         if peers and is_read and system.device(hops[-1].end).kind is not Kind.GPU:
             yield _reads_of_gpu(hop, hops), 1.0
-        if part.text("intersocket.kind") in ("xgmi", None):  # unknown: no more than one link is certain
-            yield from _one_link(system, hop, hops)
-        elif peers:
-            yield from _peer_writes(system, hop, hops)
+        if peers:
+            one_link = part.text("intersocket.kind") in ("xgmi", None)  # unknown: no more than one link is certain
+            yield from (_one_link if one_link else _peer_writes)(system, hop, hops)
 
 
 def _reads_of_gpu(hop: Hop, hops: Sequence[Hop]) -> Resource:
@@ -55,12 +54,11 @@ def _reads_of_gpu(hop: Hop, hops: Sequence[Hop]) -> Resource:
 
 
 def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
-    """The xGMI link that the traffic of a root port stays on: the port where data came in, else where it leaves."""
+    """The xGMI link that peer traffic of a root port stays on, the port where data comes in."""
     part = part_of(system, hop.start)
     link = socket_link(part, hop) if part is not None else None
     at = hops.index(hop)
-    around = [*reversed(hops[:at]), *hops[at + 1 :]]  # a write's port comes before, a read's after
-    port = next((other for other in around if other.link.kind is not LinkKind.SOCKET), None)
+    port = next((before for before in reversed(hops[:at]) if before.link.kind is not LinkKind.SOCKET), None)
     if link is not None and port is not None:
         name = f"one xgmi link {hop.start}->{hop.end} (traffic of root port {port.link.port})"
         yield replace(link, kind="socket_link", place=(*hop.direction, *port.direction), name=name), 1.0
