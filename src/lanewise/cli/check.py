@@ -23,7 +23,7 @@ def check(options: CheckOptions, json: Json = None) -> None:
     """Judge whether each path delivers what it should, why not, and what to do next: of files, or of this machine.
 
     Exit codes: 0 all fine, 1 a path is slow or there is a fault, 2 bad input, 3 no path is slow, but a row is unknown,
-    failed or too fast, or nothing was measured.
+    failed or too fast, a tool saw fewer GPUs than there are, or nothing was measured.
     """
     from lanewise import api
     from lanewise.report.text.check import render_checkup

@@ -38,6 +38,9 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             heads = []
         elif _HEAD.match(line):
             heads = [match[0].strip() for match in _COLUMN.finditer(line)]
+            if heads[:2] != ["Block Size (B)", "Batch Size"]:
+                cause = "the heads of nixlbench's table run into each other"
+                raise FormatError(cause, location=Location(file, number), hint=WHOLE)
         elif heads and re.match(r"\d+\s+\d+\s", line):
             rows += _row(options, heads, line.split(), Location(file, number))
             check_rows(rows, Location(file, number))
