@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lanewise.catalog import builtin
 from lanewise.evidence.model import EvidenceMachine
-from lanewise.evidence.prediction import predict_machine
+from lanewise.evidence.prediction import predict_row
 from lanewise.evidence.reading import ready_machines
 
 MACHINES = ready_machines()
@@ -23,25 +24,23 @@ every_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine:
 
 
 @every_machine
-def test_every_row_is_predicted_or_says_why_not(machine: EvidenceMachine) -> None:
-    for predicted in predict_machine(machine, builtin()):
-        if predicted.row.skip or predicted.row.latency:  # not every GPU has a figure of its small copies
-            continue
-        value = predicted.observation.value
-        assert value is not None, predicted.observation.note
-        assert value > 0, predicted.row.path
-
-
-@every_machine
-def test_a_machine_is_called_as_its_file_and_says_what_its_wiring_rests_on(machine: EvidenceMachine) -> None:
-    assert Path(machine.description.file).stem == machine.name == machine.system(builtin()).name
+def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine: EvidenceMachine) -> None:
+    assert Path(machine.description.file).stem == machine.name
     assert machine.wiring
     assert machine.tool
     assert all(row.low is None or row.low <= row.value for row in machine.rows)
     assert all(row.high is None or row.value <= row.high for row in machine.rows)
+    system = machine.system(builtin())
+    for row in machine.rows:
+        if row.skip or row.latency:  # not every GPU has a figure of its small copies
+            continue
+        # Two hundred copies in their order take a second to simulate.
+        short = row if len(row.flows) <= 12 else replace(row, schedule="together")
+        seen = predict_row(machine.name, system, short).observation
+        assert seen.value, seen.note or row.path
 
 
-@every_machine
-def test_machines_are_held_out_by_the_hash_of_their_name(machine: EvidenceMachine) -> None:
-    third = int(hashlib.sha256(machine.name.encode()).hexdigest()[:8], 16) % 3 == 0
-    assert machine.held_out == (third and machine.name not in EARLIER)
+def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
+    for machine in MACHINES:
+        third = int(hashlib.sha256(machine.name.encode()).hexdigest()[:8], 16) % 3 == 0
+        assert machine.held_out == (third and machine.name not in EARLIER), machine.name
