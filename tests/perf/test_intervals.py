@@ -134,3 +134,22 @@ def test_without_a_part_or_a_speed_an_interval_is_no_narrower_and_begins_no_high
     with_it, without = lone(text, path), lone(text.replace(*words[unknown]), path)
     assert without.low <= with_it.low * (1 + 1e-9)
     assert without.high - without.low >= (with_it.high - with_it.low) * (1 - 1e-9)
+
+
+def test_a_network_of_unknown_rate_has_a_low_end_and_a_doubt() -> None:
+    text = """
+lanewise: 1
+system: two-hosts
+hosts: [a, b]
+devices:
+  cpu0: {cpu: milan, host: a}
+  nic0: {nic: null, host: a}
+  cpu1: {cpu: milan, host: b}
+  nic1: {nic: null, host: b}
+links:
+  - {from: "cpu[0-1]", to: "nic[0-1]", pairs: true, pcie: gen4 x16}
+  - {from: nic0, to: nic1, network: "?"}
+"""
+    rate = lone(text, "cpu0->cpu1")
+    assert "lanewise measure network" in rate.doubt
+    assert rate.low == pytest.approx(1.25e9, rel=0.02)

@@ -36,6 +36,8 @@ SOCKET_DOUBT = (
 # A link of which neither the speed nor its ends are known, and a network of unknown rate.
 UNKNOWN_LINK = "unknown_link"
 SLOWEST_SLOT, NEWEST_SLOT = (3, 4), (6, 16)  # generation and lanes
+SLOWEST_NETWORK, FASTEST_NETWORK = 1.25e9, 100e9  # B/s: 10GbE and 800 Gb/s
+NETWORK_DOUBT = "the rate of {} is not known: see ethtool or ibstat, or lanewise measure network"
 SPEED_DOUBT = "the speed of link {} is not known: see LnkSta of lspci -vv while it is busy, or lanewise measure gpu"
 
 BASIS_ORDER = ("physics", "calibrated", "typical", "planning", "fitted")
@@ -231,7 +233,7 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
     return _on_link(hop, label, rate, "typical", rests)
 
 
-def _network(system: System, hop: Hop) -> Resource | None:
+def _network(system: System, hop: Hop) -> Resource:
     rate = hop.link.rate
     if rate is not None:
         return _on_link(hop, show(rate, "GB/s"), rate * NETWORK_SHARE, "physics", "the description's data rate")
@@ -242,7 +244,10 @@ def _network(system: System, hop: Hop) -> Resource | None:
             if isinstance(figure.value, float):
                 capacity, source = figure.value * NETWORK_SHARE, cite(part, "net.rate", figure)
                 return _on_link(hop, "network", capacity, figure.basis, source).within(figure_range(figure))
-    return None
+    low, high = SLOWEST_NETWORK * NETWORK_SHARE, FASTEST_NETWORK * NETWORK_SHARE
+    doubt = NETWORK_DOUBT.format(hop.link.name)
+    resource = _on_link(hop, "of unknown rate", high, "typical", "the slowest and the fastest networks in use", doubt)
+    return replace(resource, low=low, high=high, kind=UNKNOWN_LINK)
 
 
 def _on_link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, doubt: str = "") -> Resource:
