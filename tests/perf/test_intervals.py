@@ -50,12 +50,13 @@ def test_the_total_of_flows_has_the_interval_of_their_sum() -> None:
     assert found.total_high == pytest.approx(sum(rate.high for rate in found.rates))
 
 
-def test_the_interval_of_a_staged_copy_holds_that_of_its_stages_and_of_their_overlap() -> None:
+def test_the_interval_of_a_staged_copy_reaches_from_slow_stages_and_a_long_gap_to_full_overlap() -> None:
     system = lanewise.load_system("rack-16gpu")
     rate = lanewise.predict(system, "gpu0->gpu4", p2p=False).rates[0]
     lone = [lanewise.predict(system, flow).rates[0] for flow in ("gpu0->host0", "host0->gpu4")]
-    in_turn = 1 / sum(1 / flow.rate for flow in lone)
-    assert rate.low < in_turn < rate.rate < rate.high
+    slowest = min(flow.low for flow in lone)
+    assert rate.low < 1 / (1 / slowest + 50e-12) * (1 + 1e-9)
+    assert rate.low < rate.rate < rate.high < min(flow.high for flow in lone)
 
 
 TWO_SOCKETS = """

@@ -10,7 +10,20 @@ from lanewise.errors import InputError
 from lanewise.perf import packets
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
+from lanewise.topology.read import read_system
 
+SWITCHES = """
+lanewise: 1
+system: two switches of two GPUs
+devices:
+  cpu0: {{cpu: skylake-sp}}
+  "sw[0-1]": {{switch: pex8796}}
+  "gpu[0-3]": {{gpu: v100-pcie}}
+links:
+  - {{from: cpu0, to: "sw[0-1]", pcie: gen{gen} x16}}
+  - {{from: sw0, to: "gpu[0-1]", pcie: gen{gen} x16}}
+  - {{from: sw1, to: "gpu[2-3]", pcie: gen{gen} x16}}
+"""
 GEN3_X16 = 15.754e9
 SHARE = packets.PACKET_SHARE
 
@@ -65,7 +78,6 @@ links:
   - {from: sw0, to: "gpu[0-3]", pcie: gen3 x16}
 policies: {acs_redirect: ACS}
 """
-    from lanewise.topology.read import read_system
 
     flows = "gpu0->gpu1, gpu2->gpu3"
     direct, redirected = (
@@ -75,12 +87,38 @@ policies: {acs_redirect: ACS}
     assert any("cpu0" in (flow.limit + flow.routes[0].show()) for flow in redirected.rates)
 
 
-def test_a_staged_copy_alone_is_pipelined_in_chunks_and_two_opposite_ones_take_turns() -> None:
-    # 1/x = max(1/B1, 1/B2) + 1/S;  both ways: 1/x = 1/B1 + 1/B2 each (H200: B1 55.44, B2 55.56, S 125 GB/s).
+def test_the_stages_of_a_staged_copy_overlap_and_two_opposite_ones_reach_more_than_one() -> None:
+    # 1/x = max(1/B1, 1/B2) + 1/S (H200: B1 55.44, B2 55.56, S 125 GB/s); both ways 0.7 x each, 0.86 x issued in turns.
     one = 1 / (1 / 55.44 + 1 / 125)
-    both = 2 / (1 / 55.44 + 1 / 55.56)
     assert rate("h200-pair", "gpu0->gpu1", p2p=False) == pytest.approx(one, rel=1e-3)
-    assert rate("h200-pair", "gpu0<->gpu1", p2p=False) == pytest.approx(both, rel=1e-3)
+    assert rate("h200-pair", "gpu0<->gpu1", p2p=False) == pytest.approx(1.4 * one, rel=1e-3)
+    in_turns = lanewise.predict("h200-pair", "gpu0<->gpu1", False, "p2pBandwidthLatencyTest-cuda9")
+    assert in_turns.total / 1e9 == pytest.approx(1.72 * one, rel=1e-3)
+
+
+def test_both_stages_of_a_copy_share_the_port_of_two_gpus_below_one_switch() -> None:
+    # A port passes 0.74 (Gen3) of its rate one way of both stages together, alone or both ways: one way the gap
+    # between chunks comes on top. DGX-2: 8.7 to 9.3 one way, 9.3 both ways (10.7 to 11.2 between switches).
+    text = SWITCHES.format(gen=3)
+    one, both, apart = (
+        lanewise.predict(read_system(text, "two.yaml"), flows, p2p=False)
+        for flows in ("gpu0->gpu1", "gpu0<->gpu1", "gpu0->gpu2")
+    )
+    up = GEN3_X16 * SHARE * 256 / 280 / 1e9  # packets of 256 B; down the best read of a Gen3 port
+    port = 0.74 * 2 / (1 / 12.44 + 1 / up)
+    assert both.total / 1e9 == pytest.approx(port, rel=1e-3)
+    assert "both stages" in both.rates[0].limit
+    gap = 1 / (apart.total / 1e9) - 1 / 12.44  # ns a byte: typical of Gen3 GPUs
+    assert 0.005 < gap < 0.02
+    assert one.total / 1e9 == pytest.approx(1 / (1 / port + gap), rel=0.005)
+
+
+def test_a_gap_that_nobody_measured_is_typical_and_widens_the_interval() -> None:
+    known = lanewise.predict("h200-pair", "gpu0->gpu1", p2p=False).rates[0]
+    text = SWITCHES.format(gen=3)
+    typical = lanewise.predict(read_system(text, "two.yaml"), "gpu0->gpu2", p2p=False).rates[0]
+    assert (known.basis, typical.basis) == ("calibrated", "typical")
+    assert typical.low < 0.88 * typical.rate < typical.rate < typical.high
 
 
 @pytest.mark.parametrize(
@@ -90,7 +128,7 @@ def test_a_staged_copy_alone_is_pipelined_in_chunks_and_two_opposite_ones_take_t
         ("h200-pair", "gpu0<->gpu1", True, 784, 0.02),
         ("h200-pair", "gpu0<->gpu1", False, 53, 0.06),
         ("puget-wrx90", "gpu0<->gpu1", True, 52.1, 0.02),
-        ("puget-wrx90", "gpu0<->gpu1", False, 31.4, 0.17),
+        ("puget-wrx90", "gpu0<->gpu1", False, 31.4, 0.02),
     ],
 )
 def test_both_ways_on_machines_that_were_not_used(

@@ -32,8 +32,6 @@ ENGINE_SHARE = 0.84
 NOISE = 0.03
 # Headers of 24 B a packet of 512 B: no copy gets more of a link.
 WIRE_SHARE = 0.955
-# Staged copies both ways of one pair: on some machines they take turns, and their sum is that of one (DGX-2, RTX 3090).
-TURNS = 0.5
 HOST_MEMORY = "host memory"
 AS_DESCRIBED = ModelChange(("as described",))
 _RATES = ("goodput", "total", "fit_bandwidth")
@@ -270,9 +268,6 @@ def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expectation:
     bases = [part.tolerance.basis for part in parts if part.tolerance is not None]
     expected = [part.expected for part in parts]
     low, high = math.fsum(part.low or 0.0 for part in expected), math.fsum(part.high or 0.0 for part in expected)
-    opposite = {(rate.flow.src, rate.flow.dst) for rate in rates} == {(rate.flow.dst, rate.flow.src) for rate in rates}
-    if "staged" in bases and opposite:
-        low *= TURNS
     return expectation(
         row, basis=max(bases, key=order.index), value=math.fsum(rate.rate for rate in rates), interval=(low, high),
         limit=" and ".join(dict.fromkeys(part.limit for part in expected)),

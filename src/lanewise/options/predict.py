@@ -9,7 +9,9 @@ from lanewise.options.option import Options, option
 
 SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
 DIVISIONS = ("closed", "network")
-SCHEDULES = ("together", "pytorch", "null-stream", "p2pBandwidthLatencyTest", "nvbandwidth")
+SCHEDULES = (
+    "together", "pytorch", "null-stream", "p2pBandwidthLatencyTest", "p2pBandwidthLatencyTest-cuda9", "nvbandwidth",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

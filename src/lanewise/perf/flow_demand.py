@@ -6,43 +6,20 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from lanewise.errors import Unreachable
 from lanewise.perf.duplex import RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
-from lanewise.perf.known_parts import part_of
-from lanewise.perf.resources import UNKNOWN_LINK, Resource, cite, figure_demand, weakest
+from lanewise.perf.resources import UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
+from lanewise.perf.staging import Amounts, Bound, Opposite, Staging, shared_port, slowest_of, staging
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, LinkKind, System, Volume
 
 ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
 DRIVE_DOUBT = "no figure for a drive's rate known: a ceiling of the links"
-
-
-@dataclass(frozen=True, slots=True)
-class Staging:
-    """A copy through host memory: seconds a byte takes alone, with its stages in turn, and fully overlapped.
-
-    `longest` is the time in turn with all capacities at the low end of their ranges, `shortest` the time overlapped
-    with all at the high end.
-    """
-
-    name: str
-    basis: str
-    rests_on: str
-    lone: float
-    in_turn: float
-    overlapped: float
-    longest: float
-    shortest: float
-
-    def rate(self, mode: str) -> float:
-        """B/s of a copy staged in `mode`: lone, in_turn or overlapped."""
-        return 1.0 / {"lone": self.lone, "in_turn": self.in_turn, "overlapped": self.overlapped}[mode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +37,31 @@ class FlowDemand:
     staging: Staging | None = None
     doubt: str = ""
 
-    def cap(self, mode: str) -> float:
-        """The most this flow can do by itself in B/s: its own cap, or its staging done in `mode`."""
-        return min(self.flow.cap, self.staging.rate(mode)) if self.staging is not None else self.flow.cap
-
-    def cap_at(self, end: Literal["low", "high"]) -> float:
-        """The same at an end of its range: a staged copy's stages in turn and slow, or overlapped and fast."""
-        if self.staging is None:
-            return self.flow.cap
-        return min(self.flow.cap, 1.0 / (self.staging.longest if end == "low" else self.staging.shortest))
+    def cap(self, bound: Bound = "nominal") -> float:
+        """The most this flow can do by itself in B/s: its own cap, or its staging, also at an end of its range."""
+        return min(self.flow.cap, self.staging.rate(bound)) if self.staging is not None else self.flow.cap
 
     @property
     def cap_limit(self) -> tuple[str, str, str]:
         """Name, basis and source of what limits the flow where no shared resource does: its staging or its own cap."""
-        if self.staging is not None and self.flow.cap > self.staging.rate("overlapped"):
+        if self.staging is not None and self.flow.cap > self.staging.rate():
             return self.staging.name, self.staging.basis, self.staging.rests_on
         return self.flow.cap_name or "its own cap", self.flow.cap_basis, self.flow.cap_rests_on
 
 
-def flow_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
-    """Every flow's demand, with what both directions of a link or a GPU take from each other."""
+def flow_demands(system: System, flows: Sequence[Flow], opposite: Opposite = Opposite.AFTER) -> list[FlowDemand]:
+    """Every flow's demand, with what both directions of a link or a GPU take from each other.
+
+    `opposite` says how programs issue opposite copies through host memory.
+    """
     demands = [flow_demand(system, flow) for flow in flows]
+    staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
+    demands = [
+        replace(demand, staging=replace(demand.staging, opposite=opposite))
+        if demand.staging is not None and (demand.flow.dst, demand.flow.src) in staged
+        else demand
+        for demand in demands
+    ]
     resources, solver_flows = solver_input(demands)
     rates = share([resource.capacity for resource in resources], solver_flows).rates
     running = [
@@ -109,7 +90,10 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
             amounts += copy_amounts
             if route.stages:
                 staged[number] += copy_amounts
-    per_byte = summed(amounts)
+    if staged and not all(_tells_a_rate(resource for resource, _ in amounts) for amounts in staged.values()):
+        raise _unlimited(flow)
+    port = shared_port(routes, list(staged.values()))
+    per_byte = summed([*amounts, *port])
     controllers = summed(
         pair
         for volume, key in ((source_volume, "read.rate"), (target_volume, "write.rate"))
@@ -119,7 +103,7 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
     per_byte |= {resource: amount for resource, amount in controllers.items() if resource not in per_byte}
     return FlowDemand(
         flow=flow, routes=tuple(routes), portions=tuple(portions), per_byte=per_byte,
-        staging=_staging(system, flow, routes, list(staged.values())), doubt=_doubt(system, routes, per_byte),
+        staging=_staging(system, flow, routes, list(staged.values()), port), doubt=_doubt(system, routes, per_byte),
     )  # fmt: skip
 
 
@@ -159,17 +143,14 @@ def write_portion(volume: Volume) -> float:
 def solver_input(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[SolverFlow]]:
     """The resources that flows compete for, each once, and every flow as the solver takes it.
 
-    A staged copy takes its stages in turn if the opposite copy runs too, else as a lone copy. Unreachable for a flow
-    that nothing limits.
+    Unreachable for a flow that nothing limits.
     """
     # Flows over the same link or device have an equal key: kind and place make a resource, whatever made it.
     resources = list(dict.fromkeys(resource for demand in demands for resource in demand.per_byte))
     index = {resource: number for number, resource in enumerate(resources)}
-    staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
     flows = []
     for demand in demands:
-        flow = demand.flow
-        cap = demand.cap("in_turn" if (flow.dst, flow.src) in staged else "lone")
+        flow, cap = demand.flow, demand.cap()
         if math.isinf(cap) and not _tells_a_rate(demand.per_byte):
             raise _unlimited(flow)
         amounts = tuple((index[resource], amount) for resource, amount in demand.per_byte.items())
@@ -178,41 +159,21 @@ def solver_input(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[So
 
 
 def _staging(
-    system: System, flow: Flow, routes: Sequence[Route], stages: Sequence[Sequence[tuple[Resource, float]]]
+    system: System,
+    flow: Flow,
+    routes: Sequence[Route],
+    stages: Sequence[Amounts],
+    port: Amounts,
 ) -> Staging | None:
-    """The stages' times, all drives of a volume together; None where nothing is staged.
-
-    A lone copy is pipelined in chunks, 1/x = max(1/B1, 1/B2) + 1/S with S the gaps between chunks (staging.rate);
-    without a figure for S its stages are taken in turn. Two opposite copies between the same GPUs run in lockstep, so
-    each takes its stages in turn: 1/x = 1/B1 + 1/B2.
-    """
+    """The copy through host memory that the stages make up, all drives of a volume together; None if none is staged."""
     if not stages:
         return None
-    if not all(_tells_a_rate(resource for resource, _ in amounts) for amounts in stages):
-        raise _unlimited(flow)
-    times = []
-    rests = []
-    bases = []
+    cited = []
     for number, amounts in enumerate(stages):
-        slowest, amount = max(summed(amounts).items(), key=lambda item: item[1] / item[0].capacity)
-        times.append(amount / slowest.capacity)
+        slowest = slowest_of(amounts)
         basis, sources = _source(system, slowest, ((r.stages[number], False) for r in routes if r.stages[number:]))
-        bases.append(basis)
-        rests.append(f"stage {number + 1}: {slowest.name}, {'; '.join(sources)}")
-    lone = sum(times)
-    part = part_of(system, routes[0].src)
-    gaps = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
-    if part is not None and gaps is not None and isinstance(gaps.value, float):
-        lone = min(lone, max(times) + 1.0 / gaps.value)
-        bases.append(gaps.basis)
-        rests.append(cite(part, "staging.rate", gaps))
-    ends = [summed(amounts).items() for amounts in stages]
-    name = f"staging of {flow.name} through host memory"
-    return Staging(
-        name, weakest(bases), "; ".join(rests), lone=lone, in_turn=sum(times), overlapped=max(times),
-        longest=sum(max(amount / each.low for each, amount in stage) for stage in ends),
-        shortest=max(max(amount / each.high for each, amount in stage) for stage in ends),
-    )  # fmt: skip
+        cited.append((basis, f"stage {number + 1}: {slowest.name}, {'; '.join(sources)}"))
+    return staging(system, flow.name, routes[0].src, [*stages, *([port] if port else [])], cited)
 
 
 def _tells_a_rate(resources: Iterable[Resource]) -> bool:

@@ -73,7 +73,8 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
 
     Unreachable or UnknownName if one of them cannot run.
     """
-    demands = flow_demands(system, flows)  # of each flow: its routes, and what a byte takes of each resource
+    # Of each flow: its routes, and what a byte takes of each resource.
+    demands = flow_demands(system, flows, schedule.opposite)
     resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
     solution = share_in_order(schedule, capacities, flows, solver_flows)
@@ -115,7 +116,7 @@ def _case(
     end: Literal["low", "high"],
 ) -> tuple[float, ...]:
     """The rates with every capacity at that end of its range; staged copies take their stages in turn, or overlap."""
-    capped = [replace(flow, cap=demand.cap_at(end)) for flow, demand in zip(flows, demands, strict=True)]
+    capped = [replace(flow, cap=demand.cap(end)) for flow, demand in zip(flows, demands, strict=True)]
     places = Counter(place for demand in demands for place in {_undirected(each) for each in demand.per_byte})
     factor = SHARED[0 if end == "low" else 1]
     capacities = [
@@ -137,7 +138,7 @@ def flow_rate(
     schedule: Schedule = TOGETHER,
 ) -> FlowRate:
     """One flow's rate, that of the first case; `limit` is the full resource that holds it, None its cap or order."""
-    if limit is None and schedule.rounds and flow_cases[0] < FULL * demand.cap("in_turn"):
+    if limit is None and schedule.rounds and flow_cases[0] < FULL * demand.cap():
         name, sources, doubt = f"order of the copies ({schedule.name})", [schedule.source], ""
         basis = weakest([resource.basis for resource in demand.per_byte])
     elif limit is None:

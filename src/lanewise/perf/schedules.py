@@ -15,6 +15,7 @@ import numpy as np
 from lanewise.errors import unknown_name
 from lanewise.perf.flow import Flow
 from lanewise.perf.sharing import Shares, SolverFlow, finish_times, share
+from lanewise.perf.staging import Opposite
 
 _SIZE = 2.0**28  # B; rates do not depend on it
 FULL = 0.97  # a resource used more than this all the time limits the flows, not their order
@@ -27,7 +28,7 @@ class Schedule:
     Copies of one flow run in order. With `in_order_from` so do all copies out of one source, with `in_order_into` all
     into one destination; with `one_engine` the copies that may run take turns on the engine of their source. A
     schedule of no rounds has all flows running all the time. `first_only` counts only the first flow: the others are
-    there to disturb it.
+    there to disturb it. `opposite` says how copies of both directions of a pair are issued.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Schedule:
     in_order_into: bool = False
     one_engine: bool = False
     first_only: bool = False
+    opposite: Opposite = Opposite.AFTER
 
 
 TOGETHER = Schedule("together", "all flows run all the time", "")
@@ -65,6 +67,12 @@ SCHEDULES = {
             "all flows copy the same size at once; counted is all of it over the time until the last one ended",
             "CUDA samples, p2pBandwidthLatencyTest.cu, outputBidirectionalBandwidthMatrix",
             rounds=1,
+        ),
+        Schedule(
+            "p2pBandwidthLatencyTest-cuda9",
+            "as p2pBandwidthLatencyTest; both directions are issued copy by copy in turns",
+            "CUDA samples until CUDA 9; github.com/uuudown/Tartan has one",
+            rounds=1, opposite=Opposite.IN_TURNS,
         ),
         Schedule(
             "nvbandwidth",

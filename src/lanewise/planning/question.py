@@ -256,4 +256,4 @@ def parts_of(demand: FlowDemand) -> tuple[tuple[tuple[str, ...], float], ...]:
 
 def ceiling(demand: FlowDemand) -> float:
     """The most that a flow can do by itself in B/s, its staging at its best."""
-    return min([demand.cap("overlapped"), *(1.0 / part for _, part in parts_of(demand) if part > 0), FREELY])
+    return min([demand.cap("high"), *(1.0 / part for _, part in parts_of(demand) if part > 0), FREELY])

@@ -58,7 +58,7 @@ def path_load(system: System, block: ResourceBlock, server: str) -> PathLoad:
 def load_of(demand: FlowDemand, device: str) -> PathLoad:
     """A flow's demand with all resources that only this device uses as its cap."""
     shared = []
-    cap = demand.cap("lone")
+    cap = demand.cap()
     for resource, amount in demand.per_byte.items():
         if _is_own(resource, device):
             cap = min(cap, resource.capacity / amount if amount else math.inf)

@@ -192,7 +192,7 @@ class Simulation:
 
 def alone_rate(item: FlowDemand) -> float:
     """The rate in B/s of a flow when it runs alone."""
-    return min([item.cap("lone"), *(r.capacity / amount for r, amount in item.per_byte.items() if amount > 0)])
+    return min([item.cap(), *(r.capacity / amount for r, amount in item.per_byte.items() if amount > 0)])
 
 
 def _serve(system: System, load: ServiceLoad) -> Deployment:
