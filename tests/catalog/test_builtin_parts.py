@@ -232,3 +232,19 @@ def test_importing_the_catalogue_does_not_import_yaml() -> None:
 
 def test_pci_ids_stand_for_parts_that_ship() -> None:
     assert [name for name in PARTS_BY_PCI_ID.values() if name not in builtin()] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("A100 80GB PCIe", "a100-pcie-80gb"),
+        ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
+        ("H100 80GB HBM3", "h100-sxm"),
+        ("H100 SXM5", "h100-sxm"),
+        ("NVIDIA GeForce RTX 3090", "rtx-3090"),
+        ("Tesla T4", "t4"),
+        ("AMD Instinct MI300X", "mi300x"),
+    ],
+)
+def test_a_name_may_leave_out_the_maker_or_have_it(name: str, part: str) -> None:
+    assert builtin().get(name).name == part

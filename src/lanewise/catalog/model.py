@@ -13,6 +13,7 @@ from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.errors import Contradiction, FormatError, unknown_name
 
 NOT_THERE = "not in the catalogue"
+_MAKERS = ("nvidia", "geforce", "tesla", "amd", "instinct", "mellanox", "broadcom")  # words that manuals put or leave out
 # What divides or bounds something: nothing can run at 0 B/s or over 0 lanes. A time may be zero.
 _NEVER_ZERO_UNITS = ("B", "B/s", "T/s", "1/s")
 _NEVER_ZERO = ("pcie.gen", "pcie.lanes", "pcie.tags", "switch.window_tags")
@@ -140,7 +141,8 @@ class Catalog:
         return self.parts[canonical]
 
     def _canonical(self, name: str) -> str | None:
-        known = self._index.get(plain_name(name))
+        plain = plain_name(name)
+        known = self._index.get(plain) or self._index.get(without_maker(plain))
         return known if known is not None else self._index.get(generation_of(name) or "")
 
     def names(self, kind: str | None = None) -> list[str]:
@@ -222,6 +224,14 @@ def plain_name(name: str) -> str:
     return "-".join(name.casefold().split())
 
 
+def without_maker(name: str) -> str:
+    """A plain name without the words before it that name its maker or series: a100-80gb-pcie."""
+    words = name.split("-")
+    while len(words) > 1 and words[0] in _MAKERS:
+        words = words[1:]
+    return "-".join(words)
+
+
 def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:
     index: dict[str, str] = {}
     for key, part in parts.items():
@@ -234,4 +244,6 @@ def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:
                     f"parts '{owner}' and '{part.name}' are both called '{name}'",
                     hint="rename one, or drop the alias",
                 )
+    for name, owner in list(index.items()):
+        index.setdefault(without_maker(name), owner)
     return index

@@ -41,7 +41,7 @@ def socket_demand(system: System, hops: Sequence[Hop], peers: bool, is_read: boo
             yield _reads_of_gpu(hop, hops), 1.0
         if peers:
             one_link = part.text("intersocket.kind") in ("xgmi", None)  # unknown: no more than one link is certain
-            yield from (_one_link if one_link else _peer_writes)(system, hop, hops)
+            yield from _one_link(system, hop, hops) if one_link else _peer_writes(system, hop)
 
 
 def _reads_of_gpu(hop: Hop, hops: Sequence[Hop]) -> Resource:
@@ -64,11 +64,10 @@ def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[R
         yield replace(link, kind="socket_link", place=(*hop.direction, *port.direction), name=name), 1.0
 
 
-def _peer_writes(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
-    """What peers write between sockets: measured, else planned for where no network card is an end."""
-    has_card = Kind.NIC in {system.device(name).kind for name in (hops[0].start, hops[-1].end)}
+def _peer_writes(system: System, hop: Hop) -> Iterator[tuple[Resource, float]]:
+    """What GPUs and network cards write to peers at another socket: measured, else planned."""
     measured = figure_resource(system, hop.start, "intersocket.peer_rate", "peer_socket")
-    planned = None if has_card else figure_resource(system, hop.start, "intersocket.planning", "peer_socket")
+    planned = figure_resource(system, hop.start, "intersocket.planning", "peer_socket")
     resource = measured or (planned and replace(planned, doubt=PLANNING_DOUBT))
     if resource is not None:
         yield (
