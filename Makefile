@@ -49,7 +49,7 @@ examples: install $(VENV)/.requires-plan
 accuracy: install
 	@mkdir -p out
 	$(BIN)/lanewise study run all --json out/run.json
-	$(BIN)/lanewise study accuracy out/run.json -o src/lanewise/data/accuracy.json
+	$(BIN)/lanewise accuracy --studies out/run.json -o src/lanewise/data/accuracy.json
 	$(BIN)/lanewise accuracy --studies out/run.json --history benchmarks/runs/2026-11-23-accuracy -o docs/accuracy.md
 
 man: install

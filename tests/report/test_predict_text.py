@@ -27,8 +27,8 @@ path  GPUs      QPS   GB/s  limit                                    basis
    2     4  175,383  26.40  GPU service rate (l40s, resnet50)        calibrated
    3     4  156,948  23.63  read window of hop1 (256 reads x 128 B)  fitted
    4     4  136,310  20.52  read window of hop1 (256 reads x 128 B)  fitted
-calibrated: rms error 9.1 % over 16 published rates; fitted: rms error 1.6 %
-  over 48 published rates\
+calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates);
+  fitted: median error 1.0 %, nine in ten within 2 % (48 measured rates)\
 """)
     assert [point["value"] for point in json.sweep(name, rates)["points"]] == [1, 2, 3, 4]
 
@@ -43,8 +43,8 @@ composable-server-gen4
 path     GB/s   GB/s  limit                                    basis
    1    6.512  51.87  reads through root port rp0 of cpu0      calibrated
    4    5.130  46.45  read window of hop1 (256 reads x 128 B)  fitted
-calibrated: rms error 9.1 % over 16 published rates; fitted: rms error 1.6 %
-  over 48 published rates\
+calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates);
+  fitted: median error 1.0 %, nine in ten within 2 % (48 measured rates)\
 """)
 
 
@@ -60,7 +60,7 @@ gpu1->gpu5    22.53  18.2 to 23.0  link cpu0->sw1 (Gen5      calibrated  [1] [2]
 all together  45.05  36.5 to 46.0
 not shown in 80 columns: route
 
-calibrated: rms error 9.1 % over 16 published rates
+calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates)
 [1] PCIe base specification
 [2] 64 B packets from cpu0 on: sapphire-rapids peer.payload = 64 B, Intel CPUs
     forward GPU peer traffic in 64 B packets (NCCL graph/topo.h planning table)\

@@ -90,15 +90,10 @@ def new(options: NewStudyOptions) -> None:
 @app.command("accuracy", cls=Command)
 @option_group
 def accuracy(options: AccuracyOptions) -> None:
-    """Write the residuals of a run as a Markdown page, or with -o FILE.json the rms error of each basis."""
+    """Write the residuals of a run as a Markdown page."""
     from lanewise import api
-    from lanewise.report.accuracy import basis_summary
 
-    if options.output is not None and options.output.suffix == ".json":
-        text = terminal.json_text(basis_summary(api.load_run(options.run))) + "\n"
-    else:
-        text = api.study_accuracy(options.run)
-    terminal.write(options.output, text)
+    terminal.write(options.output, api.study_accuracy(options.run))
 
 
 def _names(options: StudyOptions, json: str | None) -> list[str]:

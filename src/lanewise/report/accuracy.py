@@ -56,17 +56,6 @@ def _studies(run: Run) -> list[str]:
     ]
 
 
-def basis_summary(run: Run) -> dict[str, Any]:
-    """The rms residual in % and the number of compared rows, by basis, of rates: what data/accuracy.json holds."""
-    rows = [row for study in run.studies for row in study.rows if row.unit != "s"]
-    groups = statistics.by_basis(rows)
-    return {
-        name: {"rms_pct": round(group.rms_pct, 2), "rows": group.compared}
-        for name, group in groups.items()
-        if group.rms_pct is not None
-    }
-
-
 def _study(study: StudyRun) -> list[str]:
     lines = [
         f"## {study.title}",

@@ -125,17 +125,18 @@ def range_text(rate: float, low: float, high: float) -> str:
 
 
 def basis_note(bases: Iterable[str]) -> str:
-    """'calibrated: rms error 6.9 % over 12 published rates; ...' for the bases of a prediction, '' if none is known."""
-    known = _rms_by_basis()
+    """'calibrated: median error 6.1 %, nine in ten within 44 % (150 measured rates); ...', '' if nothing is known."""
+    known = _errors_by_basis()
     return "; ".join(
-        f"{basis}: rms error {known[basis]['rms_pct']:.1f} % over {known[basis]['rows']} published rates"
+        f"{basis}: median error {known[basis]['median_pct']:.1f} %, nine in ten within {known[basis]['p90_pct']:.0f} % "
+        f"({known[basis]['rows']} measured rates)"
         for basis in dict.fromkeys(bases)
         if basis in known
     )
 
 
 @cache
-def _rms_by_basis() -> dict[str, Any]:
-    """What `make accuracy` wrote (`accuracy.basis_summary`)."""
+def _errors_by_basis() -> dict[str, Any]:
+    """What `make accuracy` wrote (`evidence_page.basis_errors`)."""
     text = (resources.files("lanewise.data") / "accuracy.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
