@@ -13,7 +13,7 @@ from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.errors import Contradiction, FormatError, unknown_name
 
 NOT_THERE = "not in the catalogue"
-_MAKERS = ("nvidia", "geforce", "tesla", "amd", "instinct", "mellanox", "broadcom")  # words that manuals put or leave out
+_MAKERS = ("nvidia", "geforce", "tesla", "amd", "instinct", "mellanox", "broadcom")  # manuals leave these words out
 # What divides or bounds something: nothing can run at 0 B/s or over 0 lanes. A time may be zero.
 _NEVER_ZERO_UNITS = ("B", "B/s", "T/s", "1/s")
 _NEVER_ZERO = ("pcie.gen", "pcie.lanes", "pcie.tags", "switch.window_tags")
