@@ -20,8 +20,8 @@ def score_sections(score: AccuracyScore, history: Sequence[Mapping[str, Any]] = 
         "values. No figure of the catalogue rests on a machine that is held out. The interval is the predicted one. "
         "Paths are in order if of two that were measured more than 10 % apart the faster one is predicted faster. "
         "NCCL's planning constants are scored on the same rows. Left out are figures of parts; constants of the "
-        "mechanisms (shares of host memory, links between sockets, staged copies, ranges of each basis) were chosen with "
-        "these machines in view, so expect larger errors on others.",
+        "mechanisms (shares of host memory, links between sockets, staged copies, ranges of each basis) were chosen "
+        "with these machines in view, so expect larger errors on others.",
         *(markdown_table(score_table(title, groups)) for title, groups in score_groups(score).items()),
         *_history(history),
     ]
