@@ -15,6 +15,7 @@ from lanewise.checking.verdict import Verdict
 from lanewise.readers.kinds import read_posted, read_results
 from lanewise.report.text.check import render_checkup
 from lanewise.results.conditions import LinkState, MachineConditions, OffBus
+from lanewise.topology.read import read_system
 
 COPY = """\
  Device 0: {name}
@@ -58,9 +59,39 @@ def test_nothing_is_said_of_gpus_that_no_pcie_link_joins_or_nobody_knows(name: s
     assert ability(name, builtin()) is None
 
 
-def test_lesser_links_begin_with_one_step_down():
-    assert list(lesser_links(3, 16))[:3] == [(3, 8), (3, 4), (3, 2)]
-    assert (3, 16) not in set(lesser_links(3, 16))
+def test_lesser_links_of_one_rate_are_together_and_each_is_listed_once():
+    groups = lesser_links(3, 16)
+    assert groups[:2] == [((3, 8), (2, 16)), ((3, 4), (2, 8), (1, 16))]
+    assert sorted(link for same_rate in groups for link in same_rate) == sorted(
+        (gen, lanes) for gen in (1, 2, 3) for lanes in (1, 2, 4, 8, 16) if (gen, lanes) != (3, 16)
+    )
+
+
+ONE_CARD = """lanewise: 1
+system: one
+devices: {{cpu0: {{cpu: null}}, gpu0: {{gpu: {part}}}}}
+links:
+  - {{from: cpu0, to: gpu0, pcie: gen{gen} x16}}
+"""
+SAME_RATES = [
+    ("NVIDIA GeForce RTX 3090", "rtx-3090", 4, 12.4, "Gen3 x16 or Gen4 x8"),
+    ("NVIDIA GeForce RTX 3090", "rtx-3090", 4, 6.2, "Gen3 x8, Gen2 x16 or Gen4 x4"),
+    ("NVIDIA GeForce RTX 3090", "rtx-3090", 4, 3.1, "Gen3 x4, Gen2 x8, Gen1 x16 or Gen4 x2"),
+    ("NVIDIA H100 PCIe", "h100-pcie", 5, 12.3, "Gen4 x8, Gen3 x16 or Gen5 x4"),
+    ("NVIDIA H100 PCIe", "h100-pcie", 5, 6.3, "Gen3 x8, Gen4 x4, Gen2 x16 or Gen5 x2"),
+    ("Tesla T4", "t4", 3, 6.3, "Gen3 x8 or Gen2 x16"),
+]
+
+
+@pytest.mark.parametrize(("name", "part", "gen", "rate", "links"), SAME_RATES)
+def test_every_link_of_the_measured_rate_is_a_cause_with_and_without_a_description(
+    name: str, part: str, gen: int, rate: float, links: str
+):
+    text = COPY.format(name=name, rate=rate)
+    assert checked(text).findings[0].title == f"gpu0's link runs at {links} ({name} can Gen{gen} x16)"
+    system = read_system(ONE_CARD.format(part=part, gen=gen), "one.yaml")
+    (finding,) = check(read_results(text, "f").observations, target=system).findings
+    assert finding.title == f"gpu0's link may be running at {links} (described as Gen{gen} x16)"
 
 
 def test_the_first_line_says_that_nobody_described_the_machine():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterator
+from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
+from itertools import product
 
 from lanewise.catalog import Catalog, Part
 from lanewise.catalog.keys import GENERATIONS
@@ -123,7 +124,26 @@ def _typical(direction: str, gen: int) -> float | None:
     return statistics.median(values) if values else None
 
 
-def lesser_links(gen: int, lanes: int) -> Iterator[tuple[int, int]]:
-    """Every lower generation and smaller width than that: first one step down, then both."""
-    steps = [(g, w) for g in range(gen, 0, -1) for w in (16, 8, 4, 2, 1) if w <= lanes and (g, w) != (gen, lanes)]
-    yield from sorted(steps, key=lambda step: ((step[0] != gen) + (step[1] != lanes), gen - step[0], -step[1]))
+def lesser_links(gen: int, lanes: int) -> list[tuple[tuple[int, int], ...]]:
+    """Every link (generation, lanes) below that one: those of the same rate together, the fastest first.
+
+    A rate alone cannot tell links of one group apart; the likeliest of it is first.
+    """
+    groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for lower_gen, fewer_lanes in product(range(gen, 0, -1), (16, 8, 4, 2, 1)):
+        # Each generation about doubles the rate of a lane, so steps down in either are alike.
+        if fewer_lanes <= lanes and (steps := _steps(gen - lower_gen, lanes, fewer_lanes)):
+            groups[steps].append((lower_gen, fewer_lanes))
+    return [tuple(sorted(groups[steps], key=partial(_rarity, gen, lanes))) for steps in sorted(groups)]
+
+
+def _steps(generations: int, lanes: int, fewer_lanes: int) -> int:
+    return generations + (lanes // fewer_lanes).bit_length() - 1
+
+
+def _rarity(gen: int, lanes: int, link: tuple[int, int]) -> tuple[int, ...]:
+    """Sorts links of one rate: Gen1, narrow Gen2 and x2 are the rarest, then what differs most in one of the two."""
+    lower_gen, fewer_lanes = link
+    rare = (lower_gen == 1) + (lower_gen == 2 and fewer_lanes < 16) + (fewer_lanes == 2)
+    farthest = max(gen - lower_gen, _steps(0, lanes, fewer_lanes))
+    return (rare, farthest, fewer_lanes < 8, lower_gen < 3, -fewer_lanes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from lanewise.checking import changes
@@ -47,11 +48,14 @@ class Cause:
         return abs(self.predicted / value - 1) if self.predicted is not None and value else 1.0
 
 
-def slow_link(device: str, gen: int | None, lanes: int | None, could: str, evidence: str, port: str = "") -> Cause:
-    """A link that runs below what it `could`; without evidence it may do so."""
+def slow_link(
+    device: str, gen: int | None, lanes: int | None, could: str, evidence: str, port: str = "",
+    same_rate: Sequence[tuple[int, int]] = (),
+) -> Cause:  # fmt: skip
+    """A link that runs below what it `could`; without evidence it may do so, or at another link of the `same_rate`."""
     verb = "runs" if evidence else "may be running"
     port_text, could_text = f" below {port}" if port else "", f" ({could})" if could else ""
-    what = f"{device}'s link {verb} at {speed(gen, lanes)}{port_text}{could_text}"
+    what = f"{device}'s link {verb} at {speeds(same_rate or [(gen, lanes)])}{port_text}{could_text}"
     look = f"sudo lspci -vv -s {port} | grep Lnk" if port else "sudo lspci -vv | grep -E '^[0-9a-f]|LnkSta:'"
     step = f"reseat the card or its cable, try another slot, then look again under load: {look}"
     change = changes.link_speed(device, gen, lanes)
@@ -63,3 +67,9 @@ def slow_link(device: str, gen: int | None, lanes: int | None, could: str, evide
 def speed(gen: int | None, lanes: int | None) -> str:
     """A link's speed as people write it."""
     return f"Gen{gen or '?'} x{lanes or '?'}"
+
+
+def speeds(links: Sequence[tuple[int | None, int | None]]) -> str:
+    """Links of which one is meant: 'Gen3 x8, Gen2 x16 or Gen4 x4'."""
+    *others, last = [speed(*link) for link in links]
+    return f"{', '.join(others)} or {last}" if others else last

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from lanewise.checking import changes
+from lanewise.checking.abilities import lesser_links
 from lanewise.checking.cause import Cause, slow_link, speed
 from lanewise.checking.expectation import ExpectationModel, robust_deviation
 from lanewise.checking.posted_causes import stated_causes
@@ -224,17 +225,21 @@ def noise(symptom: Symptom) -> Iterator[Cause]:
 
 
 def slower_link(symptom: Symptom) -> Iterator[Cause]:
-    """A link on the way trained at a lower generation or fewer lanes."""
+    """A link on the way trained at a lower generation or fewer lanes: the likeliest of those of the measured rate."""
     fine = {device for device, *_ in _measured_links(symptom)}
     for device in sorted(symptom.model.route_devices(symptom.row) - fine):
         link = changes.link_above(symptom.model.system, device)
+        if link is None or link.gen is None or link.lanes is None:
+            continue
         matching: list[tuple[float, int, Cause]] = []
-        for gen, lanes in changes.slower_links(symptom.model.system, device):
-            predicted = symptom.model.value(symptom.row, changes.link_speed(device, gen, lanes))
-            if predicted is not None and symptom.result.reached_by(predicted):
-                best = f"described as {speed(link.gen, link.lanes)}" if link else ""
-                cause = slow_link(device, gen, lanes, best, "")
-                matching.append((abs(predicted - (symptom.row.value or 0.0)), len(matching), cause))
+        for same_rate in lesser_links(link.gen, link.lanes):
+            for gen, lanes in same_rate:
+                predicted = symptom.model.value(symptom.row, changes.link_speed(device, gen, lanes))
+                if predicted is not None and symptom.result.reached_by(predicted):
+                    described = f"described as {speed(link.gen, link.lanes)}"
+                    cause = slow_link(device, gen, lanes, described, "", same_rate=same_rate)
+                    matching.append((abs(predicted - (symptom.row.value or 0.0)), len(matching), cause))
+                    break
         yield from [min(matching)[2]] if matching else []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,11 +104,3 @@ def host_memory_on(node: int, device: str | None = None) -> ModelChange:
         return replace(flow, src=src, dst=dst)
 
     return ModelChange(("memory", str(node), device or ""), change_flow=change)
-
-
-def slower_links(system: System, device: str) -> Iterator[tuple[int, int]]:
-    """Every lower generation and smaller width that the link above a device could have trained at, nearest first."""
-    link = link_above(system, device)
-    if link is not None and link.gen is not None and link.lanes is not None:
-        yield from ((gen, link.lanes) for gen in range(link.gen - 1, 0, -1))
-        yield from ((link.gen, lanes) for lanes in (8, 4, 2, 1) if lanes < link.lanes)

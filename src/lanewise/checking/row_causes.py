@@ -6,11 +6,12 @@ without evidence is only possible.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from lanewise import units
 from lanewise.checking.abilities import lesser_links, link_rate
-from lanewise.checking.cause import Cause, speed
+from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
@@ -94,17 +95,15 @@ def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
     up = row.path == "host to device"
     value, full = row.value or 0.0, link_rate(part.gen, part.lanes, up)
     scale = part.host_rate(up) / full
-    fits = [
-        step for step in lesser_links(part.gen, part.lanes)
-        if abs(value / (scale * link_rate(*step, up)) - 1) <= _NEAR_LINK
-    ]  # fmt: skip
-    if not fits:
+    distances = [
+        (min(abs(value / (scale * link_rate(*link, up)) - 1) for link in same_rate), same_rate)
+        for same_rate in lesser_links(part.gen, part.lanes)
+    ]
+    distance, links = min(distances, default=(math.inf, ()))
+    if distance > _NEAR_LINK:
         return
-    gen, lanes = fits[0]
-    others = "".join(f" or {speed(*step)}" for step in fits[1:2])
-    behind = ", as a slot behind the chipset has" if lanes == 4 else ", as a riser has" if lanes == 1 else ""
     best = f"{part.title} can {speed(part.gen, part.lanes)}"
-    what = f"{symptom.gpu}'s link runs at {speed(gen, lanes)}{others}{behind} ({best})"
+    what = f"{symptom.gpu}'s link runs at {speeds(links)} ({best})"
     step = "read it under load: nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep LnkSta"
     both = any(
         other.row.flow != row.flow and sorted(other.row.flow.split("->")) == sorted(row.flow.split("->"))
@@ -115,7 +114,7 @@ def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
         evidence = "both directions have the rate of such a link"
     elif row.how.get("host memory") == "pinned":
         evidence = "pinned memory, and the rate is that of such a link"
-    predicted = scale * link_rate(gen, lanes, up)
+    predicted = scale * link_rate(*links[0], up)
     devices = frozenset({symptom.gpu})
     yield Cause(
         ("link", symptom.gpu), what, step, evidence=evidence, devices=devices, predicted=predicted, explains=True
