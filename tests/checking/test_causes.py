@@ -19,6 +19,7 @@ from lanewise.checking.verdict import Verdict
 from lanewise.results.conditions import MachineConditions, Throttle
 from lanewise.results.observation import Observation, Source
 from lanewise.topology.model import System
+from lanewise.topology.read import read_system
 
 
 @pytest.fixture
@@ -87,6 +88,51 @@ def test_bits_taken_for_bytes_and_sums_taken_for_one_are_suspected(system: Syste
         assert found.results[0].verdict is Verdict.FAST
         assert word in found.findings[0].title
         assert found.exit_code == 3
+
+
+TWO_SOCKETS = """\
+lanewise: 1
+system: two-sockets
+devices: {"cpu[0-1]": {cpu: ice-lake-sp}, "gpu[0-1]": {gpu: a100-pcie-80gb}}
+links:
+  - {from: cpu0, to: gpu0, pcie: gen4 x16}
+  - {from: cpu1, to: gpu1, pcie: gen4 x16}
+  - {from: cpu0, to: cpu1, socket: auto}
+"""
+
+
+def test_both_ways_are_too_fast_only_above_the_wires_of_both_and_no_sum_is_taken_for_one():
+    two = read_system(TWO_SOCKETS, "two.yaml")
+    both = {"flows": "gpu1->gpu0, gpu0->gpu1", "p2p": "on"}
+    total = observation(
+        "both", "gpu1->gpu0, gpu0->gpu1", "total", 36.22, "GB/s", Source.MEASURED, path="peer", how=both
+    )
+    result = checked(two, [total]).results[0]
+    # Twice 31.5 GB/s, less the headers of packets.
+    assert (result.verdict, round((result.fine_high or 0.0) / 1e9, 1)) == (Verdict.OK, 60.2)
+    expected = (result.expected.value or 0.0) / 1e9
+    for value in (61.0, 8 * expected):
+        found = checked(two, [replace(total, value=value * 1e9)])
+        assert found.results[0].verdict is Verdict.FAST
+        assert all("sum of both ways" not in cause.what for cause in found.findings[0].causes)
+    assert "bits" in found.findings[0].title
+
+
+ONE_SWITCH = """\
+lanewise: 1
+system: one-switch
+devices: {cpu0: {cpu: ice-lake-sp}, sw0: {switch: null}, "gpu[0-1]": {gpu: a100-pcie-80gb}}
+links:
+  - {from: cpu0, to: sw0, pcie: gen3 x16}
+  - {from: sw0, to: "gpu[0-1]", pcie: gen3 x16}
+"""
+
+
+def test_both_ways_of_a_staged_copy_share_the_wire_that_both_cross():
+    shared = read_system(ONE_SWITCH, "shared.yaml")
+    both = {"flows": "gpu1->gpu0, gpu0->gpu1", "p2p": "off"}
+    row = observation("both", "gpu1->gpu0, gpu0->gpu1", "total", 17.0, "GB/s", Source.MEASURED, path="peer", how=both)
+    assert checked(shared, [row]).results[0].verdict is Verdict.FAST
 
 
 def test_a_link_better_than_described_is_among_the_suspects():

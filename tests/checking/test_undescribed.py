@@ -234,3 +234,56 @@ def test_nvlinks_that_are_down_are_a_fault_of_a_board_with_switches_alone():
     bridge = MachineState(api.load_system("puget-wrx90"), figures={"gpu0": {"nvlinks_off": 2}})
     assert [finding.causes[0].key for finding in check([], board).findings] == [("nvlink", "gpu0")]
     assert check([], bridge).findings == ()
+
+
+def nccl_table(rates: dict[int, float], gpu: str = "NVIDIA H100 80GB HBM3", collective: str = "all_reduce") -> str:
+    """What nccl-tests prints of eight GPUs: bus bandwidth in GB/s by message size in B."""
+    ranks = [f"#  Rank  {n} Group  0 Pid  {880 + n} on  node device  {n} [0x0{n}] {gpu}" for n in range(8)]
+    head = "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong"
+    rows = [f"  {size} 4 float sum -1 1.0 1.0 {rate:.2f} 0 1.0 1.0 {rate:.2f} 0" for size, rate in rates.items()]
+    return "\n".join([f"# {collective}_perf", *ranks, head, *rows, ""])
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict", "exit_code"),
+    [(250.0, Verdict.UNKNOWN, 3), (470.0, Verdict.UNKNOWN, 3), (236.0, Verdict.SLOW, 1), (50.0, Verdict.SLOW, 1),
+     (800.0, Verdict.FAST, 3)],
+)  # fmt: skip
+def test_a_collective_is_slow_or_fast_by_its_bounds_and_never_ok(rate: float, verdict: Verdict, exit_code: int):
+    checkup = checked(nccl_table({2**30: rate}))
+    assert {result.verdict for result in checkup.results} == {verdict}
+    assert (len(checkup.results), checkup.left_aside, checkup.exit_code) == (2, (), exit_code)
+    if verdict is Verdict.UNKNOWN:
+        assert [finding.title for finding in checkup.findings] == ["no model of collectives: only bounds are checked"]
+    if verdict is Verdict.FAST:
+        assert all(cause.key != ("nvlink",) for finding in checkup.findings for cause in finding.causes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        nccl_table({8: 0.0, 2**20: 9.0, 2**24: 120.0, 2**30: 470.0}),
+        nccl_table({2**30: 180.0}, collective="alltoall"),
+        nccl_table({2**30: 4.5}, "NVIDIA GeForce RTX 4090"),
+        nccl_table({2**30: 250.0}, "Unheard Of"),
+        nccl_table({2**30: 40.0}).replace("on  node device  7", "on  other device  7"),
+    ],
+    ids=["short messages", "pairs", "staged", "unknown GPU", "two hosts"],
+)
+def test_what_the_bounds_of_a_collective_do_not_reach_is_unknown(text: str):
+    checkup = checked(text)
+    assert checkup.results
+    assert {result.verdict for result in checkup.results} == {Verdict.UNKNOWN}
+    assert checkup.exit_code == 3
+
+
+def test_a_ring_on_pcie_is_too_fast_above_the_wire():
+    assert checked(nccl_table({2**30: 33.0}, "NVIDIA GeForce RTX 4090")).count(Verdict.FAST) == 2
+
+
+def test_the_sizes_of_a_collective_are_one_line():
+    text = render_checkup(checked(nccl_table({2**28: 248.0, 2**29: 250.0, 2**30: 251.0})))
+    (line,) = [line for line in text.splitlines() if "all_reduce, 3 sizes" in line]
+    assert line.split()[:4] == ["unknown", "ring", "of", "gpu0,1,2,3,4,5,6,7"]
+    assert "248 to 251 GB/s" in line
+    assert "6 rows: 6 unknown" in text

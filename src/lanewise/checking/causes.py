@@ -300,7 +300,10 @@ def slow_staging(symptom: Symptom) -> Iterator[Cause]:
 def wrong_unit(symptom: Symptom) -> Iterator[Cause]:
     """Bits taken for bytes, or the sum of both ways for one."""
     expected = symptom.result.expected.value
-    for factor, what in ((8.0, "bits were taken for bytes"), (2.0, "it is the sum of both ways, not one flow's rate")):
+    mistakes = [(8.0, "bits were taken for bytes")]
+    if symptom.row.metric != "total":
+        mistakes.append((2.0, "it is the sum of both ways, not one flow's rate"))
+    for factor, what in mistakes:
         if expected is not None and symptom.result.reached_by(expected * factor):
             step = "look at the unit and the columns of the result"
             predicted = expected * factor

@@ -20,7 +20,7 @@ from lanewise.checking.expectation import (
 )
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.posted_causes import posted_faults
-from lanewise.checking.references import References
+from lanewise.checking.references import COLLECTIVE, References
 from lanewise.checking.row_causes import row_causes
 from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import PathResult, Verdict, judge
@@ -121,7 +121,8 @@ def check(
         result = judge(row, expect(row), relative_tolerance=tolerance)
         if not earlier:
             result = references.judge(result)
-            if result.verdict in (Verdict.UNKNOWN, Verdict.FAILED) and not covers(row):
+            of_bounds = row.metric == COLLECTIVE and row.value is not None
+            if result.verdict in (Verdict.UNKNOWN, Verdict.FAILED) and not covers(row) and not of_bounds:
                 left_aside.append(row)
                 continue
         results.append(result)
@@ -277,6 +278,8 @@ def _step(result: PathResult) -> str:
         return "nvidia-smi topo -p2p r; look at ACS and IOMMU (lanewise check without files reads them)"
     if result.verdict is Verdict.FAILED:
         return "lanewise doctor"
+    if result.row.metric == COLLECTIVE:
+        return "compare with a run of this machine, or of machines of its class, that was fine: --expect EARLIER"
     if result.row.value is None:
         return "measure longer (--seconds, or a larger --size)"
     if result.note.startswith("unknown device"):

@@ -19,7 +19,7 @@ from lanewise.perf.predict import FlowRate, predict
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation, Source
 from lanewise.routes.find import route as find_route
-from lanewise.routes.model import Via
+from lanewise.routes.model import LinkDirection, Via
 from lanewise.topology.model import LinkKind, System
 
 # A launch costs about 10 us: below this size (B) it is more than 3 % of a copy at 50 GB/s. Smaller I/O and messages
@@ -165,13 +165,14 @@ class ExpectationModel:
         flows = self.flows(row)
         rates = self._rates_of(flows, change)
         if row.metric == "total":
-            return _total(rates, row)
+            total = _total(rates, row)
+            return total if _together(rates) == "several flows" else _up_to_the_wire(total, rates)
         names = [flow.name for flow in flows]
         if self._own(row) not in names:
             note = f"{row.flow} is not among the flows of its scenario: {', '.join(names)}"
             return expectation(row, note=note)
         expected = _of_rate(rates[names.index(self._own(row))], row, _together(rates))
-        return expected if len(flows) > 1 else _up_to_the_wire(expected, rates[0])
+        return _up_to_the_wire(expected, rates) if len(rates) == 1 else expected
 
     def _changed(self, change: ModelChange) -> System:
         if change.key not in self._systems:
@@ -248,15 +249,29 @@ def _of_rate(rate: FlowRate, row: Observation, together: str = "") -> Expectatio
     )  # fmt: skip
 
 
-def _up_to_the_wire(expectation: Expectation, rate: FlowRate) -> Expectation:
-    """A lone copy is too fast only above what the wires carry: other GPUs may be better than those measured."""
+def _up_to_the_wire(expectation: Expectation, rates: tuple[FlowRate, ...]) -> Expectation:
+    """A lone copy, or the sum of both ways of a pair, is too fast only above what the wires carry.
+
+    Other GPUs may be better than those measured.
+    """
     expected, tolerance = expectation.expected, expectation.tolerance
-    links = [hop.link for route in rate.routes for hop in route.hops if hop.link.kind is LinkKind.PCIE]
-    wires = [link.rate or raw_rate(link.gen or 0, link.lanes or 0) for link in links if link.rate or link.lanes]
-    if not wires or tolerance is None or expected.high is None:
+    wires = [_pcie_wires(rate) for rate in rates]
+    if not all(wires) or tolerance is None or expected.high is None:
         return expectation
-    highest = max(expected.high, WIRE_SHARE * min(wires) / (1 + tolerance.relative))
+    # Both ways of a copy through host memory may cross one wire in the same direction: it carries their sum.
+    shared = [rate for direction, rate in wires[0].items() if all(direction in other for other in wires)]
+    carried = min([*shared, math.fsum(min(each.values()) for each in wires)])
+    highest = max(expected.high, WIRE_SHARE * carried / (1 + tolerance.relative))
     return replace(expectation, expected=replace(expected, high=highest))
+
+
+def _pcie_wires(rate: FlowRate) -> dict[LinkDirection, float]:
+    """What each PCIe link that a flow crosses carries in its direction, B/s; links of unknown width are left out."""
+    hops = [hop for route in rate.routes for hop in route.hops if hop.link.kind is LinkKind.PCIE]
+    return {
+        hop.direction: hop.link.rate or raw_rate(hop.link.gen or 0, hop.link.lanes or 0)
+        for hop in hops if hop.link.rate or hop.link.lanes
+    }  # fmt: skip
 
 
 def _total(rates: tuple[FlowRate, ...], row: Observation) -> Expectation:

@@ -25,7 +25,14 @@ from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 from lanewise.results.sample import Sample
 
-RATES = ("goodput", "total", "bus_bandwidth")
+# The rate of a collective (NCCL): no model predicts it, and only bounds judge it.
+COLLECTIVE = "bus_bandwidth"
+NO_COLLECTIVES = "no model of collectives: only bounds are checked"
+RATES = ("goodput", "total", COLLECTIVE)
+# Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
+_LEAST_MESSAGE = 256 * 2**20
+# These load every rank's links alike; those between pairs, from or to one rank need not.
+_RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 # Copies within one memory: the diagonal of a matrix says nothing of a path.
 WITHIN_ONE = ("GPU memory", "host memory")
 HOST_COPIES = ("host to device", "device to host")
@@ -93,6 +100,8 @@ class References:
         for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
             if verdict in verdicts:
                 return _judged(row, references[verdicts.index(verdict)], verdict)
+        if row.metric == COLLECTIVE:
+            return replace(result, note=NO_COLLECTIVES)
         own = [reference for reference in references if reference.own]
         if own:
             note = f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"
@@ -105,6 +114,9 @@ class References:
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
         if row.metric not in RATES or row.path in WITHIN_ONE:
+            return
+        if row.metric == COLLECTIVE:
+            yield from self._bounds(row)
             return
         if not too_short(row):
             yield from self._by_part(row)
@@ -137,12 +149,16 @@ class References:
         part, flows = self.ability_of(row), _flows(row)
         if part is None or not flows:
             return
-        if row.metric == "bus_bandwidth":
-            yield from _collective(row, part)
-        elif row.path in HOST_COPIES:
+        if row.path in HOST_COPIES:
             yield from self._host_copy(part, flows, row)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
             yield from _peer_copy(part, flows, row)
+
+    def _bounds(self, row: Observation) -> Iterator[Reference]:
+        """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
+        part = self.ability_of(row)
+        if part is not None and _flows(row) and row.settings.get("hosts", 1) == 1:
+            yield from _collective(row, part)
 
     def _host_copy(self, part: GpuAbility, flows: tuple[Flow, ...], row: Observation) -> Iterator[Reference]:
         tunnel = self.posted.stated("tunnel")
@@ -169,7 +185,7 @@ class References:
     def _by_line(self, row: Observation) -> Iterator[Reference]:
         """The stated data rate of the network on the way."""
         text = row.how.get("line", "")
-        if not text or row.metric == "bus_bandwidth":
+        if not text:
             return
         try:
             line = units.parse(text, "B/s")
@@ -192,7 +208,7 @@ class References:
 
     def _by_staged_copy(self, row: Observation) -> Iterator[Reference]:
         """P2P on compared with the copy of the same pair through host memory."""
-        if row.how.get("p2p") != "on" or row.metric == "bus_bandwidth":
+        if row.how.get("p2p") != "on":
             return
         staged = [
             each.value for each in self.rows
@@ -221,7 +237,7 @@ class References:
 
     def _pairs_of_others(self, row: Observation) -> Iterator[Reference]:
         """A GPU all of whose pairs are far below the pairs of the others: compared with those."""
-        if not row.path.startswith("peer") or row.metric == "bus_bandwidth" or not _one_pair(row):
+        if not row.path.startswith("peer") or not _one_pair(row):
             return
         alike = [each for each in self.rows if each.path == row.path and each.metric == row.metric and _one_pair(each)]
         alike = [each for each in alike if each.how.get("p2p") == row.how.get("p2p")]
@@ -238,7 +254,7 @@ class References:
         like = [each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow]
         values = [each.value for each in like if each.value]
         # What several paths at once share differs from set to set.
-        if not values or row.path == "peer" or row.metric == "bus_bandwidth" or not _one_pair(row):
+        if not values or row.path == "peer" or not _one_pair(row):
             return
         middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
         # Which switches and sockets lie between decides what a staged copy loses, and one to a stated NUMA node.
@@ -267,18 +283,22 @@ def _peer_copy(part: GpuAbility, flows: tuple[Flow, ...], row: Observation) -> I
 
 
 def _collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
-    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links. One host only."""
-    if row.settings.get("hosts", 1) > 1:
-        return
+    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
+    share = 0.65 if row.scenario.startswith(_RING_COLLECTIVES) else 0.35
+    if row.settings.get("bytes", _LEAST_MESSAGE) < _LEAST_MESSAGE:
+        share = 0.0
     if part.nvlink_rate is not None and part.all_linked:
         nvlink = part.nvlink_rate
+        limit, low = f"NVLinks of {part.title}", share * nvlink
         # NVLink SHARP sends each byte once where a ring sends it twice.
-        limit = f"NVLinks of {part.title}"
-        yield Reference("parts", nvlink, 0.65 * nvlink, 0.35 * nvlink, 2 * nvlink, limit, part.source)
+        yield Reference("parts", nvlink, low, low, 2 * nvlink, limit, part.source, own=False)
     elif part.nvlink_rate is None:
         pcie = part.peer_rate()
-        limit = f"ring over Gen{part.gen} x{part.lanes} of {part.title}"
-        yield Reference("parts", pcie, 0.6 * pcie, 0.12 * pcie, 2 * pcie, limit, part.source)
+        # A name that the catalogue does not have may have NVLinks or xGMI.
+        high = raw_rate(part.gen, part.lanes) if part.part is not None else None
+        # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
+        limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(share, 0.12) * pcie
+        yield Reference("parts", pcie, low, low, high, limit, part.source, own=False)
 
 
 def kind_of_path(row: Observation | Sample) -> Identity:

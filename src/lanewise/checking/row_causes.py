@@ -13,7 +13,7 @@ from lanewise import units
 from lanewise.checking.abilities import lesser_links, link_rate
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.posted_causes import stated_causes
-from lanewise.checking.references import HOST_COPIES
+from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
@@ -189,8 +189,10 @@ def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
     row, part = symptom.row, symptom.ability
     if part is None or part.nvlink_rate is None or row.how.get("p2p") == "off":
         return
+    if symptom.result.verdict is Verdict.FAST:
+        return
     both = 2 if row.metric == "total" else 1
-    if row.path.startswith("peer") or row.metric == "bus_bandwidth":
+    if row.path.startswith("peer") or row.metric == COLLECTIVE:
         what = f"the NVLinks of {part.title} are not in use, or some are down"
         step = "nvidia-smi nvlink -s; nvidia-smi topo -m; systemctl status nvidia-fabricmanager"
         below = (row.value or 0.0) <= 1.05 * both * part.peer_rate()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections import defaultdict
 from collections.abc import Sequence
 
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.references import NO_COLLECTIVES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
@@ -59,8 +61,15 @@ def _verdicts(results: Sequence[PathResult]) -> Table:
         Column("basis", drop_order=5),
     ]  # fmt: skip
     table = Table(columns)
-    for result in results:
+    for group in _groups(results):
+        result = group[0]
         row = result.row
+        if len(group) > 1:
+            table.add(
+                TableCell(result.verdict.value, _GRADES[result.verdict]), _flow(result),
+                f"{row.scenario}, {len(group)} sizes", row.metric, _range(group), "–", "", "", "",
+            )  # fmt: skip
+            continue
         settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
         p2p = f"P2P {row.how['p2p']}" if row.how.get("p2p") and "P2P" not in row.scenario else ""
         scenario = row.scenario if row.scenario != row.flow else ""
@@ -70,12 +79,35 @@ def _verdicts(results: Sequence[PathResult]) -> Table:
             else ""
         )
         table.add(
-            TableCell(result.verdict.value, _GRADES[result.verdict]), row.flow,
+            TableCell(result.verdict.value, _GRADES[result.verdict]), _flow(result),
             " ".join(filter(None, (scenario, p2p, settings))), row.metric, _quantity(result, result.row.value),
             _quantity(result, result.expected.value), "" if result.ratio is None else f"{100 * result.ratio:.0f} %",
             fine, _basis(result),
         )  # fmt: skip
     return table
+
+
+def _groups(results: Sequence[PathResult]) -> list[list[PathResult]]:
+    """Each row alone, but those of a collective that only bounds judge together: they differ in size alone."""
+    groups: dict[tuple[object, ...], list[PathResult]] = defaultdict(list)
+    for number, result in enumerate(results):
+        same = (result.row.flow, result.row.scenario) if result.note == NO_COLLECTIVES else (number,)
+        groups[same].append(result)
+    return list(groups.values())
+
+
+def _range(group: Sequence[PathResult]) -> str:
+    """The smallest and the largest measured value of several rows."""
+    ordered = sorted(group, key=lambda result: result.row.value or 0.0)
+    return f"{_bare(ordered[0], ordered[0].row.value)} to {_quantity(ordered[-1], ordered[-1].row.value)}"
+
+
+def _flow(result: PathResult) -> str:
+    """The row's flow; a ring of a collective by its GPUs."""
+    sources = [flow.partition("->")[0] for flow in result.row.flow.split(", ")]
+    if result.row.path != "collective" or len(sources) < 3:
+        return result.row.flow
+    return f"ring of {sources[0]},{','.join(word.removeprefix('gpu') for word in sources[1:])}"
 
 
 def _left_aside(checkup: Checkup) -> Table:
@@ -132,7 +164,7 @@ def _summary(checkup: Checkup) -> str:
 
 
 def _flows(results: Sequence[PathResult]) -> str:
-    names = list(dict.fromkeys(result.row.flow for result in results))
+    names = list(dict.fromkeys(_flow(result) for result in results))
     more = f" and {len(names) - _MOST_FLOWS} more flows" if len(names) > _MOST_FLOWS else ""
     return f"{len(results)}: {'; '.join(names[:_MOST_FLOWS])}{more}"
 
@@ -144,7 +176,7 @@ def _expected(result: PathResult) -> list[tuple[str, str]]:
     limit = f", limit: {expected.limit}" if expected.limit else ""
     source = "; ".join(expected.rests_on)
     return [
-        ("measured", f"{_quantity(result, result.row.value)} on {result.row.flow}{scenario}{ratio}"),
+        ("measured", f"{_quantity(result, result.row.value)} on {_flow(result)}{scenario}{ratio}"),
         ("expected", f"{_quantity(result, expected.value)} ({_basis(result)}){limit}"),
         ("based on", textwrap.shorten(source, _LONGEST_SOURCE, placeholder=" ...")),
     ]
