@@ -279,7 +279,7 @@ def _step(result: PathResult) -> str:
     if result.verdict is Verdict.FAILED:
         return "lanewise doctor"
     if result.row.metric == COLLECTIVE:
-        return "compare with a run of this machine, or of machines of its class, that was fine: --expect EARLIER"
+        return "keep a run that was fine (lanewise check FINE.txt -o fine.json); compare with it (--expect fine.json)"
     if result.row.value is None:
         return "measure longer (--seconds, or a larger --size)"
     if result.note.startswith("unknown device"):
