@@ -185,6 +185,14 @@ def test_a_stated_setting_is_a_cause_of_the_slow_rows_that_it_touches():
     assert any(cause.key == ("setting", "NCCL_P2P_LEVEL") and cause.evidence == "f:2" for cause in causes)
 
 
+@pytest.mark.parametrize(("word", "is_cause"), [("'yes'", True), ("KVM", True), ("'no'", False), ("'off'", False)])
+def test_a_virtual_machine_that_is_denied_is_no_cause(word: str, is_cause: bool):
+    rows = 'rows:\n  - {flows: "gpu0->gpu1", value: 2 GB/s}\n  - {flows: "gpu0->gpu1", value: 20 GB/s, p2p: false}\n'
+    checkup = checked(f"lanewise-rows: 1\nstated: {{virtual machine: {word}}}\n" + rows)
+    keys = [cause.key for finding in checkup.findings for cause in finding.causes]
+    assert (("virtual machine",) in keys) == is_cause
+
+
 def test_a_tool_that_saw_fewer_gpus_than_there_are_leaves_the_check_open():
     results = read_results(PEERS.format(can="CAN", on="25.80"), "f")
     checkup = check(results.observations, target=api.load_system("dgx-a100"))

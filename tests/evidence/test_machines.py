@@ -36,8 +36,8 @@ def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine
             continue
         # Two hundred copies in their order take a second to simulate.
         short = row if len(row.flows) <= 12 else replace(row, schedule="together")
-        seen = predict_row(machine.name, system, short).observation
-        assert seen.value, seen.note or row.path
+        prediction = predict_row(machine.name, system, short).observation
+        assert prediction.value, prediction.note or row.path
 
 
 def test_machines_are_held_out_by_the_hash_of_their_name() -> None:

@@ -14,4 +14,4 @@ _ABSENT = [package for module, package in _PACKAGES.items() if find_spec(module)
 models = pytest.mark.skipif(bool(_ABSENT), reason=f"pip install {' '.join(_ABSENT)}")
 
 _MISSING = loadgen_missing() if sys.platform == "linux" else "load tests are for Linux"
-loadgen = pytest.mark.skipif(bool(_MISSING), reason=f"built without LoadGen: {_MISSING}")
+loadgen = pytest.mark.skipif(bool(_MISSING), reason=f"no load tests here: {_MISSING}")

@@ -1,4 +1,4 @@
-"""Causes that a posted text states itself: settings of NCCL, clocks held down, small BARs, an IOMMU that translates."""
+"""Causes that a posted text states itself: settings of NCCL, clocks lowered, small BARs, an IOMMU that translates."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ _CAUSES = (
                  "resizable BAR is off: peers reach the GPU's memory through a small window",
                  "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
     _StatedCause("clocks", r"(?i).*(?:power|thermal|slowdown|brake).*", "throttling", _ALL_GPU_PATHS,
-                 "the clocks are held down: {value}", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),
+                 "the clocks are lowered: {value}", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),
     _StatedCause("slot", r"(?i).*(?:chipset|pch).*", "chipset", _ALL_GPU_PATHS,
                  "the card's slot is behind the chipset, whose link to the CPU all its devices share",
                  "put the card into a slot of the CPU: sudo lspci -tv"),
-    _StatedCause("virtual machine", r"(?i)yes|on|true|1|\w+.*", "virtual machine", (*_PEER_PATHS, "network"),
+    _StatedCause("virtual machine", r"(?i)(?!(?:no|off|false|0)$).+", "virtual machine", (*_PEER_PATHS, "network"),
                  "a virtual machine: peer traffic needs ACS direct translation, or goes through the root complex",
                  "NVIDIA's P2P in virtual machines needs ATS and the hypervisor's consent; compare on the host"),
 )  # fmt: skip

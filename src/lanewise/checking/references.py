@@ -250,7 +250,7 @@ class References:
                 yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
 
     def _siblings(self, row: Observation) -> Iterator[Reference]:
-        """Rows of the same kind on other devices: only that one is worse can be seen, not that all are fine."""
+        """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""
         like = [each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow]
         values = [each.value for each in like if each.value]
         # What several paths at once share differs from set to set.

@@ -13,7 +13,8 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.resources import UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
-from lanewise.perf.staging import Amounts, Bound, Opposite, Staging, shared_port, slowest_of, staging
+from lanewise.perf.staging import Amounts, Opposite, Staging, shared_port, slowest_of, staging
+from lanewise.perf.uncertainty import Bound
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, LinkKind, System, Volume

@@ -120,7 +120,7 @@ def _case(
     places = Counter(place for demand in demands for place in {_undirected(each) for each in demand.per_byte})
     factor = SHARED[0 if end == "low" else 1]
     capacities = [
-        getattr(resource, end) * (factor if places[_undirected(resource)] > 1 else 1.0) for resource in resources
+        resource.at(end) * (factor if places[_undirected(resource)] > 1 else 1.0) for resource in resources
     ]
     return share_in_order(schedule, capacities, [demand.flow for demand in demands], capped).rates
 

@@ -11,7 +11,7 @@ from lanewise.catalog import Figure, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
 from lanewise.perf.known_parts import link_with_speed, part_of
-from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Range, figure_range, product, widest
+from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Bound, Range, figure_range, product, widest
 from lanewise.routes.model import Hop, LinkDirection
 from lanewise.topology.model import Kind, Link, LinkKind, System
 from lanewise.units import readable, show
@@ -96,6 +96,10 @@ class Resource:
     def link(self) -> LinkDirection | None:
         """The direction of a link that this is the capacity of, if it is one."""
         return self.place if isinstance(self.place, LinkDirection) and self.kind == "link" else None
+
+    def at(self, bound: Bound) -> float:
+        """Its capacity, nominal or at an end of its range."""
+        return {"low": self.low, "nominal": self.capacity, "high": self.high}[bound]
 
     @property
     def is_engine(self) -> bool:

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
 from lanewise.perf.resources import Resource, cite, weakest
 from lanewise.perf.route_demand import summed
-from lanewise.perf.uncertainty import figure_range
+from lanewise.perf.uncertainty import Bound, figure_range
 from lanewise.routes.model import Route
 from lanewise.topology.model import System
 
 Amounts: TypeAlias = Sequence[tuple[Resource, float]]
-Bound: TypeAlias = Literal["low", "nominal", "high"]
 
 # The gap (s/B) of parts without a figure (staging.rate). From Ampere on the median of those that have one, from the
 # smallest (RTX 5090 on Turin) to what RTX 3090 show in a virtual machine. Older GPUs: V100 of a DGX-2 9 to 13 ps, P100
@@ -129,8 +128,4 @@ _BOUNDS: tuple[Bound, ...] = ("low", "nominal", "high")
 
 def _time(amounts: Amounts, bound: Bound) -> float:
     """Seconds that a byte of one stage takes alone."""
-    return max(amount / _capacity(resource, bound) for resource, amount in summed(amounts).items())
-
-
-def _capacity(resource: Resource, bound: Bound) -> float:
-    return {"low": resource.low, "nominal": resource.capacity, "high": resource.high}[bound]
+    return max(amount / resource.at(bound) for resource, amount in summed(amounts).items())

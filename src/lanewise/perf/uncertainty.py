@@ -8,11 +8,12 @@ constants below come from it (benchmarks/runs/2026-11-23-intervals.md).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from lanewise.catalog import Figure
 
 Range: TypeAlias = tuple[float, float]
+Bound: TypeAlias = Literal["low", "nominal", "high"]
 
 CARRIED_OVER, UNKNOWN = "carried over", "unknown"
 RANGES: dict[str, Range] = {

@@ -46,9 +46,9 @@ def basis_errors(score: AccuracyScore, run: Run | None = None) -> dict[str, Any]
         if row.error is not None and row.observation.basis is not None:
             errors.setdefault(str(row.observation.basis), []).append(100 * abs(row.error))
     studies = run.studies if run is not None else ()
-    for seen in (row for study in studies for row in study.rows if row.role == "prediction" and row.unit != "s"):
-        if seen.residual_pct is not None and seen.basis:
-            errors.setdefault(str(seen.basis), []).append(abs(seen.residual_pct))
+    for observation in (row for study in studies for row in study.rows if row.role == "prediction" and row.unit != "s"):
+        if observation.residual_pct is not None and observation.basis:
+            errors.setdefault(str(observation.basis), []).append(abs(observation.residual_pct))
     return {
         basis: {"median_pct": round(quantile(values, 0.5), 1), "p90_pct": round(quantile(values, 0.9), 1),
                 "rows": len(values)}

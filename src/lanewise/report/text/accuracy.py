@@ -83,16 +83,16 @@ def rows_table(rows: list[PredictedRow]) -> Table:
     ]  # fmt: skip
     table = Table(columns)
     for row in rows:
-        seen = row.observation
+        prediction = row.observation
         value, low, high, measured = (
-            None if number is None else units.from_si(number, seen.display_unit)
-            for number in (seen.value, seen.low, seen.high, row.row.value)
+            None if number is None else units.from_si(number, prediction.display_unit)
+            for number in (prediction.value, prediction.low, prediction.high, row.row.value)
         )
         interval = "" if low is None or high is None else f"{units.number(low)} to {units.number(high)}"
         holds = TableCell(interval, "" if row.covered else "bad")
         error = residual_cell(None if row.error is None else 100 * row.error)
         of = {"each": ", mean", "first": ", first"}.get(row.row.of, "")
         table.add(row.row.path + of, row.row.text, NONE if value is None else units.number(value), holds,
-                  units.number(measured or 0.0), seen.display_unit, error, str(seen.basis or ""),
-                  seen.note or seen.limit)  # fmt: skip
+                  units.number(measured or 0.0), prediction.display_unit, error, str(prediction.basis or ""),
+                  prediction.note or prediction.limit)  # fmt: skip
     return table
