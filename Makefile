@@ -13,6 +13,9 @@
 # make clean     remove what the build made (make distclean: .venv as well)
 # Needs Python 3.11 or newer, a C++20 compiler and make. PYTHON=python3.12 chooses another interpreter.
 
+# Each of the hundreds of processes that tests and studies start would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin

@@ -77,8 +77,8 @@ def own(folder, workload_says, figure):
 
 
 def test_an_answer_larger_than_its_query_limits_the_ceiling(tmp_path):
-    says = "bytes_in: 1 kB, bytes_out: 3 MB, bound: 100 ms, batch: 8"
-    system, load = own(tmp_path, says, "service.w.server: 20000 QPS")
+    says = "bytes_in: 1 kB, bytes_out: 30 MB, bound: 1 s, batch: 8"
+    system, load = own(tmp_path, says, "service.w.server: 2000 QPS")
     found = lanewise.peak(system, load)
     assert found.limit.startswith("link")
     assert found.qps == pytest.approx(found.steady, rel=0.02)
