@@ -1,0 +1,72 @@
+"""Rows of healthy machines that are far below what their own figures would let: none is called slow."""
+
+from __future__ import annotations
+
+from lanewise.checking.checkup import Checkup, check
+from lanewise.checking.verdict import Verdict
+from lanewise.readers.kinds import read_results
+from lanewise.topology.read import read_system
+
+TWO_SOCKETS = """\
+lanewise: 1
+system: two-sockets
+devices: {"cpu[0-1]": {cpu: milan}, gpu0: {gpu: a100-pcie-80gb}}
+links:
+  - {from: cpu0, to: cpu1, socket: auto}
+  - {from: cpu0, to: gpu0, pcie: gen4 x16}
+"""
+OVER_A_NETWORK = """\
+lanewise: 1
+system: nfs
+hosts: [client, server]
+devices:
+  cpu0: {cpu: milan, host: client}
+  cpu1: {cpu: milan, host: server}
+  gpu0: {gpu: a100-pcie-80gb}
+  "nic[0-1]": {nic: connectx-5-edr}
+  net: {netswitch: null}
+links:
+  - {from: cpu0, to: [gpu0, nic0], pcie: gen3 x16}
+  - {from: cpu1, to: nic1, pcie: gen3 x16}
+  - {from: "nic[0-1]", to: net, network: edr}
+"""
+EIGHT_BELOW_ONE_BRIDGE = """\
+lanewise: 1
+system: eight
+devices: {cpu0: {cpu: "EPYC 9374F"}, "sw[0-1]": {switch: null}, "gpu[0-7]": {gpu: rtx-pro-6000-blackwell-workstation}}
+links:
+  - {from: cpu0, to: "sw[0-1]", pcie: gen5 x16}
+  - {from: sw0, to: "gpu[0-3]", pcie: gen5 x16}
+  - {from: sw1, to: "gpu[4-7]", pcie: gen5 x16}
+"""
+
+
+def checked(system: str, *rows: str) -> Checkup:
+    text = "lanewise-rows: 1\nrows:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
+    return check(read_results(text, "f").observations, target=read_system(system, "system.yaml"))
+
+
+def test_both_ways_to_the_memory_of_the_far_socket_may_be_as_slow_as_one_way():
+    (one_way,) = checked(TWO_SOCKETS, 'flows: "host0:1->gpu0", value: 24 GB/s').results
+    assert one_way.verdict is Verdict.OK
+    verdicts = [
+        checked(TWO_SOCKETS, f'flows: "host0:{node}<->gpu0", value: {rate} GB/s').results[0].verdict
+        for node, rate in ((1, 25), (1, 12), (0, 25))
+    ]
+    assert verdicts == [Verdict.OK, Verdict.SLOW, Verdict.SLOW]
+
+
+def test_over_a_network_only_perftest_reaches_the_payload_of_the_line():
+    rates = (("10.2", Verdict.OK), ("7", Verdict.SLOW))
+    for rate, verdict in rates:
+        checkup = checked(OVER_A_NETWORK, f'flows: "server->gpu0", value: {rate} GB/s')
+        assert checkup.results[0].verdict is verdict
+        assert checkup.results[0].tolerance is not None
+        assert checkup.results[0].tolerance.basis == "line"
+
+
+def test_eight_gpus_below_one_bridge_may_reach_less_than_two_thirds_of_their_uplinks_but_not_half():
+    rates = (("73", Verdict.OK), ("55", Verdict.SLOW))
+    for rate, verdict in rates:
+        checkup = checked(EIGHT_BELOW_ONE_BRIDGE, f'flows: "gpu[0-7]->host0", value: {rate} GB/s')
+        assert checkup.results[0].verdict is verdict
