@@ -1,6 +1,7 @@
 # make study     install into .venv (with the extra report), run the ready studies, write out/report.html
 # make test      linters, types, layers, tests
 # make guests    tests that boot a guest kernel or a browser: RDMA verbs, emulated servers, the web page
+# make ray       tests that start a Ray on loopback: workers and nodes that are killed, a resumed run
 # make examples  run every example
 # make wheel     an sdist and a wheel in dist/, for glibc 2.17 and later
 # make sanitize  unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer (make tsan: ThreadSanitizer)
@@ -23,7 +24,7 @@ NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test guests examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
+.PHONY: study test guests ray examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -39,11 +40,14 @@ test: dev
 	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
 	@# more workers than a small machine has cores: tests of real load wait for a third of their time
-	$(BIN)/python -m pytest -n 5 --hypothesis-profile=ci -m "not guest"
+	$(BIN)/python -m pytest -n 5 --hypothesis-profile=ci -m "not guest and not ray"
 
 # RDMA verbs and emulated servers in guests, the web page in Chromium; each skips with the reason where something is missing.
 guests: dev
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=ci -m guest -rs
+
+ray: dev $(VENV)/.requires-ray
+	$(BIN)/python -m pytest --hypothesis-profile=ci -m ray -rs
 
 examples: install $(VENV)/.requires-plan
 	@for program in examples/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done

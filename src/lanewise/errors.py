@@ -7,6 +7,7 @@ LanewiseError
 │   └── Contradiction     two statements that cannot both hold
 ├── Unreachable           no route joins two devices, or policy forbids every one
 ├── CannotMeasure         this machine does not let that be measured: no permission, no room, no such device
+├── EngineFailure         what carries work (lanewise.engines) cannot be started or reached, or has ended
 └── MissingDependency     an optional piece that is not installed
 """
 
@@ -108,6 +109,10 @@ def import_optional(module: str, requirements: str, cause: str) -> Any:
 
 class CannotMeasure(LanewiseError):
     """This machine does not let that be measured."""
+
+
+class EngineFailure(LanewiseError):
+    """What carries work cannot be started or reached, or has ended."""
 
 
 @contextmanager

@@ -64,6 +64,13 @@ def _module(package: str, module: str = "") -> str:
     return version(package)
 
 
+def _version(package: str) -> str:
+    """That of a package which takes long to import."""
+    from importlib.metadata import version
+
+    return version(package)
+
+
 def _library(name: str) -> str:
     import ctypes
 
@@ -173,6 +180,11 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
         "no charts: report, study run -o and loadtest sweep --chart do not run: pip install 'lanewise[report]'",
     ),
     ("OR-tools", lambda: _module("ortools"), "no placements: plan ranks systems only: pip install 'lanewise[plan]'"),
+    (
+        "Ray",
+        lambda: _version("ray"),
+        "--on ray does not run, --on local does: pip install 'lanewise[ray]'",
+    ),
     (
         "CUDA driver",
         lambda: _library(cuda_driver()),

@@ -1,0 +1,1 @@
+"""Engines: what carries batches of work, in this process, in local processes, or on Ray."""

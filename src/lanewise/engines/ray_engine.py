@@ -1,0 +1,170 @@
+"""Ray as an engine: a Ray of this machine on loopback, or one that is reached at ray://HOST:PORT.
+
+Ray schedules, sends lost tasks again and starts new workers; here is only what the seam needs on top.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import shutil
+import signal
+import socket
+import tempfile
+from ipaddress import ip_address
+from typing import Any
+
+from lanewise.engines.wheel import project_wheel
+from lanewise.engines.work import (
+    RETRIES,
+    BatchResult,
+    EngineNode,
+    WorkBatch,
+    installed_version,
+    lost,
+    run_batch,
+)
+from lanewise.errors import EngineFailure, InputError, import_extra
+
+_REACH = 5.0  # s until an address that does not answer is given up
+_OBJECT_STORE = 100 * 2**20  # B; results travel inline, and Ray would take 30 % of the memory
+# Ray's switch for machines without a cluster: its nodes then listen on loopback alone. (Ray 2.60 replaces a stated
+# 127.0.0.1 by an address that other machines reach.) It is read when Ray is imported.
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+
+
+class RayEngine:
+    """Ray's workers, one CPU each: `workers` on this machine, or all of the cluster at `address`.
+
+    Workers of a cluster get this installation of Lanewise as a wheel; what it requires has to be installed there.
+    """
+
+    def __init__(self, address: str = "", workers: int = 1) -> None:
+        self._folder = tempfile.mkdtemp(prefix="lanewise-")
+        self._version = installed_version()
+        self._running: dict[Any, WorkBatch] = {}
+        try:
+            self._ray = _import_ray(loopback=not address)
+            options = self._cluster(address) if address else self._own(workers)
+            self._connect(address, options)
+        except BaseException:
+            self.close()
+            raise
+        self._task = self._ray.remote(run_batch)
+
+    @property
+    def workers(self) -> int:
+        """The CPUs of all nodes."""
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def nodes(self) -> tuple[EngineNode, ...]:
+        """The nodes that are alive, by Ray's id."""
+        return tuple(
+            EngineNode(
+                node["NodeID"], node["NodeManagerAddress"], int(node["Resources"].get("CPU", 0)),
+                int(node["Resources"].get("GPU", 0)),
+            )
+            for node in self._ray.nodes() if node["Alive"]
+        )  # fmt: skip
+
+    def submit(self, batch: WorkBatch) -> None:
+        """Take a batch."""
+        options: dict[str, Any] = {"max_retries": RETRIES, "num_cpus": 1, "num_gpus": batch.gpus}
+        if batch.node:
+            from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(batch.node, soft=False)
+        task = self._task.options(**options).remote(pickle.dumps(batch), self._version)
+        self._running[task] = batch
+
+    def next_result(self, timeout: float | None = None) -> BatchResult | None:
+        """The next batch that finishes."""
+        if not self._running:
+            return None
+        try:
+            finished, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise _gone(error) from None
+        return self._result(finished[0]) if finished else None
+
+    def cancel(self) -> None:
+        """Drop every batch; tasks that run are interrupted."""
+        running, self._running = self._running, {}
+        for task in running:
+            self._ray.cancel(task, force=True)
+
+    def close(self) -> None:
+        """Disconnect; a Ray of this machine ends."""
+        self._running.clear()
+        if hasattr(self, "_ray"):
+            self._ray.shutdown()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> RayEngine:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def _own(self, workers: int) -> dict[str, Any]:
+        return {"num_cpus": workers, "include_dashboard": False, "object_store_memory": _OBJECT_STORE,
+                "_temp_dir": self._folder}  # fmt: skip
+
+    def _cluster(self, address: str) -> dict[str, Any]:
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _REACH).close()
+        except OSError as error:
+            cause = f"no Ray at {address}: {error.strerror or error}"
+            raise EngineFailure(cause, hint="start one: ray start --head --ray-client-server-port 10001") from None
+        return {"address": address, "runtime_env": {"py_modules": [str(project_wheel(self._folder))]}}
+
+    def _connect(self, address: str, options: dict[str, Any]) -> None:
+        """Start or reach Ray; it replaces the handler of SIGTERM, which stays the program's own here."""
+        handler = signal.getsignal(signal.SIGTERM)
+        try:
+            self._ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+        except Exception as error:  # whatever goes wrong in a cluster
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            hint = "the nodes need the same versions of Python and Ray as this machine: python -V, ray --version"
+            raise EngineFailure(f"Ray {f'at {address} ' if address else ''}does not start: {lines[0]}",
+                                hint=hint) from None  # fmt: skip
+        finally:
+            signal.signal(signal.SIGTERM, handler)
+
+    def _result(self, task: Any) -> BatchResult:
+        batch = self._running.pop(task)
+        failures = self._ray.exceptions
+        try:
+            return BatchResult(batch, *self._ray.get(task))
+        except failures.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, Exception) else error from None
+        except (failures.WorkerCrashedError, failures.NodeDiedError, failures.OutOfMemoryError) as error:
+            return lost(batch, str(error).splitlines()[0])
+        except failures.RaySystemError as error:  # not even run_batch could be loaded there
+            cause = f"Ray's workers have no Lanewise {self._version}: {str(error).strip().splitlines()[0]}"
+            raise EngineFailure(cause, hint="start Ray with the Python that has this Lanewise") from None
+        except failures.RuntimeEnvSetupError as error:
+            cause = f"Ray's nodes cannot install the wheel of Lanewise: {str(error).strip().splitlines()[-1]}"
+            raise EngineFailure(cause, hint="the nodes need pip, for the same platform as this machine") from None
+        except (failures.RayError, ConnectionError) as error:
+            raise _gone(error) from None
+
+
+def _import_ray(loopback: bool) -> Any:
+    """Ray, without reports of use; InputError where it would open ports to other machines although `loopback`."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    if loopback:
+        os.environ[_LOOPBACK] = "0"
+    ray = import_extra("ray", "ray", "--on ray needs Ray")
+    if loopback and not ip_address(ray.util.get_node_ip_address()).is_loopback:
+        raise InputError("Ray was imported before and would listen on every network", hint=f"set {_LOOPBACK}=0 first")
+    # It tells of every lost worker on stdout, in the midst of our data, and has no option for that.
+    ray._private.worker.print_to_stdstream = lambda *_, **__: None
+    return ray
+
+
+def _gone(error: Exception) -> EngineFailure:
+    cause = f"Ray has ended: {(str(error).strip().splitlines() or [type(error).__name__])[0]}"
+    return EngineFailure(cause, hint="run the same command again: what is finished is kept where a file was named")
