@@ -20,6 +20,9 @@ EARLIER = {
     "a100-sm02", "ada-epyc-9374f", "h100-nvl-azure", "h200-vm-2gpus", "h200-vm-4gpus", "pro6000-turin-6gpu",
     "v100-c4130",
 }  # fmt: skip
+# Described on 2026-11-23 from our documentation alone, before anyone saw a prediction of theirs: held out, all of them.
+UNSEEN_LIST = Path(__file__).parents[2] / "benchmarks/runs/2026-11-23-accuracy-unseen/machines.txt"
+UNSEEN = UNSEEN_LIST.read_text(encoding="utf-8").split()
 every_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 
 
@@ -43,4 +46,5 @@ def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine
 def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
     for machine in MACHINES:
         third = int(hashlib.sha256(machine.name.encode()).hexdigest()[:8], 16) % 3 == 0
-        assert machine.held_out == (third and machine.name not in EARLIER), machine.name
+        held_out = machine.name in UNSEEN or (third and machine.name not in EARLIER)
+        assert machine.held_out == held_out, machine.name
