@@ -1,9 +1,10 @@
 """Keeps the score of the performance model on the measured machines as it is now, and compares it with the last ones.
 
-    python benchmarks/accuracy_run.py NAME --change 'what changed since the run before' [--time HH:MM]
+    python benchmarks/accuracy_run.py NAME --change 'what changed since the run before' [--time HH:MM] [--machines FILE]
 
 Writes benchmarks/runs/2026-11-23-accuracy/NAME.json: command, machine, scores, and every row as predicted. The table of
-docs/accuracy.md about what each mechanism changed is made of these files, in the order of their times.
+docs/accuracy.md about what each mechanism changed is made of these files, in the order of their times. With --machines
+only the machines whose names FILE has, one a line, are scored, and NAME.json goes beside FILE.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--change", required=True)
     parser.add_argument("--time", help="when the state was that of main, if not now (UTC)")
+    parser.add_argument("--machines", type=Path, metavar="FILE", help="score only these, and keep the run beside FILE")
     options = parser.parse_args()
-    score = accuracy(lanewise.accuracy())
+    names = options.machines.read_text(encoding="utf-8").split() if options.machines else ()
+    runs = options.machines.parent if options.machines else RUNS
+    score = accuracy(lanewise.accuracy(names))
     now = datetime.now(UTC)
     run: dict[str, Any] = {
         "name": options.name,
@@ -43,10 +47,10 @@ def main() -> None:
     }
     rows = [json.dumps([row[column] for column in ROW], ensure_ascii=False) for row in score["rows"]]
     head = json.dumps(run, indent=1, ensure_ascii=False).removesuffix("\n}")
-    RUNS.mkdir(exist_ok=True)
+    runs.mkdir(exist_ok=True)
     text = ",\n  ".join(rows)
-    (RUNS / f"{options.name}.json").write_text(f'{head},\n "rows": [\n  {text}\n ]\n}}\n', encoding="utf-8")
-    for path in sorted(RUNS.glob("*.json"), key=lambda path: json.loads(path.read_text(encoding="utf-8"))["time"]):
+    (runs / f"{options.name}.json").write_text(f'{head},\n "rows": [\n  {text}\n ]\n}}\n', encoding="utf-8")
+    for path in sorted(runs.glob("*.json"), key=lambda path: json.loads(path.read_text(encoding="utf-8"))["time"]):
         print(summary(json.loads(path.read_text(encoding="utf-8"))))
 
 
