@@ -49,14 +49,17 @@ class GpuAbility:
     def host_rate(self, to_device: bool) -> float:
         """The rate in B/s of a long pinned copy to or from host memory, with the link at its best."""
         key = f"engine.{'h2d' if to_device else 'd2h'}.gen{self.gen}"
-        measured = self.part.number(key) if self.part is not None else None
-        return measured or link_rate(self.gen, self.lanes, to_device)
+        return self._measured(key) or link_rate(self.gen, self.lanes, to_device)
 
     def peer_rate(self) -> float:
         """The rate in B/s of a long peer write over PCIe with the links at their best."""
         key = f"engine.p2p_write.gen{self.gen}"
-        measured = self.part.number(key) if self.part is not None else None
-        return measured or link_rate(self.gen, self.lanes, False)
+        return self._measured(key) or link_rate(self.gen, self.lanes, False)
+
+    def _measured(self, key: str) -> float | None:
+        """A figure of its part, in proportion where its slot has fewer lanes."""
+        measured, lanes = (self.part.number(key), self.part.number("pcie.lanes")) if self.part else (None, None)
+        return measured * min(1.0, self.lanes / lanes) if measured and lanes else measured
 
     @property
     def nvlink_rate(self) -> float | None:

@@ -15,6 +15,7 @@ from lanewise.checking import changes
 from lanewise.checking.abilities import lesser_links
 from lanewise.checking.cause import Cause, slow_link, speed
 from lanewise.checking.expectation import ExpectationModel, robust_deviation
+from lanewise.checking.nvlink_causes import nvlink_hops, some_nvlinks, unused_nvlinks
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import kind_of_path
 from lanewise.checking.row_causes import WITH_A_MODEL_TOO
@@ -61,6 +62,11 @@ class Symptom(RowSymptom):
         """The ends of the row's own flow that are devices of the system."""
         flow = self.flow
         return [end for end in (flow.src, flow.dst) if end in self.model.system.devices] if flow else []
+
+    @property
+    def over_nvlink(self) -> bool:
+        """Whether NVLinks join the two GPUs of the row."""
+        return self.peer_flow is not None and bool(nvlink_hops(self.model, self.peer_flow))
 
     def host_copy(self) -> tuple[str, str, int | None] | None:
         """Host, device and the NUMA node of the memory, of a flow between both: the one it names, else the device's."""
@@ -127,8 +133,9 @@ def _contradicted(symptom: Symptom, cause: Cause) -> bool:
     """Whether a fine row is better than it could be if that were so."""
     for result in symptom.results:
         if cause.change and result.verdict is Verdict.OK and cause.devices & symptom.model.route_devices(result.row):
-            predicted = symptom.model.value(result.row, cause.change)
-            if predicted is not None and result.better_than(predicted):
+            predicted, plain = symptom.model.value(result.row, cause.change), symptom.model.value(result.row)
+            touched = predicted is not None and plain is not None and abs(predicted - plain) > 0.01 * plain
+            if predicted is not None and touched and result.better_than(predicted):
                 return True
     return False
 
@@ -212,6 +219,12 @@ def shared_uplink(symptom: Symptom) -> Iterator[Cause]:
         yield Cause(("common", name), what, step, evidence="the other rows", devices=frozenset({name}))
 
 
+def nvlinks_not_in_use(symptom: Symptom) -> Iterator[Cause]:
+    """Two GPUs that exchange data over PCIe though NVLinks join them."""
+    if symptom.peer_flow is not None and not lower_is_better(symptom.row.unit):
+        yield from unused_nvlinks(symptom.model, symptom.result, symptom.peer_flow)
+
+
 def noise(symptom: Symptom) -> Iterator[Cause]:
     """Samples so far apart that the median says little."""
     relative_range = symptom.result.relative_range
@@ -274,10 +287,12 @@ def peer_route(symptom: Symptom) -> Iterator[Cause]:
         what = "these GPUs exchange data through host memory: P2P is off or not possible between them"
         change = changes.no_peer_access(frozenset({ends}))
         yield Cause(("peer",), what, "nvidia-smi topo -p2p r", change=change, devices=ends)
-    if route(system, flow.src, flow.dst, flow.p2p).via is Via.NVLINK:
-        what = "these GPUs exchange data over PCIe: their NVLinks are down or not there"
-        step = "nvidia-smi nvlink -s; nvidia-smi topo -m; is the fabric manager running?"
-        yield Cause(("nvlink",), what, step, change=changes.fewer_nvlinks(flow.src), devices=ends)
+
+
+def fewer_nvlinks(symptom: Symptom) -> Iterator[Cause]:
+    """Two GPUs that use a part of their NVLinks."""
+    if symptom.peer_flow is not None:
+        yield from some_nvlinks(symptom.model, symptom.result, symptom.peer_flow)
 
 
 def slow_staging(symptom: Symptom) -> Iterator[Cause]:
@@ -336,10 +351,10 @@ def better_link(symptom: Symptom) -> Iterator[Cause]:
 
 CauseFinder = Callable[[Symptom], Iterator[Cause]]
 WITH_EVIDENCE: tuple[CauseFinder, ...] = (
-    link_under_load, idle_link, wrong_node, compat_mode, one_among_equals, shared_uplink,
+    link_under_load, idle_link, wrong_node, compat_mode, nvlinks_not_in_use, one_among_equals, shared_uplink,
     noise,
 )  # fmt: skip
-WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (slower_link, far_buffers, peer_route)
+WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (slower_link, far_buffers, peer_route, fewer_nvlinks)
 FAST: tuple[CauseFinder, ...] = (wrong_unit, cached, better_link)
 
 

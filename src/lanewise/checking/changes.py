@@ -61,6 +61,16 @@ def fewer_nvlinks(device: str, down: int | None = None) -> ModelChange:
     return ModelChange(("nvlink", device, str(down)), change_system=change)
 
 
+def nvlinks_down(link: Link, down: int) -> ModelChange:
+    """That many of the NVLinks that `link` stands for down."""
+
+    def change(system: System) -> System:
+        links = (replace(x, count=x.count - down) if x == link and down < x.count else x for x in system.links)
+        return replace(system, links=tuple(x for x in links if x != link or down < link.count))
+
+    return ModelChange(("nvlinks", link.a, link.b, str(down)), change_system=change)
+
+
 def acs_redirection(names: frozenset[str]) -> ModelChange:
     """ACS on at these switches; at all of them where the system knows none of the names."""
 

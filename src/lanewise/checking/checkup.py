@@ -16,9 +16,9 @@ from lanewise.checking.expectation import (
     covers,
     expect_earlier,
     nothing_described,
-    too_short,
 )
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
+from lanewise.checking.notes import idle_link_notes, left_aside_note, pageable_notes, unused_statement_notes
 from lanewise.checking.posted_causes import posted_faults
 from lanewise.checking.references import COLLECTIVE, References
 from lanewise.checking.row_causes import row_causes
@@ -82,10 +82,15 @@ class Checkup:
         """1 for a slow path or a fault, else 3 where a row is unknown, failed or too fast, or there is none, else 0."""
         if self.exit_1_findings:
             return EXIT_WRONG
-        open_verdicts = (Verdict.UNKNOWN, Verdict.FAILED, Verdict.FAST)
-        is_open = not self.results or any(self.count(verdict) for verdict in open_verdicts)
-        is_open = is_open or any(finding.kind == Verdict.UNKNOWN for finding in self.findings)
-        return EXIT_OPEN if is_open else EXIT_FINE
+        fine = any(result.verdict is Verdict.OK for result in self.results)
+        # Collectives are never ok: where other rows are, they leave nothing open.
+        is_open = any(result.verdict is not Verdict.OK for result in self.results if not _of_bounds(result.row))
+        is_open = is_open or any(
+            finding.kind in (Verdict.UNKNOWN, Verdict.FAST) and not (finding.results and all(
+                _of_bounds(result.row) and result.verdict is Verdict.UNKNOWN for result in finding.results
+            )) for finding in self.findings
+        )  # fmt: skip
+        return EXIT_OPEN if is_open or not fine else EXIT_FINE
 
 
 def check(
@@ -121,8 +126,8 @@ def check(
         result = judge(row, expect(row), relative_tolerance=tolerance)
         if not earlier:
             result = references.judge(result)
-            of_bounds = row.metric == COLLECTIVE and row.value is not None
-            if result.verdict in (Verdict.UNKNOWN, Verdict.FAILED) and not covers(row) and not of_bounds:
+            open_row = result.verdict in (Verdict.UNKNOWN, Verdict.FAILED)
+            if open_row and not _of_bounds(row) and (not covers(row) or _no_latency(row, model)):
                 left_aside.append(row)
                 continue
         results.append(result)
@@ -131,8 +136,9 @@ def check(
     findings = _findings(results, knowledge)
     findings += _unjudged_findings(results)
     findings += incomplete_results(rows, system)
-    notes = (*notes, *_left_aside_note(left_aside))
-    notes = (*notes, *_idle_link_notes(machine.conditions, results))
+    notes = (*notes, *left_aside_note(left_aside), *unused_statement_notes(posted, system, catalog or builtin()))
+    notes = (*notes, *pageable_notes(results))
+    notes = (*notes, *idle_link_notes(machine.conditions, results))
     described = bool(earlier) or system is not None or not rows
     return Checkup(tuple(results), tuple(findings), notes, left_aside=tuple(left_aside), described=described)
 
@@ -176,21 +182,16 @@ def incomplete_results(rows: Sequence[Observation], system: System | None) -> li
     return findings
 
 
-def _idle_link_notes(conditions: MachineConditions, results: Sequence[PathResult]) -> tuple[str, ...]:
-    """Links that an idle capture shows below what both ends can, where nothing was measured over them."""
-    if results:
-        return ()
-    return tuple(
-        f"{link.device}'s link is at Gen{link.gen_now} now, both ends can Gen{link.gen}: idle links do that. To know, "
-        "load the link (nvbandwidth, lanewise measure gpu) and read it again"
-        for link in conditions.links if link.slow and not link.under_load
-    )  # fmt: skip
+def _of_bounds(row: Observation) -> bool:
+    """Whether a row is a collective, which bounds alone judge."""
+    return row.metric == COLLECTIVE and row.value is not None
 
 
-def _left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:
-    kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in rows)
-    text = f"{len(rows)} row{'s' if len(rows) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
-    return (f"{text}; an earlier run may have (--expect)",) if rows else ()
+def _no_latency(row: Observation, model: ExpectationModel | None) -> bool:
+    """Whether a latency is one that no figure tells: nobody described the machine, or the GPUs have none."""
+    if row.metric != "latency" or row.value is None:
+        return False
+    return model is None or bool(model.route_devices(row))
 
 
 def _badness(result: PathResult) -> tuple[int, float]:

@@ -176,9 +176,7 @@ class ExpectationModel:
         expected = _of_rate(rates[names.index(self._own(row))], row, _together(rates))
         return _up_to_the_wire(expected, rates) if len(rates) == 1 else expected
 
-    def _down_to_one_way(
-        self, total: Expectation, rates: tuple[FlowRate, ...], change: ModelChange
-    ) -> Expectation:
+    def _down_to_one_way(self, total: Expectation, rates: tuple[FlowRate, ...], change: ModelChange) -> Expectation:
         """Both ways to host memory behind a socket link need not carry more than one way: MI100 on Milan do not."""
         if not all(_to_far_memory(self.system, rate) for rate in rates) or total.expected.low is None:
             return total

@@ -17,12 +17,13 @@ from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.cause import speed
 from lanewise.checking.expectation import TOLERANCES, expectation, too_short
+from lanewise.checking.host_names import host_generation
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import SLOT, PostedFacts
 from lanewise.results.sample import Sample
 
 # The rate of a collective (NCCL): no model predicts it, and only bounds judge it.
@@ -132,18 +133,25 @@ class References:
         """What the GPU of a row can do: of several the least; None unless all of them are named."""
         gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
         abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
+        if gpus and self._slots() and not any(abilities):
+            gen, lanes = self._slots()[0]
+            return GpuAbility(f"the slot of {next(iter(gpus))}", gen, lanes)
         if not abilities or None in abilities:
             return None
         best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
-        return replace(best, gen=min([best.gen, *self._host_generations()]))
+        gens = [best.gen, *self._host_generations(), *(gen for gen, _ in self._slots())]
+        return replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
+
+    def _slots(self) -> list[tuple[int, int]]:
+        """Generation and lanes of the slot that the text states: 'gen3 x8'."""
+        matches = [SLOT.fullmatch(statement.value.strip()) for statement in self.posted.stated("slot")]
+        return [(int(match["gen"]), int(match["lanes"])) for match in matches if match]
 
     def _host_generations(self) -> Iterator[int]:
         """PCIe generations of the CPUs that the text names: a card is no faster than its host."""
         for statement in self.posted.stated("cpu"):
-            if statement.value in self.catalog:
-                gen = self.catalog.get(statement.value).number("pcie.gen")
-                if gen:
-                    yield int(gen)
+            if (gen := host_generation(statement.value, self.catalog)) is not None:
+                yield gen
 
     def _by_part(self, row: Observation) -> Iterator[Reference]:
         part, flows = self.ability_of(row), _flows(row)
@@ -179,7 +187,8 @@ class References:
         elif row.how.get("engine") == "CPU":
             low, slow = 0.5, 0.3
         high = raw_rate(part.gen, part.lanes) * (2 if row.metric == "total" else 1)
-        limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
+        pageable = "pageable memory over " if row.how.get("host memory") == "pageable" else ""
+        limit = f"{pageable}Gen{part.gen} x{part.lanes} of {part.title}"
         yield Reference("parts", nominal, low * nominal, slow * nominal, high, limit, part.source)
 
     def _by_line(self, row: Observation) -> Iterator[Reference]:
@@ -258,7 +267,7 @@ class References:
             return
         middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
         # Which switches and sockets lie between decides what a staged copy loses, and one to a stated NUMA node.
-        slow = 0.45 if row.path.startswith("peer") or re.search(r"host\d*:\d", row.flow) else 0.75
+        slow = 0.45 if row.path.startswith("peer") or re.search(r"host\d*:\d|\bcpu\d", row.flow) else 0.75
         limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
         yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
 

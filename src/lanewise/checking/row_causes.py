@@ -7,11 +7,13 @@ without evidence is only possible.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 
 from lanewise import units
-from lanewise.checking.abilities import lesser_links, link_rate
+from lanewise.checking.abilities import GpuAbility, lesser_links, link_rate
 from lanewise.checking.cause import Cause, speed, speeds
+from lanewise.checking.host_names import one_memory
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
@@ -23,6 +25,8 @@ FAR_BELOW = 0.6
 _SMALL_REQUEST = 128 * 2**10
 # How near a rate must be to that of a lesser link.
 _NEAR_LINK = 0.12
+# Tools that copy from and to pinned memory alone.
+_PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "dcgmi", "lanewise")
 _PEER_STEP = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type; boot with iommu=pt, ACS off"
 _TOPO_STEP = "nvidia-smi topo -m: choose a pair of class PIX or PXB, and bind the process to that NUMA node"
 
@@ -51,13 +55,20 @@ def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
             what = "ACS of a bridge sends peer traffic up to the root complex"
             yield Cause(("acs",), what, _PEER_STEP, evidence=evidence)
             return
+    staged = any(
+        other.row.how.get("p2p") == "off" and _devices(other.row) == _devices(row) for other in symptom.results
+    )
+    if not staged and symptom.share < FAR_BELOW and not symptom.over_nvlink:
+        what = "the IOMMU or ACS sends peer traffic up to the root complex, or translates it there"
+        yield Cause(("iommu",), what, f"{_PEER_STEP}; measure with P2P off to compare")
 
 
 def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
     """The host buffer is pageable: the driver copies through a buffer of its own, at a quarter to half of the rate."""
     row = symptom.row
     kind = row.how.get("host memory", "")
-    if row.path not in HOST_COPIES or kind == "pinned" or row.metric != "goodput" or "tool" not in row.how:
+    tool = row.how.get("tool", "lanewise")
+    if row.path not in HOST_COPIES or kind == "pinned" or row.metric != "goodput" or tool.startswith(_PINNED):
         return
     step = "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once, in pieces of 16 MiB and more"
     what = f"the host memory is {'' if kind else 'probably '}pageable: the driver copies it through a buffer of its own"
@@ -90,35 +101,69 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
 def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
     """The rate is that of a link of a lower generation or fewer lanes than the GPU has."""
     row, part = symptom.row, symptom.ability
-    if part is None or row.path not in HOST_COPIES or row.metric != "goodput" or "," in row.how.get("flows", ""):
+    if part is None or row.path not in HOST_COPIES or row.metric not in ("goodput", "total"):
+        return
+    ways = 2 if row.metric == "total" else 1
+    if row.how.get("flows", row.flow).count("->") != ways:
         return
     up = row.path == "host to device"
-    value, full = row.value or 0.0, link_rate(part.gen, part.lanes, up)
-    scale = part.host_rate(up) / full
-    distances = [
-        (min(abs(value / (scale * link_rate(*link, up)) - 1) for link in same_rate), same_rate)
-        for same_rate in lesser_links(part.gen, part.lanes)
-    ]
-    distance, links = min(distances, default=(math.inf, ()))
-    if distance > _NEAR_LINK:
+    links, predicted = _link_of_rate(part, (row.value or 0.0) / ways, part.host_rate(up), up)
+    if not links:
         return
-    best = f"{part.title} can {speed(part.gen, part.lanes)}"
-    what = f"{symptom.gpu}'s link runs at {speeds(links)} ({best})"
-    step = "read it under load: nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep LnkSta"
     both = any(
         other.row.flow != row.flow and sorted(other.row.flow.split("->")) == sorted(row.flow.split("->"))
-        and other.row.value and 0.8 < other.row.value / value < 1.25 for other in symptom.results
+        and row.value and other.row.value and 0.8 < other.row.value / row.value < 1.25 for other in symptom.results
     )  # fmt: skip
     evidence = ""
     if both:
         evidence = "both directions have the rate of such a link"
     elif row.how.get("host memory") == "pinned":
         evidence = "pinned memory, and the rate is that of such a link"
-    predicted = scale * link_rate(*links[0], up)
-    devices = frozenset({symptom.gpu})
-    yield Cause(
-        ("link", symptom.gpu), what, step, evidence=evidence, devices=devices, predicted=predicted, explains=True
-    )
+    yield _lesser_link(part, (symptom.gpu,), links, evidence, ways * predicted)
+
+
+def lesser_link_of_peers(symptom: RowSymptom) -> Iterator[Cause]:
+    """The same of two GPUs: one of their links is the narrow one."""
+    row, part = symptom.row, symptom.ability
+    gpus = sorted(_devices(row))
+    if part is None or not row.path.startswith("peer") or len(gpus) != 2 or symptom.over_nvlink:
+        return
+    ways = 2 if row.metric == "total" else 1
+    links, predicted = _link_of_rate(part, (row.value or 0.0) / ways, part.peer_rate(), False)
+    if not links:
+        return
+    slow = [
+        other.row for other in symptom.results
+        if other.row.path in HOST_COPIES and other.verdict is Verdict.SLOW and _devices(other.row) & set(gpus)
+    ]  # fmt: skip
+    named = sorted({gpu for other in slow for gpu in _devices(other) & set(gpus)}) or gpus
+    evidence = f"{slow[0].flow} is slow as well" if slow else ""
+    yield _lesser_link(part, tuple(named), links, evidence, ways * predicted)
+
+
+def _link_of_rate(
+    part: GpuAbility, value: float, best: float, to_device: bool
+) -> tuple[tuple[tuple[int, int], ...], float]:
+    """The lesser links of that rate in B/s and what one of them would give; none where no such link is near it."""
+    scale = best / link_rate(part.gen, part.lanes, to_device)
+    distances = [
+        (min(abs(value / (scale * link_rate(*link, to_device)) - 1) for link in same_rate), same_rate)
+        for same_rate in lesser_links(part.gen, part.lanes)
+    ]
+    distance, links = min(distances, default=(math.inf, ()))
+    return (links, scale * link_rate(*links[0], to_device)) if distance <= _NEAR_LINK else ((), 0.0)
+
+
+def _lesser_link(
+    part: GpuAbility, gpus: tuple[str, ...], links: tuple[tuple[int, int], ...], evidence: str, predicted: float
+) -> Cause:
+    best = f"{part.title} can {speed(part.gen, part.lanes)}"
+    what = f"{' or '.join(gpus)}'s link runs at {speeds(links)} ({best})"
+    step = "read it under load: nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep LnkSta"
+    if gens := [gen for gen, lanes in links if lanes == part.lanes]:
+        step += f"; a host or slot of Gen{gens[0]} gives no more"
+    devices = frozenset(gpus)
+    return Cause(("link", *gpus), what, step, evidence=evidence, devices=devices, predicted=predicted, explains=True)
 
 
 def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
@@ -217,6 +262,9 @@ def common_device(symptom: RowSymptom) -> Iterator[Cause]:
 def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
     """The host buffer on a NUMA node away from the GPU."""
     row = symptom.row
+    gpus = {gpu for other in symptom.results for gpu in re.findall(r"\bgpu\d+", other.row.flow)}
+    if one_memory(symptom.posted, symptom.gpu, len(gpus)):
+        return
     if row.path in HOST_COPIES and not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
         what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
         step = "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"
@@ -254,6 +302,7 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     peer_redirection, pageable_memory, counted_otherwise, small_requests, common_device,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    *WITH_A_MODEL_TOO, host_side, far_apart, staged_through_host, lesser_link, nvlinks_unused, confidential_computing,
+    *WITH_A_MODEL_TOO, host_side, far_apart, staged_through_host, lesser_link, lesser_link_of_peers,
+    nvlinks_unused, confidential_computing,
     far_memory, relaxed_ordering,
 )  # fmt: skip

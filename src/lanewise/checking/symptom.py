@@ -39,6 +39,11 @@ class RowSymptom:
         match = re.search(r"\bgpu\d*", self.row.flow)
         return match[0] if match else ""
 
+    @property
+    def over_nvlink(self) -> bool:
+        """Whether the GPUs of the row have NVLinks, so that no root complex need be on their way."""
+        return self.ability is not None and self.ability.nvlink_rate is not None
+
     def better(self, *, same_flow: bool) -> list[Observation]:
         """Rows of the same metric and kind of path that are not slow and clearly faster."""
         row = self.row

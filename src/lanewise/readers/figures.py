@@ -10,7 +10,7 @@ from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.results.observation import Observation, Source
-from lanewise.results.posted import PostedFacts, Statement
+from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement
 from lanewise.yaml_positions import YamlNode, load
 
 HEAD = "lanewise-rows"
@@ -48,11 +48,21 @@ def _posted(fields: YamlNode, file: str) -> PostedFacts:
         devices = {name: node.text() for name, node in gpus.members().items()}
     else:
         devices = {"gpu": gpus.text()} if gpus.given else {}
-    statements = [
-        Statement(key, node.as_written(), f"{file}:{node.location.line}")
-        for key, node in fields["stated"].members().items()
-    ]
+    statements = [_statement(key, node, file) for key, node in fields["stated"].members().items()]
     return PostedFacts(devices, tuple(statements))
+
+
+def _statement(key: str, node: YamlNode, file: str) -> Statement:
+    """What `stated` says of one thing; FormatError for a word or a value that would mean nothing."""
+    value = node.as_written()
+    if key not in STATEMENTS and not VARIABLE.fullmatch(key):
+        raise node.error(
+            f"'{key}' is nothing that can be stated", f"known: {', '.join(STATEMENTS)}; NCCL_P2P_LEVEL etc."
+        )
+    pattern, examples = STATEMENTS.get(key, (r".*", ""))
+    if not re.fullmatch(pattern, value.strip()):
+        raise node.error(f"'{value}' says nothing of '{key}'", f"write for example: {examples}")
+    return Statement(key, value, f"{file}:{node.location.line}")
 
 
 def _rows(node: YamlNode) -> Iterator[Observation]:

@@ -6,6 +6,27 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+SLOT = re.compile(r"(?i)gen(?P<gen>[1-6]) x(?P<lanes>16|8|4|2|1)")
+_ON_OFF = (r"(?i)on|off|yes|no|enabled|disabled|true|false|1|0", "on, off")
+# What a text may state besides variables of libraries: the values that mean something (a pattern), and examples.
+STATEMENTS: Mapping[str, tuple[str, str]] = {
+    "cpu": (r".+", "EPYC 7763"),
+    "tunnel": (r".+", "Thunderbolt 4, USB4"),
+    "slot": (rf"{SLOT.pattern}|(?:.*chipset.*|pch|cpu)", "gen3 x8, chipset"),
+    "iommu": (r"(?i)translat\w*|on|dma|pt|passthrough|identity|off|disabled", "translate, pt, off"),
+    "acs": (rf"{_ON_OFF[0]}|redirect", "on, off"),
+    "BAR1": (r"\d+ ?[MG]iB", "256 MiB"),
+    "resizable BAR": _ON_OFF,
+    "clocks": (r".+", "thermal slowdown, power cap"),
+    "relaxed ordering": _ON_OFF,
+    "confidential computing": _ON_OFF,
+    "virtual machine": (r".+", "yes, no"),
+    "GPUDirect RDMA": _ON_OFF,
+    "peer transport": (r"(?i)p2p.*|shm|net.*", "SHM, P2P"),
+}
+# Variables of NCCL, UCX and others may be stated as they are.
+VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:

@@ -1,0 +1,38 @@
+"""What a host is by the name of its CPU alone: its PCIe generation, and whether all of its memory is near."""
+
+from __future__ import annotations
+
+import re
+
+from lanewise.catalog import Catalog
+from lanewise.results.posted import PostedFacts
+
+# PCIe generation of a CPU's lanes by series, for names that the catalogue does not have (the vendors' data sheets).
+_SERIES = (
+    (r"core.* i[3579][- ]1[2-9]\d{3}|core.* ultra", 5), (r"core.* i[3579][- ]11\d{3}", 4),
+    (r"core.* i[3579][- ](?:[3-9]|10)\d{3}|core.* i[3579][- ](?:[3-9]|10)\d\d", 3), (r"core.* i[3579][- ]2\d{3}", 2),
+    (r"ryzen [3579] [12]\d{3}|threadripper 1\d{3}", 3), (r"xeon.* [ew]3?[- ]?[23]1\d\d|xeon.* w-?[23][12]\d\d", 3),
+    (r"xeon.* e[35]-[124]\d{3}l?(?: v[234])|xeon.* e5-[124]\d{3}", 3), (r"xeon.* [xlew]5[56]\d\d", 2),
+    (r"power ?9", 4), (r"power ?8", 3),
+)  # fmt: skip
+# One socket and one NUMA node: no memory of theirs is far.
+_DESKTOP = re.compile(r"core.* i[3579]\b|core.* ultra|ryzen|xeon.* (?:e3|e5-1|w-?[1-3])", re.IGNORECASE)
+_SERVER = re.compile(r"epyc|xeon|power ?\d|threadripper|opteron|ampere|grace", re.IGNORECASE)
+# Names of GPUs that people put into desktops.
+_CONSUMER = re.compile(r"GeForce|\b[GR]TX [1-5]\d{2,3}\b|Radeon (?:RX|VII|Pro)|TITAN|Arc ", re.IGNORECASE)
+
+
+def host_generation(cpu: str, catalog: Catalog) -> int | None:
+    """The PCIe generation of a CPU by its name, None where nobody knows it."""
+    if cpu in catalog and (gen := catalog.get(cpu).number("pcie.gen")):
+        return int(gen)
+    plain = re.sub(r"\((?:r|tm)\)|\bcpu\b", " ", cpu, flags=re.IGNORECASE)
+    return next((gen for pattern, gen in _SERIES if re.search(pattern, " ".join(plain.split()), re.IGNORECASE)), None)
+
+
+def one_memory(posted: PostedFacts, gpu: str, gpus: int) -> bool:
+    """Whether the host is a desktop, all of whose memory is near: by its CPU, else by one or two consumer GPUs."""
+    cpus = [statement.value for statement in posted.stated("cpu")]
+    if cpus:
+        return any(_DESKTOP.search(cpu) and not re.search(r"epyc|gold|silver|platinum", cpu, re.I) for cpu in cpus)
+    return gpus <= 2 and bool(_CONSUMER.search(posted.title(gpu))) and not _SERVER.search(posted.title(gpu))

@@ -1,0 +1,53 @@
+"""What a check says besides its findings: what was left out, and what a fine row does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lanewise import units
+from lanewise.catalog import Catalog
+from lanewise.checking.expectation import too_short
+from lanewise.checking.host_names import host_generation
+from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.results.conditions import MachineConditions
+from lanewise.results.observation import Observation
+from lanewise.results.posted import SLOT, PostedFacts
+from lanewise.topology.model import System
+
+
+def idle_link_notes(conditions: MachineConditions, results: Sequence[PathResult]) -> tuple[str, ...]:
+    """Links that an idle capture shows below what both ends can, where nothing was measured over them."""
+    if results:
+        return ()
+    return tuple(
+        f"{link.device}'s link is at Gen{link.gen_now} now, both ends can Gen{link.gen}: idle links do that. To know, "
+        "load the link (nvbandwidth, lanewise measure gpu) and read it again"
+        for link in conditions.links if link.slow and not link.under_load
+    )  # fmt: skip
+
+
+def pageable_notes(results: Sequence[PathResult]) -> tuple[str, ...]:
+    """Copies of pageable memory that are fine for that: pinned memory would be faster."""
+    rows = [each for each in results if each.row.how.get("host memory") == "pageable" and each.verdict is Verdict.OK]
+    if not rows or rows[0].expected.value is None:
+        return ()
+    count = f"{len(rows)} copies of pageable memory are" if len(rows) > 1 else "a copy of pageable memory is"
+    pinned = units.show(rows[0].expected.value, rows[0].row.display_unit, 3)
+    return (f"{count} as fast as those are; pinned memory reaches about {pinned} ({rows[0].row.flow})",)
+
+
+def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: Catalog) -> tuple[str, ...]:
+    """What was stated and has no effect."""
+    unused = [
+        f"the CPU '{each.value}' is not known, nor the PCIe generation of its lanes" for each in posted.stated("cpu")
+        if system is None and host_generation(each.value, catalog) is None
+    ]  # fmt: skip
+    slots = [each.value for each in posted.stated("slot") if system is not None and SLOT.fullmatch(each.value.strip())]
+    return (*unused, *(f"the slot '{slot}' is left out: the description has each link" for slot in slots))
+
+
+def left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:
+    """Rows that nothing is expected of, by their kinds."""
+    kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in rows)
+    text = f"{len(rows)} row{'s' if len(rows) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
+    return (f"{text}; an earlier run may have (--expect)",) if rows else ()

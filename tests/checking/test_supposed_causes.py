@@ -1,0 +1,148 @@
+"""Causes that only rates speak for: NVLinks not in use, narrow links of pairs, IOMMU; and those that cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise import api
+from lanewise.checking.checkup import Checkup, check
+from lanewise.checking.verdict import Verdict
+from lanewise.errors import FormatError
+from lanewise.readers.kinds import read_results
+from lanewise.topology.model import System
+
+PAIRS = [(a, b) for a in range(4) for b in range(4) if a != b]
+STAGED = [f'flows: "gpu{a}->gpu{b}", value: 20.9 GB/s, p2p: false' for a, b in PAIRS]
+
+
+def checked(*rows: str, system: System | None = None, head: str = "") -> Checkup:
+    text = f"lanewise-rows: 1\n{head}rows:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
+    results = read_results(text, "f")
+    return check(results.observations, target=system, posted=results.posted)
+
+
+def causes(checkup: Checkup) -> list[str]:
+    return [cause.key[0] for cause in checkup.findings[0].causes]
+
+
+@pytest.fixture(scope="module")
+def board() -> System:
+    return api.load_system("dgx-a100")
+
+
+@pytest.mark.parametrize("rate", [19.5, 11.0])
+def test_nvlinks_that_are_not_in_use_are_named_though_host_memory_would_explain_the_rate(board: System, rate: float):
+    checkup = checked(*(f'flows: "gpu{a}->gpu{b}", value: {rate} GB/s' for a, b in PAIRS), *STAGED, system=board)
+    (finding,) = checkup.findings
+    assert finding.causes[0].key == ("nvlink",)
+    assert "carries 31.5 GB/s" in finding.causes[0].evidence
+    assert len(finding.results) == len(PAIRS)
+
+
+def test_half_of_a_gpu_s_nvlinks_are_named_where_staged_copies_are_a_little_above_their_prediction(board: System):
+    rows = [f'flows: "gpu{a}->gpu{b}", value: {130 if 2 in (a, b) else 268} GB/s' for a, b in PAIRS]
+    staged = [row.replace("20.9", "24") for row in STAGED]
+    (finding,) = checked(*rows, *staged, system=board).findings
+    assert finding.causes[0].key == ("nvlink", "gpu2")
+    assert finding.causes[0].what == "6 of the 12 NVLinks of gpu2 may be down"
+
+
+def test_a_pair_that_is_slow_with_no_copy_through_host_memory_may_suffer_from_the_iommu():
+    checkup = checked('flows: "gpu0->gpu1", value: 1.9 GB/s', head="gpus: GeForce RTX 4090\n")
+    assert checkup.count(Verdict.SLOW) == 1
+    assert "iommu" in causes(checkup)[:2]
+
+
+def test_a_narrow_link_is_named_for_a_pair_and_for_both_ways_of_one_gpu():
+    pair = checked('flows: "gpu0->gpu1", value: 3.4 GB/s', head="gpus: GeForce RTX 4090\n")
+    assert pair.findings[0].causes[0].key == ("link", "gpu0", "gpu1")
+    known = checked(
+        'flows: "gpu0->gpu1", value: 3.4 GB/s', 'flows: "host0->gpu1", value: 3.2 GB/s', head="gpus: GeForce RTX 4090\n"
+    )
+    assert ("link", "gpu1") in [finding.causes[0].key for finding in known.findings]
+    both = checked('flows: "host0<->gpu0", value: 24.5 GB/s', head="gpus: GeForce RTX 3090\n")
+    assert both.findings[0].causes[0].key == ("link", "gpu0")
+    assert "a host or slot of Gen3 gives no more" in both.findings[0].step
+
+
+@pytest.mark.parametrize(
+    ("head", "named"),
+    [
+        ("gpus: GeForce GTX 1080\n", False), ("gpus: Tesla T4\n", True),
+        ("gpus: GeForce GTX 1080\nstated: {cpu: EPYC 7742}\n", True),
+        ("gpus: Tesla T4\nstated: {cpu: Core i7-9700}\n", False),
+    ],
+)  # fmt: skip
+def test_a_desktop_has_no_far_memory(head: str, named: bool):
+    checkup = checked('flows: "host0->gpu0", value: 4.5 GB/s', head=head)
+    assert ("memory" in causes(checkup)) is named
+
+
+def test_tools_that_pin_their_buffers_are_not_suspected_of_pageable_memory():
+    text = (
+        "nvbandwidth Version: v0.4\nDevice 0: Tesla T4\nRunning host_to_device_memcpy_ce.\n"
+        "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n           0\n 0     4.50\n"
+    )
+    results = read_results(text, "f")
+    checkup = check(results.observations, posted=results.posted)
+    assert checkup.count(Verdict.SLOW) == 1
+    assert "pageable" not in causes(checkup)
+
+
+def test_a_fine_copy_of_pageable_memory_is_called_one():
+    checkup = checked('flows: "host0->gpu0", value: 6 GB/s, host memory: pageable', head="gpus: Tesla T4\n")
+    assert checkup.count(Verdict.OK) == 1
+    assert "pageable memory" in (checkup.results[0].expected.limit or "")
+    (note,) = checkup.notes
+    assert note.startswith("a copy of pageable memory is as fast as those are; pinned memory reaches about 12.4 GB/s")
+
+
+def test_latencies_that_no_figure_tells_leave_nothing_open_beside_fine_rates():
+    rows = ('flows: "gpu0->gpu1", value: 24 GB/s', 'flows: "gpu0->gpu1", value: 1.4 us')
+    checkup = checked(*rows, head="gpus: GeForce RTX 4090\n")
+    assert (checkup.exit_code, len(checkup.left_aside)) == (0, 1)
+    assert checked(rows[1], head="gpus: GeForce RTX 4090\n").exit_code == 3
+
+
+def test_a_collective_between_its_bounds_leaves_nothing_open_beside_fine_rates():
+    bus = 'flows: "gpu0->gpu1, gpu1->gpu0", value: 12 GB/s, metric: bus_bandwidth'
+    rate = 'flows: "gpu0->gpu1", value: 24 GB/s'
+    assert checked(bus, rate, head="gpus: GeForce RTX 4090\n").exit_code == 0
+    assert checked(bus, head="gpus: GeForce RTX 4090\n").exit_code == 3
+
+
+def test_a_stated_slot_is_what_a_card_can_reach_and_is_left_out_where_the_description_has_it(board: System):
+    row = 'flows: "host0->gpu0", value: 6.2 GB/s'
+    stated = "stated: {slot: gen3 x8}\n"
+    assert checked(row, head="gpus: GeForce RTX 3090\n").count(Verdict.SLOW) == 1
+    assert checked(row, head=f"gpus: GeForce RTX 3090\n{stated}").count(Verdict.OK) == 1
+    assert checked(row, head=stated).count(Verdict.OK) == 1
+    described = checked('flows: "host0->gpu0", value: 25 GB/s', head=stated, system=board)
+    assert described.notes[-1] == "the slot 'gen3 x8' is left out: the description has each link"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "verdict", "notes"),
+    [("Core i7-6850K", Verdict.OK, 0), ("Core i9-13900K", Verdict.SLOW, 0), ("Foo 3000", Verdict.SLOW, 1)],
+)
+def test_the_generation_of_a_desktop_cpu_is_known_by_its_name(cpu: str, verdict: Verdict, notes: int):
+    checkup = checked(
+        'flows: "host0->gpu0", value: 12.2 GB/s', head=f"gpus: GeForce RTX 3090\nstated: {{cpu: {cpu}}}\n"
+    )
+    assert checkup.results[0].verdict is verdict
+    assert len(checkup.notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("stated", "message", "hint"),
+    [
+        ("slto: chipset", "'slto' is nothing that can be stated", "known: cpu, tunnel, slot,"),
+        ("slot: gen3x8", "'gen3x8' says nothing of 'slot'", "write for example: gen3 x8, chipset"),
+        ("iommu: maybe", "'maybe' says nothing of 'iommu'", "write for example: translate, pt, off"),
+    ],
+)
+def test_what_is_stated_and_would_mean_nothing_is_refused_with_its_line(stated: str, message: str, hint: str):
+    with pytest.raises(FormatError, match=message) as raised:
+        checked('flows: "host0->gpu0", value: 6 GB/s', head=f"stated: {{{stated}}}\n")
+    assert raised.value.hint.startswith(hint)
+    assert ":2:" in str(raised.value)
