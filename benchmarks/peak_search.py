@@ -28,7 +28,7 @@ BOUND = 0.015
 BATCHES = tuple(0.002 + 0.00025 * size for size in range(1, 33))
 LAWS: dict[str, tuple[dict[str, Any], float]] = {
     "M/D/1, 1 ms": ({"times": (0.001,)}, BOUND),
-    "M/M/1, 1 ms": ({"times": (0.001,), "law": "EXPONENTIAL"}, BOUND),
+    "M/M/1, 1 ms": ({"times": (0.001,), "variation": 1.0}, BOUND),
     "8 servers, 8 ms": ({"times": (0.008,), "servers": 8}, BOUND),
     "batches up to 32": ({"times": BATCHES, "timeout": 0.001}, BOUND),
     "10x slower": ({"times": (0.01,)}, 10 * BOUND),

@@ -182,10 +182,10 @@ def _status(key: str) -> float:
     return next((float(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":")), math.nan)
 
 
-def line(rate: float, servers: int, law: native.Law, duration: float, seed: int) -> native.ServiceOutcome:
+def line(rate: float, servers: int, variation: float, duration: float, seed: int) -> native.ServiceOutcome:
     """Servers of 1 ms that share a line; the first tenth is left out."""
     made, one = native.Scenario(), native.Service()
-    one.rate, one.law, one.bound = rate, law, BOUND
+    one.rate, one.variation, one.bound = rate, variation, BOUND
     made.services, made.gpus, made.duration, made.seed = [one], servers, duration, seed
     made.pools = [native.Pool(0, native.Leg())]
     made.workers = [native.Worker(0, g, 1, native.Leg(), native.Leg(), [SERVICE]) for g in range(servers)]
@@ -197,8 +197,8 @@ def accuracy(runs: int) -> list[Row]:
     """Percentiles of queues beside their closed forms; means over seeds."""
     rows = []
     for name, servers, load in (("M/M/1", 1, 0.7), ("M/D/1", 1, 0.8), ("M/D/8", 8, 0.8), ("M/D/64", 64, 0.9)):
-        rate, law = servers * load / SERVICE, native.Law.EXPONENTIAL if name == "M/M/1" else native.Law.CONSTANT
-        found = [line(rate, servers, law, 5000.0 / servers, seed) for seed in range(1, runs + 1)]
+        rate, variation = servers * load / SERVICE, 1.0 if name == "M/M/1" else 0.0
+        found = [line(rate, servers, variation, 5000.0 / servers, seed) for seed in range(1, runs + 1)]
         for share in (0.5, 0.9, 0.99):
             if name == "M/M/1":
                 exact = mm1_sojourn(rate, SERVICE, share)

@@ -39,7 +39,6 @@ void bind_scenario(nb::module_& m) {
       .value("LEAST", Dispatch::kLeastOutstanding)
       .value("ROUND_ROBIN", Dispatch::kRoundRobin)
       .value("RANDOM", Dispatch::kRandom);
-  nb::enum_<Law>(m, "Law").value("CONSTANT", Law::kConstant).value("EXPONENTIAL", Law::kExponential);
   nb::class_<Leg>(m, "Leg").def(
       "__init__",
       [](Leg* self, std::int32_t flow_class, double bytes, double setup, double latency, double alone,
@@ -66,7 +65,8 @@ void bind_scenario(nb::module_& m) {
       .def_rw("dispatch", &Service::dispatch)
       .def_rw("batch", &Service::batch)
       .def_rw("timeout", &Service::timeout)
-      .def_rw("law", &Service::law)
+      .def_rw("variation", &Service::variation)
+      .def_rw("sample_variation", &Service::sample_variation)
       .def_rw("late_limit", &Service::late_limit);
   nb::class_<Background>(m, "Background")
       .def(

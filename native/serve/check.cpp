@@ -39,6 +39,10 @@ void check_service(const Service& service, std::size_t s, double duration) {
          "give the number of samples");
   expect(usable(service.timeout), name + " has a time-out of " + sim::show(service.timeout) + " s",
          "give seconds of zero or more");
+  for (const double variation : {service.variation, service.sample_variation}) {
+    expect(variation >= 0.0 && variation <= 1.0, name + " has times that vary by " + sim::show(variation),
+           "give coefficients of variation of 0 to 1");
+  }
 }
 
 void check_worker(const sim::Network& network, const Scenario& scenario, std::size_t w) {

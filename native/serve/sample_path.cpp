@@ -1,5 +1,6 @@
 // A sample's path through the service: brought to its pool, batched, copied, served, returned.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "serve/simulator.hpp"
@@ -151,13 +152,24 @@ void Simulator::start_gpu(std::size_t g) {
   if (gpu.running || gpu.ready.empty()) return;
   const std::int32_t index = gpu.ready.pop();
   Group& group = groups_[at(index)];
-  const Worker& worker = scenario_.workers[at(group.owner)];
-  const std::size_t s = at(scenario_.pools[at(worker.pool)].service);
-  const double stated = worker.times[group.samples.size() - 1];
-  const bool random = scenario_.services[s].law == Law::kExponential;
   gpu.running = true;
   gpu.since = group.started = now_;
-  later(now_ + (random ? services_[s].times.exponential(stated) : stated), kServed, index);
+  later(now_ + service_time(group), kServed, index);
+}
+
+// Stated seconds of a batch, or a constant and an exponential part whose mean and variation are the stated ones.
+double Simulator::service_time(const Group& group) {
+  const Worker& worker = scenario_.workers[at(group.owner)];
+  const std::size_t s = at(scenario_.pools[at(worker.pool)].service);
+  const Service& service = scenario_.services[s];
+  const double stated = worker.times[group.samples.size() - 1];
+  const double own = service.variation, each = service.sample_variation;
+  if (own == 0.0 && each == 0.0) return stated;
+  const auto samples = static_cast<double>(group.samples.size());
+  const double sample = worker.times.back() / static_cast<double>(worker.times.size());
+  const double deviation = std::sqrt(own * own * stated * stated + each * each * sample * sample * samples);
+  const double random = std::min(stated, deviation);
+  return stated - random + services_[s].times.exponential(random);
 }
 
 void Simulator::served(std::int32_t index) {

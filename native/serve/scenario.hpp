@@ -21,8 +21,6 @@ struct Leg {
   std::int32_t most = 1;   // samples in one transfer
 };
 
-enum class Law : std::int32_t { kConstant, kExponential };
-
 // A GPU as one service uses it: batches are copied, wait for the GPU, are served and return.
 struct Worker {
   std::int32_t pool = 0;
@@ -56,7 +54,9 @@ struct Service {
   Dispatch dispatch = Dispatch::kLeastOutstanding;
   std::int32_t batch = 1;
   double timeout = 0.0;  // s that a sample waits for its batch to fill
-  Law law = Law::kConstant;
+  // Coefficients of variation: of a batch's time, and of what one more sample adds to it in a full batch.
+  double variation = 0.0;
+  double sample_variation = 0.0;
   std::int64_t late_limit = -1;  // end the run once more queries are late; -1: never
 };
 

@@ -96,6 +96,7 @@ class Simulator {
   std::size_t pick_worker(PoolState& pool);
   void copied(std::int32_t group);
   void start_gpu(std::size_t gpu);
+  double service_time(const Group& group);
   void served(std::int32_t group);
   void done(std::int32_t group);
   void count(const Group& group, std::size_t service);

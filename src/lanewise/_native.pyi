@@ -54,10 +54,6 @@ class Dispatch:
     ROUND_ROBIN: Dispatch
     RANDOM: Dispatch
 
-class Law:
-    CONSTANT: Law
-    EXPONENTIAL: Law
-
 class Leg:
     def __init__(
         self,
@@ -88,7 +84,8 @@ class Service:
     dispatch: Dispatch
     batch: int
     timeout: float
-    law: Law
+    variation: float
+    sample_variation: float
     late_limit: int
 
 class Scenario:

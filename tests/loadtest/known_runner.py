@@ -17,13 +17,13 @@ SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 class KnownRunner:
     """Servers that share one line. `times` are seconds for batches of 1, 2, ... (one: query by query).
 
-    `law` is how a service time varies, `lag` how late the generator itself is (s). `ran` keeps every load, `seconds`
-    adds up what the runs would have taken.
+    `variation` is a service time's coefficient of variation, `lag` how late the generator itself is (s). `ran` keeps
+    every load, `seconds` adds up what the runs would have taken.
     """
 
     times: Sequence[float] = (0.001,)
     servers: int = 1
-    law: str = "CONSTANT"
+    variation: float = 0.0
     timeout: float = 0.0
     lag: float = 0.0
     stream: int = 0
@@ -51,7 +51,7 @@ class KnownRunner:
         seconds = max(load.seconds, load.queries / load.qps)
         expected = load.qps * seconds
         made, one = native.Scenario(), native.Service()
-        one.rate, one.bound, one.law = load.qps, load.bound - self.lag, getattr(native.Law, self.law)
+        one.rate, one.bound, one.variation = load.qps, load.bound - self.lag, self.variation
         one.batch, one.timeout = len(self.times), self.timeout
         one.late_limit = math.ceil((1.0 - load.percentile) * (expected + 5.0 * math.sqrt(expected))) + 1
         made.services, made.gpus, made.duration = [one], self.servers, seconds

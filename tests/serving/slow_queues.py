@@ -57,7 +57,8 @@ class Service:
     dispatch: str = "LEAST"
     batch: int = 1
     timeout: float = 0.0
-    law: str = "CONSTANT"
+    variation: float = 0.0
+    sample_variation: float = 0.0
     late_limit: int = -1
 
 
@@ -105,8 +106,9 @@ def scenario(case: Case, seed: int = 1, trace: int = 0, steps: int = 0, skip: fl
         one = native.Service()
         one.arrivals = getattr(native.Arrivals, each.arrivals)
         one.dispatch = getattr(native.Dispatch, each.dispatch)
-        one.law = getattr(native.Law, each.law)
-        for name in ("rate", "samples", "total", "bound", "batch", "timeout", "late_limit"):
+        for name in (
+            "rate", "samples", "total", "bound", "batch", "timeout", "late_limit", "variation", "sample_variation",
+        ):  # fmt: skip
             setattr(one, name, getattr(each, name))
         services.append(one)
     made.services = services

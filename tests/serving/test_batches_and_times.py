@@ -47,7 +47,8 @@ def test_one_by_one_takes_the_stated_time_and_little_more(system, part, name):
     # The stated time is a SingleStream latency, copies included; the simulation adds its own copy and return.
     found = lanewise.simulate(system, ServiceLoad(workload(name), scenario="single-stream", gpus=("gpu0",)))[0]
     seconds = stated(part, name)[1]
-    assert seconds <= found.latency <= 1.08 * seconds
+    # BERT's queries differ in length; the stated time is their mean.
+    assert seconds * 0.995 <= sum(stage.mean for stage in found.stages) <= 1.08 * seconds
 
 
 def test_eight_samples_of_a_query_share_a_batch():

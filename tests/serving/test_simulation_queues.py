@@ -18,10 +18,10 @@ from lanewise.serving.verdict import invalid_reason
 SERVICE = 1e-3
 
 
-def queue(load: float, servers: int = 1, law: str = "CONSTANT", duration: float = 1.0, bound: float = 1.0) -> Case:
+def queue(load: float, servers: int = 1, variation: float = 0.0, duration: float = 1.0, bound: float = 1.0) -> Case:
     """Servers that share one line and serve queries one by one; `load` is that of each."""
     workers = tuple(Worker(0, gpu, (SERVICE,)) for gpu in range(servers))
-    service = Service(rate=load * servers / SERVICE, law=law, bound=bound)
+    service = Service(rate=load * servers / SERVICE, variation=variation, bound=bound)
     return Case((service,), (Pool(),), workers, gpus=servers, duration=duration)
 
 
@@ -50,7 +50,7 @@ def mmc_sojourn(rate: float, servers: int, share: float) -> float:
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("load", [0.3, 0.7])
 def test_mm1_percentiles(load: float, share: float) -> None:
-    found = run(queue(load, law="EXPONENTIAL", duration=8000.0))
+    found = run(queue(load, variation=1.0, duration=8000.0))
     assert found.percentile(share) == pytest.approx(mm1_sojourn(load / SERVICE, SERVICE, share), rel=0.01)
 
 
@@ -74,15 +74,15 @@ def test_mdc_percentiles_of_a_shared_line(servers: int, share: float) -> None:
 @pytest.mark.parametrize("servers", [2, 6])
 def test_mmc_percentiles_of_a_shared_line(servers: int, share: float) -> None:
     load = 0.7
-    found = run(queue(load, servers, "EXPONENTIAL", duration=10_000.0 / servers))
+    found = run(queue(load, servers, 1.0, duration=10_000.0 / servers))
     assert found.percentile(share) == pytest.approx(mmc_sojourn(load * servers / SERVICE, servers, share), rel=0.01)
 
 
-@pytest.mark.parametrize(("law", "squared"), [("CONSTANT", 1.0), ("EXPONENTIAL", 2.0)])
-def test_the_mean_wait_is_that_of_pollaczek_and_khinchine(law: str, squared: float) -> None:
-    # W = rate E[S^2] / (2 (1 - load)); E[S^2] is S^2 of a constant time, 2 S^2 of an exponential one
+@pytest.mark.parametrize(("variation", "squared"), [(0.0, 1.0), (0.5, 1.25), (1.0, 2.0)])
+def test_the_mean_wait_is_that_of_pollaczek_and_khinchine(variation: float, squared: float) -> None:
+    # W = rate E[S^2] / (2 (1 - load)), and E[S^2] is 1 + the squared coefficient of variation, in S^2
     load = 0.7
-    found = run(queue(load, law=law, duration=8000.0))
+    found = run(queue(load, variation=variation, duration=8000.0))
     wait = load * squared * SERVICE / (2.0 * (1.0 - load))
     assert found.sum / found.counted - SERVICE == pytest.approx(wait, rel=0.01)
     stages = found.stages(0.0)
@@ -110,7 +110,7 @@ def test_dealing_in_turn_is_faster_than_at_random_and_the_shortest_line_faster_s
     waits = []
     for dispatch in ("RANDOM", "ROUND_ROBIN", "LEAST"):
         workers = tuple(Worker(gpu, gpu, (SERVICE,)) for gpu in range(4))
-        service = Service(rate=3400.0, dispatch=dispatch, law="EXPONENTIAL")
+        service = Service(rate=3400.0, dispatch=dispatch, variation=1.0)
         found = run(Case((service,), tuple(Pool() for _ in range(4)), workers, gpus=4, duration=100.0))
         waits.append(found.sum / found.counted)
     assert waits[0] > 1.3 * waits[1] > 1.3 * 1.3 * waits[2]
@@ -130,3 +130,17 @@ def test_the_search_finds_the_peak_of_an_md1_server() -> None:
     exact = queues.md1_peak(SERVICE, bound)
     assert exact == pytest.approx(850.0, rel=0.005)
     assert found.rate == pytest.approx(exact, rel=0.005)
+
+
+@pytest.mark.parametrize("samples", [1, 4])
+def test_samples_of_different_length_vary_a_batch_by_what_each_adds(samples: int) -> None:
+    # A full batch of four takes 2 ms and a sample adds 0.5 ms to it, however long a batch of one takes.
+    times = (1e-3, 1.3e-3, 1.6e-3, 2e-3)
+    service = Service(arrivals="ONE_BY_ONE", samples=samples, batch=4, sample_variation=0.4)
+    out = run(Case((service,), (Pool(),), (Worker(0, 0, times),), duration=40.0))
+    deviation = 0.4 * 0.5e-3 * math.sqrt(samples)
+    least = times[samples - 1] - deviation
+    assert out.percentile(0.0) == pytest.approx(least, rel=0.01)
+    assert out.sum / out.counted == pytest.approx(times[samples - 1], rel=0.01)
+    # Above its least value the time is exponential: it is half of all times within ln 2 deviations.
+    assert out.percentile(0.5) == pytest.approx(least + math.log(2.0) * deviation, rel=0.01)

@@ -69,6 +69,8 @@ def test_numbers_come_back_as_written(batch: int, wait: int, percentile: float) 
         ({"percentile": "99"}, "between 0 and 1", "0.99"),
         ({"percentile": "1"}, "between 0 and 1", "0.99"),
         ({"percentile": "0"}, "between 0 and 1", "0.99"),
+        ({"variation": "1.5"}, "between 0 and 1", "0.05"),
+        ({"length_variation": "-0.1"}, "between 0 and 1", "0.05"),
         ({"percentile": "most"}, "not a number", ""),
         ({"batch": "0"}, "whole number", "batch: 64"),
         ({"batch": "2.5"}, "whole number", "batch: 64"),

@@ -18,7 +18,6 @@ from lanewise.topology.ranges import expand
 SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
 COPIES = ("gathered", "per-query")
 DISPATCHES = ("least", "round-robin", "random")
-LAWS = ("constant", "exponential")
 ONE_BY_ONE = ("single-stream", "multi-stream")
 MAX_QPS = 1e12
 MAX_SECONDS = 1e9  # 31 years
@@ -32,7 +31,7 @@ class ServiceLoad:
     `gpus` may also name one host; none means all GPUs of `host`, or of the first host that has any. With a `frontend`
     queries come from that host over the network, else from the memory of each GPU's own host. `batch` and `timeout`
     (s) are the workload's unless given. `slots` copies to a GPU run at once, and up to `buffers` batches are on their
-    way to or on it. `law` is how its service time varies.
+    way to or on it. `variation` is the coefficient of variation of a batch's time, the workload's unless given.
     """
 
     workload: Workload
@@ -48,7 +47,7 @@ class ServiceLoad:
     slots: int = 2
     buffers: int = 4
     samples: int = 24_576
-    law: str = "constant"
+    variation: float | None = None
 
     @property
     def networked(self) -> bool:
@@ -73,6 +72,11 @@ class ServiceLoad:
         return self.timeout if self.timeout is not None else self.workload.timeout
 
     @property
+    def time_variation(self) -> float:
+        """The coefficient of variation of a batch's time, of equal samples."""
+        return self.variation if self.variation is not None else self.workload.variation
+
+    @property
     def mode(self) -> str:
         """Which of a GPU's scores is its rate: server or offline."""
         return "server" if self.scenario == "server" else "offline"
@@ -90,7 +94,6 @@ def check(load: ServiceLoad) -> None:
         ("scenario", load.scenario, SCENARIOS),
         ("way to copy", load.copies, COPIES),
         ("dispatch", load.dispatch, DISPATCHES),
-        ("law", load.law, LAWS),
     ):
         if value not in choices:
             raise unknown_name(kind, value, choices)
@@ -99,6 +102,8 @@ def check(load: ServiceLoad) -> None:
     if not _whole(load.largest, 1, MAX_BATCH):
         hint = f"give a whole number from 1 to {MAX_BATCH:,}, such as 64"
         raise InputError(f"a batch of {load.largest!r} queries", hint=hint)
+    if load.variation is not None and not (_real(load.variation) and 0.0 <= load.variation <= 1.0):
+        raise InputError(f"a service time that varies by {_written(load.variation)}", hint="give 0 to 1, such as 0.05")
     if load.timeout is not None and load.scenario in ONE_BY_ONE:
         hint = "leave it out: a query that comes alone waits for no others"
         raise InputError(f"a batching time-out says nothing about the {load.scenario} scenario", hint=hint)

@@ -220,7 +220,7 @@ def _native_service(deployment: Deployment, rate: float, run: SimulationInput, h
     service.bound = load.workload.bound
     service.dispatch = getattr(_native.Dispatch, load.dispatch.upper().replace("-", "_"))
     service.batch, service.timeout = deployment.batch, load.wait
-    service.law = getattr(_native.Law, load.law.upper())
+    service.variation, service.sample_variation = load.time_variation, load.workload.length_variation
     if hopeless:
         expected = rate * run.duration
         # Five deviations more queries than expected may come; more late ones than this fail all the same.

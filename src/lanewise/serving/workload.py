@@ -12,7 +12,7 @@ from lanewise.errors import Contradiction, FormatError, Location, unknown_name
 from lanewise.yaml_positions import YamlNode, load
 
 _NEEDED = ("bytes_in", "bytes_out", "bound", "percentile", "source")
-_FIELDS = ("title", *_NEEDED, "batch", "timeout", "samples", "software")
+_FIELDS = ("title", *_NEEDED, "batch", "timeout", "samples", "software", "variation", "length_variation")
 _VALUE_FIELDS = ("value", "source")
 # The name becomes part of figure keys: service.NAME.server.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -27,7 +27,9 @@ class Workload:
 
     A batch holds up to `batch` queries; the oldest waits at most `timeout` s for it to fill (0: takes what is there).
     A MultiStream query has `samples` samples. `software` is the time (s) the host adds to a query that comes over the
-    network, for GPUs that state none of their own. `sources` says where single values come from.
+    network, for GPUs that state none of their own. The time of a batch of equal samples varies by `variation`,
+    what one sample adds to a full batch by `length_variation` (coefficients of variation, 0 to 1). `sources` says
+    where single values come from.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Workload:
     timeout: float = 0.0
     samples: int = 1
     software: float | None = None
+    variation: float = 0.0
+    length_variation: float = 0.0
     sources: tuple[tuple[str, str], ...] = ()
 
     def source_of(self, value: str) -> str:
@@ -114,6 +118,8 @@ def _read(name: str, node: YamlNode) -> Workload:
         timeout=quantity("timeout", 0.0),
         samples=values["samples"].integer(1, MAX_BATCH, 64) if "samples" in values else 1,
         software=quantity("software", 0.0) if "software" in values else None,
+        variation=_share(values["variation"]) if "variation" in values else 0.0,
+        length_variation=_share(values["length_variation"]) if "length_variation" in values else 0.0,
         sources=tuple((key, source) for key, source in sources.items() if source),
     )
     if workload.timeout >= workload.bound:
@@ -131,6 +137,13 @@ def _sourced(node: YamlNode) -> tuple[YamlNode, str]:
     hint = f"write {node.key}: {{value: ..., source: ...}}"
     node.check_fields(_VALUE_FIELDS, node.name, needed=("value",), hint=hint)
     return node["value"], node["source"].as_written() if node["source"].present else ""
+
+
+def _share(node: YamlNode) -> float:
+    value = node.quantity("1", example="0.05")
+    if not 0 <= value <= 1:
+        raise node.error(f"'{node.key}' must lie between 0 and 1, not be {node.as_written()}", "write 0.05 for 5 %")
+    return value
 
 
 def _percentile(node: YamlNode) -> float:
