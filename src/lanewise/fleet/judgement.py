@@ -1,0 +1,151 @@
+"""One verdict a node, from three comparisons: with the model, with its siblings, with its own past."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lanewise.checking.checkup import EXIT_FINE, EXIT_OPEN, EXIT_WRONG
+from lanewise.checking.expectation import LEAST_MACHINES, expect_earlier
+from lanewise.checking.verdict import Verdict, judge
+from lanewise.fleet.causes import row_findings
+from lanewise.fleet.classes import equipment_findings, machine_classes
+from lanewise.fleet.node import CONTACT, MODEL, PAST, NodeFinding, NodeReport, NodeState, NodeVerdict
+from lanewise.fleet.siblings import ClassComparison, SlowRow, compare_siblings
+from lanewise.results.observation import Observation
+
+# The rows of a node's earlier runs, oldest first, by the node's name.
+Past = Mapping[str, Sequence[tuple[str, Sequence[Observation]]]]
+_KINDS = ("lost", "fault", "slow")
+_LOST_STEP = "reach it by its management controller (ipmitool, Redfish): console, power; then lanewise doctor there"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetVerdicts:
+    """The verdicts on all nodes, the worst first; what holds for most nodes of a class is said of the class alone.
+
+    `classes` has the names of each class's nodes, `of_classes` findings that most nodes of a class share, `notes` what
+    could not be judged.
+    """
+
+    nodes: tuple[NodeVerdict, ...]
+    classes: Mapping[str, tuple[str, ...]]
+    of_classes: tuple[NodeFinding, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def count(self, state: NodeState) -> int:
+        """How many nodes are in that state."""
+        return sum(verdict.state is state for verdict in self.nodes)
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a node that is lost, at fault or slow, or a finding of a class; else 3 where one was not judged, or
+        there is none; else 0."""
+        wrong = (NodeState.LOST, NodeState.FAULT, NodeState.SLOW)
+        if self.of_classes or any(map(self.count, wrong)):
+            return EXIT_WRONG
+        is_open = not self.nodes or self.count(NodeState.UNKNOWN) or self.count(NodeState.BUSY)
+        return EXIT_OPEN if is_open else EXIT_FINE
+
+
+def judge_fleet(reports: Sequence[NodeReport], past: Past | None = None, notes: Iterable[str] = ()) -> FleetVerdicts:
+    """The verdict on each node of a survey; `past` are the rows of its earlier runs."""
+    classes = machine_classes(reports)
+    verdicts, of_classes, every_note = [], [], list(notes)
+    for name, members in classes.items():
+        comparison = compare_siblings(members)
+        common = _common_findings(members)
+        of_classes += [replace(finding, evidence=f"{name}: {count} of {len(members)} nodes; {finding.evidence}")
+                       for finding, count in common.values()]  # fmt: skip
+        every_note += [f"{name}: {text}; these rows accuse no node" for text in comparison.divided]
+        if len(members) < LEAST_MACHINES:
+            every_note.append(f"{name}: {', '.join(report.name for report in members)} alone in this class of machine; "
+                              f"siblings are compared from {LEAST_MACHINES} on")  # fmt: skip
+        equipment = equipment_findings(members)
+        for report in members:
+            own = [entry for entry in report.findings if (entry.cause, entry.about) not in common]
+            findings = [*equipment[report.name], *own]
+            findings += row_findings(comparison.slow.get(report.name, ()), "siblings", len(report.gpus))
+            earlier = (past or {}).get(report.name, ())
+            findings += row_findings(_slower_than_before(report, earlier), PAST, len(report.gpus))
+            verdicts.append(_verdict(report, name, findings, comparison, bool(earlier)))
+    verdicts += [_lost(report) for report in reports if report.failure]
+    order = list(NodeState)
+    verdicts.sort(key=lambda verdict: (order.index(verdict.state), _worst(verdict), verdict.name))
+    names = {name: tuple(report.name for report in members) for name, members in classes.items()}
+    return FleetVerdicts(tuple(verdicts), names, tuple(of_classes), tuple(every_note))
+
+
+def _common_findings(members: Sequence[NodeReport]) -> dict[tuple[str, str], tuple[NodeFinding, int]]:
+    """What the model says against more than half of a class: that is no fault of one node."""
+    counts = Counter((entry.cause, entry.about) for report in members for entry in report.findings)
+    first: dict[tuple[str, str], NodeFinding] = {}
+    for report in members:
+        for entry in report.findings:
+            first.setdefault((entry.cause, entry.about), entry)
+    least = max(LEAST_MACHINES, len(members) // 2 + 1)
+    return {key: (first[key], count) for key, count in counts.items() if count >= least}
+
+
+def _slower_than_before(report: NodeReport, earlier: Sequence[tuple[str, Sequence[Observation]]]) -> list[SlowRow]:
+    """The rows that are slower than in the node's earlier runs: of two, the later one counts."""
+    if not earlier:
+        return []
+    expect = expect_earlier(earlier[-1:] if len(earlier) < LEAST_MACHINES else earlier)
+    slow = []
+    for row in report.rows:
+        result = judge(row, expect(row))
+        if result.verdict is Verdict.SLOW and result.expected.value:
+            slow.append(SlowRow(row, result.expected.value, len(earlier)))
+    return slow
+
+
+def _verdict(
+    report: NodeReport, machine_class: str, findings: Sequence[NodeFinding], comparison: ClassComparison, past: bool
+) -> NodeVerdict:
+    merged = _merged(findings)
+    shares = _shares(comparison.shares.get(report.name, ()))
+    if merged:
+        state = NodeState.FAULT if merged[0].kind == "fault" else NodeState.SLOW
+        return NodeVerdict(report.name, state, machine_class, merged, shares, "; ".join(report.notes))
+    note = "; ".join(report.notes)
+    if report.busy:
+        return NodeVerdict(report.name, NodeState.BUSY, machine_class, (), shares, report.busy)
+    if not (report.judged or comparison.compared.get(report.name) or past):
+        note = "; ".join(filter(None, ["nothing to compare it with: no model, no siblings, no past", note]))
+        return NodeVerdict(report.name, NodeState.UNKNOWN, machine_class, (), shares, note)
+    return NodeVerdict(report.name, NodeState.OK, machine_class, (), shares, note)
+
+
+def _merged(findings: Sequence[NodeFinding]) -> tuple[NodeFinding, ...]:
+    """One finding a cause, faults first, then those with the most rows; what several comparisons say is joined."""
+    by_cause: dict[tuple[str, str], list[NodeFinding]] = defaultdict(list)
+    for finding in findings:
+        by_cause[finding.cause, finding.about].append(finding)
+    merged = [
+        replace(group[0], evidence="; ".join(filter(None, dict.fromkeys(entry.evidence for entry in group))),
+                basis=", ".join(dict.fromkeys(entry.basis for entry in group)),
+                rows=max(entry.rows for entry in group))
+        for group in by_cause.values()
+    ]  # fmt: skip
+    return tuple(sorted(merged, key=lambda entry: (_KINDS.index(entry.kind), MODEL not in entry.basis, -entry.rows)))
+
+
+def _shares(rows: Sequence[SlowRow]) -> dict[str, float]:
+    """The worst share of the siblings' median, by phase."""
+    shares: dict[str, float] = {}
+    for entry in rows:
+        shares[entry.row.table] = min(entry.share, shares.get(entry.row.table, entry.share))
+    return shares
+
+
+def _lost(report: NodeReport) -> NodeVerdict:
+    finding = NodeFinding(CONTACT, "lost", "lost", "", report.failure, _LOST_STEP)
+    return NodeVerdict(report.name, NodeState.LOST, "", (finding,))
+
+
+def _worst(verdict: NodeVerdict) -> float:
+    """The worst share that a node's cause or rows state."""
+    shares = [*verdict.shares.values(), *(entry.share for entry in verdict.findings if entry.share is not None)]
+    return min(shares, default=1.0)
