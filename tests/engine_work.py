@@ -5,10 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lanewise.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """An answer of a scenario."""
+
+    name: str
+    value: float
 
 
 def square(number: int) -> int:
@@ -49,3 +58,19 @@ def announce_and_wait(path: str) -> None:
     part.write_text(str(os.getpid()), encoding="utf-8")
     part.replace(path)
     wait_for(f"{path}.never")
+
+
+CALLS: list[Any] = []  # of this process
+
+
+def named_rate(number: int) -> Rate:
+    """A rate of the number, and a note that it was computed."""
+    CALLS.append(number)
+    return Rate(f"row {number}", number / 3)
+
+
+def named_rate_of_survivor(number: int) -> Rate:
+    """The same; the number 13 kills its worker."""
+    if number == 13:
+        kill_worker(number)
+    return named_rate(number)

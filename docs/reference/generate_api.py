@@ -62,6 +62,8 @@ TYPES = {
     "lanewise.results.network_share": ("NetworkShare",),
     "lanewise.results.service_result": ("ServiceResult", "Stage", "ResourceUtilization", "SearchRun"),
     "lanewise.api.services": ("ServicePrediction",),
+    "lanewise.api.sweep": ("ScenarioRows",),
+    "lanewise.api.scenarios": ("ScenarioProgress",),
     "lanewise.planning.place": ("Placement", "Candidate"),
     "lanewise.planning.pins": ("Pinning", "Pin"),
     "lanewise.planning.layouts": ("Ranking", "RankedSystem"),
@@ -96,7 +98,8 @@ TYPES = {
 OPTIONS = {
     "lanewise.options.system": ("SystemOptions",),
     "lanewise.options.plan": ("PlanOptions",),
-    "lanewise.options.predict": ("ServiceOptions",),
+    "lanewise.options.predict": ("PredictOptions", "ServiceOptions"),
+    "lanewise.options.workers": ("WorkerOptions",),
     "lanewise.options.sampling": ("SamplingRule",),
     "lanewise.options.measure_host": ("MeasureHostOptions",),
     "lanewise.options.measure_gpu": ("MeasureGpuOptions",),

@@ -49,6 +49,7 @@ from lanewise.api.runs import (
 from lanewise.api.serve import serve_node
 from lanewise.api.services import peak, predict_service, serve, simulate, trace
 from lanewise.api.studies import calibrate, new_study, run_studies
+from lanewise.api.sweep import predict_sweep
 from lanewise.api.systems import (
     all_routes,
     attach,
@@ -112,6 +113,7 @@ __all__ = [
     "predict",
     "predict_paths",
     "predict_service",
+    "predict_sweep",
     "read_results",
     "ready_studies",
     "ready_systems",

@@ -83,9 +83,10 @@ def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, cata
     """
     from lanewise.topology.read import part_files, read_system
 
-    text, file = _read(ref, "systems", "system")
+    text, file = read_ref(ref, "systems", "system")
     stated = catalog if catalog is not None else builtin()
-    return read_system(text, file, settings or {}, _with_own_parts(stated, file, part_files(text, file)))
+    files = read_part_files(file, part_files(text, file))
+    return read_system(text, file, settings or {}, with_own_parts(stated, files))
 
 
 def system_of_options(options: SystemOptions) -> System:
@@ -119,7 +120,7 @@ def load_study(ref: str | Path) -> StudyForm:
     """
     from lanewise.studies.reading import read_study
 
-    return read_study(*_read(ref, "studies", "study"))
+    return read_study(*read_ref(ref, "studies", "study"))
 
 
 def load_workload(ref: str | Path) -> Workload:
@@ -182,24 +183,35 @@ def relative_reader(ref: str | Path) -> Callable[[str, Mapping[str, int], Catalo
     return read
 
 
-def _with_own_parts(catalog: Catalog, file: str, names: Sequence[str]) -> Catalog:
-    """The catalogue with the parts of the files that a description names; what is not built in overrides them."""
-    if not names:
-        return catalog
-    overriding = {name: part for name, part in catalog.parts.items() if builtin().parts.get(name) is not part}
-    merged = builtin()
+def read_part_files(file: str, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Path and text of the part files that a description names; InputError for one that cannot be read."""
+    files = []
     for name in names:
         path = Path(file).parent / name
         try:
-            text = read_file(path)
+            files.append((str(path), read_file(path)))
         except InputError as error:
             error.hint = f"{file} names it under parts:, where a path starts at the folder of that file"
             raise
-        merged = merged.merge(read_parts(text, str(path), merged))
-    return merged.merge(Catalog(overriding))
+    return tuple(files)
 
 
-def _read(ref: str | Path, folder: str, kind: str) -> tuple[str, str]:
+def overriding_parts(catalog: Catalog) -> Catalog:
+    """The parts that are not built in."""
+    return Catalog({name: part for name, part in catalog.parts.items() if builtin().parts.get(name) is not part})
+
+
+def with_own_parts(catalog: Catalog, files: Sequence[tuple[str, str]]) -> Catalog:
+    """The catalogue with the parts of the files that a description names; what is not built in overrides them."""
+    if not files:
+        return catalog
+    merged = builtin()
+    for path, text in files:
+        merged = merged.merge(read_parts(text, path, merged))
+    return merged.merge(overriding_parts(catalog))
+
+
+def read_ref(ref: str | Path, folder: str, kind: str) -> tuple[str, str]:
     """The text and the file of what is named: a `kind` of thing that comes with Lanewise, or a file."""
     ready = package_data.names(folder)
     if str(ref) in ready:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from lanewise.cli import terminal
+from lanewise.cli import sweep, terminal
 from lanewise.cli.command import GivenFlags, Json, option_group
 from lanewise.cli.terminal import json_of
 from lanewise.errors import InputError
 from lanewise.options.predict import PredictOptions, ServiceOptions
 from lanewise.options.system import SystemOptions
+from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
     from lanewise.results.service_result import SearchRun
@@ -26,6 +27,7 @@ def predict(
     options: PredictOptions,
     service_options: ServiceOptions,
     system_options: SystemOptions,
+    engine: WorkerOptions,
     given: GivenFlags,
     json: Json = None,
 ) -> None:
@@ -38,8 +40,10 @@ def predict(
     from lanewise import api
 
     _check(options, given)
-    if options.sweep is not None:
-        return _sweep(options, options.sweep, service_options, system_options, json)
+    if options.sweep:
+        return sweep.sweep(options, service_options, system_options, engine, json)
+    if engine.on is not None or engine.results is not None:
+        raise InputError("--on and --results have no effect without --sweep", hint="write --sweep path=1..4")
     system = api.system_of_options(system_options)
     if options.service is not None:
         _predict_service(system, options.service, service_options, given, json)
@@ -77,32 +81,6 @@ def _check(options: PredictOptions, given: GivenFlags) -> None:
             raise InputError(f"{flag} has no effect with --{kinds[0]}", hint=hint)
     if options.service is not None and options.no_p2p:
         raise InputError("--no-p2p has no effect with --service", hint="leave it out: no data passes between GPUs")
-
-
-def _sweep(
-    options: PredictOptions, sweep: str, service: ServiceOptions, system_options: SystemOptions, json: str | None
-) -> None:
-    """The prediction for each value of a parameter, in one table."""
-    from lanewise import api
-    from lanewise.api.loading import swept_systems
-    from lanewise.report.text import predict as text
-
-    if options.matrix is not None:
-        raise InputError("--sweep has no effect with --matrix", hint="predict with --flows or --service")
-    name, systems = swept_systems(system_options, sweep)
-    if options.flows is not None:
-        how = (options.flows, not options.no_p2p, options.schedule)
-        predictions = {value: api.predict(system, *how) for value, system in systems.items()}
-        return terminal.show(json, json_of("sweep"), text.render_flow_sweep, name, predictions)
-    workload = str(options.service)
-    if service.peak or service.qps is not None:
-        results = {
-            value: api.predict_service(system, workload, service).results[0] for value, system in systems.items()
-        }
-        return terminal.show(json, json_of("sweep"), text.render_service_sweep, name, results)
-    division = service.division or "closed"
-    steady = {v: api.serve(system, workload, service.mode, division, service.host) for v, system in systems.items()}
-    return terminal.show(json, json_of("sweep"), text.render_steady_sweep, name, steady)
 
 
 def _predict_flows(system: System, flows: str, options: PredictOptions, json: str | None) -> None:

@@ -29,8 +29,9 @@ class PredictOptions(Options):
         None, "An inference service: resnet50, bert-99, my.yaml. In steady state; simulated with --qps or --peak.",
         metavar="WORKLOAD", complete="workloads",
     )  # fmt: skip
-    sweep: str | None = option(
-        None, "Predict once for each value of a system parameter: 'path=1..4' or 'gpus=1,2,4'.", metavar="NAME=VALUES",
+    sweep: tuple[str, ...] = option(
+        (), "Predict once for each value of a system parameter: 'path=1..4' or 'gpus=1,2,4'; repeatable, for every "
+        "combination.", metavar="NAME=VALUES", repeat=True,
     )  # fmt: skip
     schedule: str = option(
         "together", "With --flows: the tool whose order of copies, and whose way to count them, is predicted.",

@@ -125,6 +125,13 @@ def sweep(parameter: str, answers: Mapping[int, Prediction | ServiceRate | Servi
     return {"parameter": parameter, "points": [{"value": value, **_point(each)} for value, each in answers.items()]}
 
 
+@json_document("predict-scenarios")
+def scenarios(answers: Sequence[tuple[Mapping[str, int], Sequence[Observation]]]) -> dict[str, Any]:
+    """What is predicted for every combination of parameters, each with its rows."""
+    points = [{"settings": settings, "rows": rows} for settings, rows in answers]
+    return {"parameters": list(answers[0][0]), "scenarios": points}
+
+
 def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
     if isinstance(answer, ServiceResult):
         return document("predict-service", answer)
