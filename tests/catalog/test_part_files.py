@@ -55,6 +55,38 @@ parts:
     assert catalog.without_machine("delta") is catalog
 
 
+SEVERAL = """
+parts:
+  - part: x
+    kind: cpu
+    from:
+      - source: three logs
+        basis: calibrated
+        figures: {intersocket.link_rate: {measured: {alpha: 36 GB/s, beta: 56 GB/s, gamma: 50 GB/s}, note: one way}}
+"""
+
+
+def test_a_figure_of_several_machines_is_their_median_and_without_one_that_of_the_others() -> None:
+    def known(catalog: Catalog) -> tuple[object, ...]:
+        figure = catalog.get("x").figure("intersocket.link_rate")
+        return figure.value, figure.low, figure.high, figure.machines, figure.condition
+
+    catalog = read_parts(SEVERAL, "mine.yaml")
+    assert known(catalog) == (50e9, 36e9, 56e9, ("alpha", "beta", "gamma"), "one way")
+    assert known(catalog.without_machine("gamma")) == (46e9, 36e9, 56e9, ("alpha", "beta"), "one way")
+    left = catalog.without_machine("alpha").without_machine("beta").without_machine("gamma")
+    assert left.get("x").number("intersocket.link_rate") is None
+    assert read_parts(write_parts(catalog), "again.yaml") == catalog
+
+
+@pytest.mark.parametrize("entries", ["{}", "{alpha: null}", "3 GB/s"])
+def test_what_machines_measured_is_a_number_of_each(entries: str) -> None:
+    text = re.sub(r"measured: {.*?}", f"measured: {entries}", SEVERAL)
+    with pytest.raises(FormatError) as caught:
+        read_parts(text, "mine.yaml")
+    assert str(caught.value.location) == "mine.yaml:8"
+
+
 def test_a_figure_left_out_gives_way_to_an_inherited_one_only_where_the_specification_is_the_same() -> None:
     text = """
 parts:

@@ -72,3 +72,35 @@ def test_one_socket_alone_has_no_link_to_another() -> None:
     parts = catalog(Part("a", "cpu", "a", (), {"intersocket.raw": raw}), single)
     assert completed(parts, single).number("intersocket.raw") is None
     assert typical_part(parts, "cpu", None).number("intersocket.raw") == 32e9
+
+
+def link(name: str, title: str, raw: float, goodput: float | None = None) -> Part:
+    figures = {"nvlink.link_rate": Figure(raw, "B/s", name)}
+    if goodput is not None:
+        figures["nvlink.goodput"] = Figure(goodput, "B/s", f"a bench of {name}", basis="calibrated")
+    return Part(name, "nvlink", title, (), figures)
+
+
+def test_a_link_between_gpus_has_the_share_of_the_nearest_generation_of_its_family() -> None:
+    def nvidia(name: str, generation: str, links: int, rate: float) -> Part:
+        figures = {
+            "nvlink.part": Figure(generation, "text", name), "nvlink.links": Figure(links, "1", name),
+            "engine.nvlink": Figure(rate, "B/s", f"a bench of {name}", basis="calibrated"),
+        }  # fmt: skip
+        return Part(name, "gpu", f"NVIDIA {name}", (), figures)
+
+    parts = catalog(
+        link("nvlink2", "NVLink 2", 25e9), link("nvlink4", "NVLink 4", 25e9), link("nvlink6", "NVLink 6", 100e9),
+        nvidia("v", "nvlink2", 6, 144e9), nvidia("h", "nvlink4", 18, 378e9), nvidia("i", "nvlink4", 18, 396e9),
+        link("xgmi-a", "AMD link A", 60e9, 45e9), link("xgmi-b", "AMD link B", 40e9), link("c2c", "NVLink-C2C", 45e9),
+    )  # fmt: skip
+
+    def goodput(name: str) -> Figure:
+        return completed(parts, parts.get(name)).figure("nvlink.goodput")
+
+    assert goodput("nvlink2").value == pytest.approx(0.96 * 25e9)
+    assert goodput("nvlink6").value == pytest.approx(0.86 * 100e9)  # of the fourth generation: 0.84 and 0.88
+    assert (goodput("nvlink6").low, goodput("nvlink6").high) == pytest.approx((84e9, 88e9))
+    assert goodput("xgmi-b").value == pytest.approx(0.75 * 40e9)
+    assert goodput("xgmi-a").value == 45e9
+    assert not goodput("c2c").known

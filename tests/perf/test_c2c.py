@@ -31,9 +31,9 @@ def test_each_direction_has_the_figure_of_the_gpu() -> None:
     assert rate(ONE, "gpu0->host0") == pytest.approx(295.15e9)
 
 
-def test_a_gpu_without_figures_has_its_links_at_nvlinks_share() -> None:
+def test_a_gpu_without_figures_has_the_share_of_its_nvlinks_generation_and_c2c_that_of_all() -> None:
     assert rate(TEXT, "host0->gpu0") == pytest.approx(5 * 45e9 * 0.9)
-    assert rate(TEXT, "gpu0->gpu1") == pytest.approx(18 * 50e9 * 0.9)
+    assert rate(TEXT, "gpu0->gpu1") == pytest.approx(775.88e9)  # GB300 over as many links of NVLink 5
 
 
 def test_a_cpu_that_is_no_grace_has_nvlinks() -> None:
@@ -48,5 +48,5 @@ def test_more_links_than_the_gpu_has_are_refused() -> None:
 
 def test_both_directions_share_the_memory_of_the_cpu() -> None:
     rates = predict(read_system(ONE, "grace.yaml"), parse_flows("host0<->gpu0")).rates
-    reads, writes = 512e9 * 0.733, 512e9 * 0.722
+    reads, writes = 512e9 * 0.723, 512e9 * 0.722  # medians of three machines
     assert sorted(flow.rate for flow in rates) == pytest.approx([reads * writes / (reads + writes)] * 2)

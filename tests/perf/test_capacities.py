@@ -59,10 +59,69 @@ def test_traffic_of_one_root_port_stays_on_one_xgmi_link() -> None:
     assert total(system, "gpu0->gpu4") == pytest.approx(link / 1e9)
     assert total(system, "gpu0->gpu4, gpu1->gpu5") == pytest.approx(link / 1e9)
     assert total(system, "gpu0->gpu4, gpu2->gpu6") == pytest.approx(2 * link / 1e9)
-    assert total(system, "gpu0<->gpu4") == pytest.approx(2 * link / 1e9)
+    # The answers to what is written travel against the data of the other direction (41.6 of 2 x 22.2 measured).
+    assert total(system, "gpu0<->gpu4") == pytest.approx(2 * link * 0.95 / 1e9)
     # The memory of the other socket is interleaved over all links: as fast as near memory.
     assert total(system, "host0:1->gpu0") == pytest.approx(total(system, "host0:0->gpu0"))
     assert total(system, "gpu0->host0:1") == pytest.approx(total(system, "gpu0->host0:0"))
+
+
+def test_root_ports_take_the_xgmi_links_in_turn() -> None:
+    # EPYC 9124: 42 GB/s for one pair; four pairs from four ports, all both ways at once, 19.3 each (p2pmark).
+    system = machine(
+        "'cpu[0-1]': {cpu: genoa}\n'gpu[0-7]': {gpu: rtx-5090-p2p}",
+        """{from: cpu0, to: cpu1, socket: "?"}
+        {from: cpu0, to: 'gpu[0-3]', pcie: gen5 x16}
+        {from: cpu1, to: 'gpu[4-7]', pcie: gen5 x16}""",
+    )
+    link = (builtin().get("genoa").number("intersocket.link_rate") or 0.0) / 1e9
+    prediction = lanewise.predict(system, "gpu0->gpu4, gpu1->gpu5, gpu2->gpu6, gpu3->gpu7")
+    # Three of its four links, as one of them usually gives its lanes to PCIe: the fourth port is on the first one's.
+    assert [rate.rate / 1e9 for rate in prediction.rates] == pytest.approx([link / 2, link, link, link / 2])
+
+
+def test_memory_of_the_far_socket_has_one_rate_for_both_directions_where_it_was_measured() -> None:
+    # An MI100 on Milan: 25 GB/s from far memory, and 25 both ways in all (near memory 28 and 52).
+    system = machine(
+        "'cpu[0-1]': {cpu: milan}\n'gpu[0-1]': {gpu: mi100}",
+        """{from: cpu0, to: cpu1, socket: 3}
+        {from: 'cpu[0-1]', to: 'gpu[0-1]', pairs: true, pcie: gen4 x16}""",
+    )
+    assert total(system, "cpu1->gpu0") == pytest.approx(25)
+    assert total(system, "cpu1<->gpu0") == pytest.approx(25)
+    assert total(system, "cpu1->gpu0, cpu0->gpu1") == pytest.approx(50)
+    assert total(system, "cpu0<->gpu0") > 50
+
+
+@pytest.mark.parametrize(("gpu", "one_way"), [("mi300x", 48.635), ("mi210", 0.754 * 50), ("mi100", 0.754 * 46)])
+def test_infinity_fabric_carries_three_quarters_of_its_raw_rate_less_answers(gpu: str, one_way: float) -> None:
+    system = machine(
+        f"cpu0: {{cpu: null}}\n'gpu[0-2]': {{gpu: {gpu}}}",
+        """{from: cpu0, to: 'gpu[0-2]', pcie: gen4 x16}
+        {from: gpu0, to: gpu1, nvlink: 1}
+        {from: gpu0, to: gpu2, nvlink: 2}""",
+    )
+    assert total(system, "gpu0->gpu1") == pytest.approx(one_way, rel=1e-3)
+    assert total(system, "gpu0<->gpu1") == pytest.approx(2 * 0.95 * one_way, rel=1e-3)
+    # One DMA engine fills a link and a quarter; a kernel would fill both, and the interval says so.
+    two = lanewise.predict(system, "gpu0->gpu2").rates[0]
+    assert two.rate / 1e9 == pytest.approx(1.25 * one_way, rel=1e-3)
+    assert two.high / 1e9 >= 2 * one_way
+    assert "DMA engine" in two.doubt
+
+
+def test_staged_copies_of_both_directions_use_the_memory_of_one_numa_node() -> None:
+    # At NPS4 both directions move no more than one: RTX 4090 18.9 and 20.3 GB/s, A40 19.5 both ways.
+    system = machine(
+        "'cpu[0-1]': {cpu: rome, numa_nodes: 4}\n'gpu[0-3]': {gpu: a40, numa: +0}\n'gpu[4-7]': {gpu: a40, numa: +4}",
+        """{from: cpu0, to: cpu1, socket: 3}
+        {from: cpu0, to: 'gpu[0-3]', pcie: gen4 x16}
+        {from: cpu1, to: 'gpu[4-7]', pcie: gen4 x16}""",
+    )
+    reads, writes = (builtin().get("rome").number(f"memory.dma_{way}") or 0.0 for way in ("reads", "writes"))
+    node = 204.8 / 4 / (1 / reads + 1 / writes)
+    for flows in ("gpu0->gpu1", "gpu0<->gpu1", "gpu1<->gpu0", "gpu0<->gpu4"):
+        assert total(system, flows, p2p=False) == pytest.approx(node), flows
 
 
 def test_all_traffic_of_a_direction_shares_the_inter_socket_links() -> None:

@@ -73,6 +73,9 @@ _PLAIN: dict[str, Key] = {
     "intersocket.rate": Key(("cpu",), "B/s", "what all I/O traffic between sockets got, measured, one direction"),
     "intersocket.link_rate": Key(("cpu",), "B/s", "data that one inter-socket link carries, measured, one direction"),
     "intersocket.peer_rate": Key(("cpu",), "B/s", "what peer writes between sockets got, measured, one direction"),
+    "intersocket.memory_rate": Key(
+        ("cpu",), "B/s", "what one root port's devices got of the far socket's memory, measured, both directions in all"
+    ),
     "intersocket.planning": Key(("cpu",), "B/s", "planning figure of GPU traffic between sockets, one direction"),
     "latency.root_complex": Key(("cpu",), "s", "forwarding between two root ports, one way"),
     "latency.memory_read": Key(("cpu",), "s", "a root port's read of host memory, there and back"),

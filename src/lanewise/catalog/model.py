@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
+from typing import TypedDict
 
 from lanewise.catalog.cpu_models import generation_of
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
@@ -25,8 +27,8 @@ class Figure:
 
     `value` None means unknown, and then `source` says why. `low` and `high` are the range of credible measurements
     around it; `carried_from` is the part that it was measured on, where that is another one of the same chip.
-    `machines` names the machines of the evidence that it was measured on, `inherited` is the figure of the extended
-    part that it replaces.
+    `machines` names the machines of the evidence that it was measured on, `measured` what each of them showed where the
+    value is the median of several; `inherited` is the figure of the extended part that it replaces.
     """
 
     value: float | str | None
@@ -39,6 +41,7 @@ class Figure:
     high: float | None = None
     carried_from: str = ""
     inherited: Figure | None = field(default=None, repr=False, compare=False)
+    measured: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
@@ -50,12 +53,36 @@ class Figure:
         return self.value is not None
 
     def without_machine(self, machine: str) -> Figure:
-        """What would be stated if nobody had measured that machine: the inherited figure, or that it is unknown."""
+        """What would be stated if nobody had measured that machine: the median of the other machines that the figure
+        comes from, else the inherited figure, or that it is unknown.
+        """
         if machine not in self.machines:
             return self
+        others = tuple(pair for pair in self.measured if pair[0] != machine)
+        if others:
+            return replace(self, **median_of(others))
         if self.inherited is not None:
             return self.inherited.without_machine(machine)
         return Figure(None, self.unit, f"left out: measured on {machine}")
+
+
+class MeasuredFields(TypedDict):
+    """The fields of a Figure that follow from its `measured`."""
+
+    value: float
+    machines: tuple[str, ...]
+    low: float
+    high: float
+    measured: tuple[tuple[str, float], ...]
+
+
+def median_of(measured: tuple[tuple[str, float], ...]) -> MeasuredFields:
+    """The value, machines and range of a figure that these machines showed."""
+    values = [value for _, value in measured]
+    names = tuple(name for name, _ in measured)
+    return MeasuredFields(
+        value=statistics.median(values), machines=names, low=min(values), high=max(values), measured=measured
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,15 @@ from functools import cache
 
 from lanewise import package_data, units
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
-from lanewise.catalog.model import Catalog, Figure, Part, check_figure, plain_name
+from lanewise.catalog.model import Catalog, Figure, Part, check_figure, median_of, plain_name
 from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, error_location
 from lanewise.yaml_positions import YamlNode, load
 
 _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from")
 _BLOCK_FIELDS = ("source", "condition", "basis", "machines", "carried_from", "figures")
 _START = "start it with `parts:`"
-_FIGURE_FIELDS = ("value", "low", "high", "source", "condition", "note", "basis", "machines", "carried_from")
+_SHARED_FIELDS = ("source", "condition", "note", "basis", "machines", "carried_from")
+_FIGURE_FIELDS = ("value", "measured", "low", "high", *_SHARED_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,8 @@ def _alike(key: str, parent: Part, figures: Mapping[str, Figure]) -> bool:
 def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
     unit = check_key(kind, key).unit
     low = high = None
+    if node.is_map and node["measured"].present:
+        return _measured(kind, key, node, shared)
     if node.is_map:
         hint = "write `value: null` and why in `source:` if it is unknown"
         node.check_fields(_FIGURE_FIELDS, f"figure '{key}'", needed=("value",), hint=hint)
@@ -212,6 +215,24 @@ def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
     figure = Figure(
         _value(node, unit), unit, shared.source, shared.condition, shared.basis or "physics", shared.machines,
         low, high, shared.carried_from,
+    )  # fmt: skip
+    check_figure(kind, key, figure)
+    return figure
+
+
+def _measured(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
+    """A figure that several machines showed: the median, and their range."""
+    hint = "`measured:` stands in place of `value:`, `low:`, `high:` and `machines:`"
+    node.check_fields(("measured", *_SHARED_FIELDS), f"figure '{key}'", hint=hint)
+    unit = check_key(kind, key).unit
+    values = {name: _value(entry, unit) for name, entry in node["measured"].members().items()}
+    numbers = tuple((name, value) for name, value in values.items() if isinstance(value, float))
+    if not numbers or len(numbers) < len(values):
+        raise node["measured"].error(f"'{key}' is not a number on each machine", "write `{<machine>: <number>, ...}`")
+    common = _shared(node, shared)
+    figure = Figure(
+        unit=unit, source=common.source, condition=common.condition, basis=common.basis or "physics",
+        carried_from=common.carried_from, **median_of(numbers),
     )  # fmt: skip
     check_figure(kind, key, figure)
     return figure

@@ -7,6 +7,7 @@ them too. Figures carried over from another part are no measurement of their own
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterator
 
@@ -22,6 +23,8 @@ _OF_GENERATION = {
     "cpu": ("memory.rate", "latency.memory_read", "intersocket.raw", "intersocket.links"),
     "switch": ("switch.cut_through",),
 }
+_GOODPUT = "nvlink.goodput"
+_NVLINK = re.compile(r"NVLink (\d)")
 _MOST_NAMES = 6
 
 
@@ -51,6 +54,10 @@ def _missing(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:
             figure = _typical(catalog, part, key)
             if figure is not None:
                 yield key, figure
+    if part.kind == "nvlink" and not part.figure(_GOODPUT).known:
+        figure = _typical_goodput(catalog, part)
+        if figure is not None:
+            yield _GOODPUT, figure
 
 
 def _applies(part: Part, key: str) -> bool:
@@ -76,12 +83,56 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
     if not chosen:
         return None
     values = [figure.value for _, figure in chosen if isinstance(figure.value, float)]
-    names = ", ".join(other.name for other, _ in chosen[:_MOST_NAMES])
-    more = f" and {len(chosen) - _MOST_NAMES} more" if len(chosen) > _MOST_NAMES else ""
+    names = _named([other.name for other, _ in chosen])
     return Figure(
-        statistics.median(values), chosen[0][1].unit, f"median of {names}{more}", basis="typical",
+        statistics.median(values), chosen[0][1].unit, f"median of {names}", basis="typical",
         low=min(values), high=max(values),
     )  # fmt: skip
+
+
+def _typical_goodput(catalog: Catalog, part: Part) -> Figure | None:
+    """The data that one link between GPUs carries: its raw rate times the median share of the nearest generation.
+
+    Those of one family count, NVIDIA's NVLink or AMD's Infinity Fabric: packets, checksums and credits are alike there.
+    """
+    raw = part.number("nvlink.link_rate")
+    apart = [(_generations_apart(entry[0], part), entry) for entry in _goodput_shares(catalog)]
+    nearest = min((distance for distance, _ in apart if distance is not None), default=None)
+    if raw is None or nearest is None:
+        return None
+    chosen = [entry for distance, entry in apart if distance == nearest]
+    shares = sorted(share for _, _, share in chosen)
+    share = statistics.median(shares)
+    source = f"{share:.3g} of the raw rate, median of {_named([name for _, name, _ in chosen])}"
+    return Figure(raw * share, "B/s", source, basis="typical", low=raw * shares[0], high=raw * shares[-1])
+
+
+def _goodput_shares(catalog: Catalog) -> Iterator[tuple[Part, str, float]]:
+    """Each measured share of a raw rate: the part of the link, and the part that it was measured on."""
+    for part in catalog.parts.values():
+        if part.kind == "nvlink":
+            link, links, figure = part, 1.0, part.figure(_GOODPUT)
+        elif part.kind == "gpu" and (name := part.text("nvlink.part")) in catalog:
+            link, links = catalog.get(name or ""), part.number("nvlink.links") or 0.0
+            figure = part.figure("engine.nvlink")
+        else:
+            continue
+        raw = links * (link.number("nvlink.link_rate") or 0.0)
+        if raw and isinstance(figure.value, float) and figure.basis == "calibrated" and not figure.carried_from:
+            yield link, part.name, figure.value / raw
+
+
+def _generations_apart(one: Part, other: Part) -> int | None:
+    """By the numbers of NVLink generations, 0 within Infinity Fabric; None for links of two families."""
+    if _maker(one) == _maker(other) == "AMD":
+        return 0
+    first, second = (_NVLINK.match(part.title) for part in (one, other))
+    return abs(int(first[1]) - int(second[1])) if first and second else None
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _stated(catalog: Catalog, part: Part, key: str) -> Iterator[tuple[Part, Figure]]:

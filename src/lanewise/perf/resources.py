@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from lanewise.catalog import Figure, Part
 from lanewise.catalog.keys import GENERATIONS
+from lanewise.catalog.typical import completed
 from lanewise.perf import packets
 from lanewise.perf.known_parts import link_with_speed, part_of
 from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Bound, Range, figure_range, product, widest
@@ -19,8 +20,13 @@ from lanewise.units import readable, show
 # An InfiniBand data packet of 4,096 B carries LRH 8, BTH 12, RETH 16, ICRC 4 and VCRC 2 bytes beside its payload
 # (InfiniBand Architecture Specification, vol. 1, ch. 5-9).
 NETWORK_SHARE = 4096 / (4096 + 42)
-# Median share of the raw rate that copies over all NVLinks of a GPU reach (published: H100 SXM 0.84 to V100 0.96).
+# Median share of the raw rate that copies over all NVLinks of a GPU reach (published: H100 SXM 0.84 to V100 0.96), for
+# links of a family that nobody measured.
 NVLINK_SHARE = 0.90
+# A copy by one DMA engine of an AMD GPU fills one Infinity Fabric link and a quarter of a second one: about 60 GB/s
+# over the two links of a pair of MI300A, where several engines get 90 (ROCm/legacy-rocm-build issue 3496).
+DMA_ENGINE_LINKS = 1.25
+DMA_ENGINE_DOUBT = "one DMA engine does not fill several Infinity Fabric links: HSA_ENABLE_SDMA=0 copies by a kernel"
 # Share of the raw rate of an inter-socket link that carries data: least, typical, most. UPI: Intel's MLC reads
 # 50.9 GB/s from the far socket of two Xeon Platinum 8269 over three links of 20.8 (public notes), and none carries more
 # than 8 of 9 flits of data; QPI is taken to be alike. xGMI: the measurements named in perf/sockets.py. POWER9: unknown.
@@ -51,6 +57,7 @@ _LABELS = {
     "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
     "peer_root_port": "peer writes through the root complex", "host_link": "reads over the host link",
     "peer_socket": "peer writes between sockets", "host_bridge": "host bridge",
+    "far_memory": "memory of the far socket",
 }  # fmt: skip
 # The figures engine.<name>.gen<n> of an engine; the second is used where a part does not state the first.
 _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "h2d")}
@@ -174,13 +181,25 @@ def _socket(system: System, hop: Hop) -> Resource | None:
     one = socket_link(part, hop)
     if one is None:
         return None
-    count = hop.link.count
+    count = socket_links(part, hop)
     if not hop.link.count_known:
-        count, doubt = round(part.number("intersocket.links") or 1), "the number of inter-socket links is unknown"
+        most, doubt = round(part.number("intersocket.links") or 1), "the number of inter-socket links is unknown"
         return replace(one, name=f"link {hop.start}->{hop.end} ({kind} x?)", capacity=one.capacity * count,
-                       low=one.low, high=one.high * count, doubt=doubt)  # fmt: skip
+                       low=one.low, high=one.high * most, doubt=doubt)  # fmt: skip
     name = f"link {hop.start}->{hop.end} ({kind} x{count})"
     return replace(one, name=name, capacity=one.capacity * count, low=one.low * count, high=one.high * count)
+
+
+def socket_links(part: Part, hop: Hop) -> int:
+    """How many links join two sockets; where nobody knows, one xGMI link fewer than the CPU has.
+
+    GPU servers take the lanes of one or two of the four for PCIe: three in AMD's MI100 node (ROCm documentation) and on
+    ASUS K15PG-D24, two on ASRock Rack TURIN2D24G-2L+ (github.com/voipmonitor/rtx6kpro, hardware/gpu-configs.md).
+    """
+    if hop.link.count_known:
+        return hop.link.count
+    most = round(part.number("intersocket.links") or 1)
+    return most if part.text("intersocket.kind") in ("upi", "qpi", "xbus") else max(1, most - 1)
 
 
 def socket_link(part: Part, hop: Hop) -> Resource | None:
@@ -224,17 +243,34 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
     name = part.figure(f"{stem}.part").value
     if not isinstance(name, str):
         return None
-    generation = system.catalog.get(name)
+    generation = completed(system.catalog, system.catalog.get(name))
     goodput = generation.figure("nvlink.goodput")
     if isinstance(goodput.value, float):
         rests, within = cite(generation, "nvlink.goodput", goodput), figure_range(goodput)
-        return _on_link(hop, label, goodput.value * hop.link.count, goodput.basis, rests).within(within)
+        one = _on_link(hop, label, goodput.value, goodput.basis, rests).within(within)
+        return _by_one_engine(one, hop.link.count) if is_infinity_fabric(generation) else _times(one, hop.link.count)
     raw = generation.figure("nvlink.link_rate")
     if not isinstance(raw.value, float):
         return None
     rate = raw.value * hop.link.count * NVLINK_SHARE
     rests = f"{cite(generation, 'nvlink.link_rate', raw)}, times {NVLINK_SHARE} (median of the GPUs measured)"
     return _on_link(hop, label, rate, "typical", rests)
+
+
+def is_infinity_fabric(link: Part) -> bool:
+    """Whether a part of kind nvlink is AMD's link between GPUs."""
+    return _maker(link) == "AMD"
+
+
+def _times(one: Resource, count: float) -> Resource:
+    return replace(one, capacity=one.capacity * count, low=one.low * count, high=one.high * count)
+
+
+def _by_one_engine(one: Resource, count: int) -> Resource:
+    """Several Infinity Fabric links as one DMA engine fills them; a kernel fills them all."""
+    filled = _times(one, min(count, DMA_ENGINE_LINKS))
+    doubt = DMA_ENGINE_DOUBT if count > 1 else ""
+    return replace(filled, low=one.low, high=one.high * count, doubt=doubt)
 
 
 def _network(system: System, hop: Hop) -> Resource:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lanewise.perf.known_parts import part_of
-from lanewise.perf.resources import Resource, figure_resource, socket_link
+from lanewise.perf.resources import Resource, figure_resource, socket_link, socket_links
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
 
@@ -39,6 +39,8 @@ def socket_demand(system: System, hops: Sequence[Hop], peers: bool, is_read: boo
             continue
         if peers and is_read and system.device(hops[-1].end).kind is not Kind.GPU:
             yield _reads_of_gpu(hop, hops), 1.0
+        if not peers:
+            yield from _far_memory(system, hop, hops)
         if peers:
             one_link = part.text("intersocket.kind") in ("xgmi", None)  # unknown: no more than one link is certain
             yield from _one_link(system, hop, hops) if one_link else _peer_writes(system, hop)
@@ -53,15 +55,33 @@ def _reads_of_gpu(hop: Hop, hops: Sequence[Hop]) -> Resource:
     ).within(READS_RANGE)  # fmt: skip
 
 
+def _far_memory(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
+    """What devices of one root port get of the far socket's memory, both directions together, where it was measured."""
+    resource = figure_resource(system, hop.start, "intersocket.memory_rate", "far_memory")
+    port = next((each for each in hops if each.link.kind is not LinkKind.SOCKET), None)
+    if resource is not None and port is not None:
+        place = (*sorted((hop.start, hop.end)), port.link.a, port.link.port)
+        name = f"{resource.name.rpartition(' of ')[0]} (traffic of root port {port.link.port} of {port.link.a})"
+        yield replace(resource, place=place, name=name), 1.0
+
+
 def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
-    """The xGMI link that peer traffic of a root port stays on, the port where data comes in."""
+    """The xGMI link that peer traffic of a root port stays on, the port where data comes in.
+
+    The ports of a socket take the links in turn: with more ports than links two of them share one.
+    """
     part = part_of(system, hop.start)
     link = socket_link(part, hop) if part is not None else None
     at = hops.index(hop)
     port = next((before for before in reversed(hops[:at]) if before.link.kind is not LinkKind.SOCKET), None)
-    if link is not None and port is not None:
-        name = f"one xgmi link {hop.start}->{hop.end} (traffic of root port {port.link.port})"
-        yield replace(link, kind="socket_link", place=(*hop.direction, *port.direction), name=name), 1.0
+    if part is None or link is None or port is None:
+        return
+    count = socket_links(part, hop)
+    ports = [each.port for each in system.links_at(hop.start) if each.kind is LinkKind.PCIE and each.a == hop.start]
+    number = ports.index(port.link.port) % count if port.link.port in ports else 0
+    sharing = [name for index, name in enumerate(ports) if index % count == number] or [port.link.port]
+    name = f"one xgmi link {hop.start}->{hop.end} (traffic of root port{'s' * (len(sharing) > 1)} {', '.join(sharing)})"
+    yield replace(link, kind="socket_link", place=(*hop.direction, f"link {number}"), name=name), 1.0
 
 
 def _peer_writes(system: System, hop: Hop) -> Iterator[tuple[Resource, float]]:
