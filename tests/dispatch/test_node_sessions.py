@@ -229,6 +229,7 @@ def test_a_silent_frontend_is_left_by_the_node() -> None:
 
 def test_a_silent_node_is_lost() -> None:
     facts = json.loads(Sums().facts().model_dump_json(exclude_none=True))
+
     def mute(request: dict[str, Any]) -> bytes:
         """A node that describes itself and then says nothing more."""
         if request["do"] != "describe":

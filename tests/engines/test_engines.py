@@ -123,5 +123,3 @@ def test_what_is_no_engine_is_refused_with_those_that_are(text: str) -> None:
 def test_an_address_needs_host_and_port(text: str) -> None:
     with pytest.raises(FormatError, match="no address of Ray"):
         parse_engine(text)
-
-

@@ -92,9 +92,7 @@ def test_the_rows_of_both_peaks_differ_in_their_path_alone_and_the_network_one_s
 
 
 def test_compare_gives_network_as_a_share_of_closed_from_two_files(result: DivisionsResult) -> None:
-    closed, network = (
-        Run((), "", "", rows=summarise(peak_samples(each))) for each in (result.closed, result.network)
-    )
+    closed, network = (Run((), "", "", rows=summarise(peak_samples(each))) for each in (result.closed, result.network))
     for comparison in (compare_runs(closed, network), compare_runs(network, closed)):
         assert comparison.share is not None
         assert comparison.share.share == pytest.approx(result.share.share)

@@ -100,9 +100,7 @@ def test_without_graphs_it_is_eager(compiled: list[Any], monkeypatch: pytest.Mon
     engine.close()
 
 
-def test_too_little_memory_is_no_reason_for_a_slower_mode(
-    compiled: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_memory_is_no_reason_for_a_slower_mode(compiled: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     monkeypatch.setattr(Failing, "failure", torch.OutOfMemoryError("CUDA out of memory"))

@@ -55,7 +55,7 @@ def test_the_interval_of_a_staged_copy_reaches_from_slow_stages_and_a_long_gap_t
     rate = lanewise.predict(system, "gpu0->gpu4", p2p=False).rates[0]
     lone = [lanewise.predict(system, flow).rates[0] for flow in ("gpu0->host0", "host0->gpu4")]
     slowest = min(flow.low for flow in lone)
-    assert rate.low < 1 / (1 / slowest + 50e-12) * (1 + 1e-9)
+    assert rate.low < 1 / (1 / slowest + 20e-12) * (1 + 1e-9)
     assert rate.low < rate.rate < rate.high < min(flow.high for flow in lone)
 
 

@@ -29,6 +29,7 @@ class Key(NamedTuple):
 _PCIE = ("gpu", "cpu", "switch", "nic", "ssd", "raid", "adapter")
 _DISK = ("ssd", "raid")
 _YES_NO = ("yes", "no")
+_STAGES = ("overlap", "in turns")
 
 _PLAIN: dict[str, Key] = {
     "pcie.gen": Key(_PCIE, "1", "highest PCIe generation"),
@@ -50,6 +51,9 @@ _PLAIN: dict[str, Key] = {
     "engine.c2c_d2h": Key(("gpu",), "B/s", "goodput of a device-to-host copy over all links to its CPU"),
     "staging.rate": Key(
         ("gpu",), "B/s", "what the gaps between the chunks of a staged copy amount to: 1/x = max(1/B1, 1/B2) + 1/this"
+    ),
+    "staging.stages": Key(
+        ("gpu",), TEXT, "whether a staged copy's stages overlap, or 1/x = 1/B1 + 1/B2 + 1/staging.rate", _STAGES
     ),
     "latency.api_p2p": Key(("gpu",), "s", "small CUDA copy between two GPUs, peer access on, whole figure"),
     "latency.api_nvlink": Key(("gpu",), "s", "small CUDA copy between two GPUs over NVLink, as measured in full"),

@@ -77,8 +77,9 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
     else:
         gen = part.number("pcie.gen")
         word, near = f"Gen{gen or 0:.0f}", [pair for pair in stated if pair[0].number("pcie.gen") == gen]
-    if key == _STAGING:  # drivers overlap the stages on GPUs from some generation on, each maker's in its own way
-        near = [pair for pair in near if (pair[0].number("pcie.gen") or 0) <= (part.number("pcie.gen") or 0)]
+    if key == _STAGING:  # a gap beside stages that overlap, or between stages that take turns
+        order = part.text("staging.stages")
+        near = [pair for pair in near if pair[0].text("staging.stages") == order]
     chosen = near if (near and word) or key == _STAGING else stated
     if not chosen:
         return None

@@ -187,4 +187,3 @@ class PoolMirror:
         return CompositionRecord(
             composition, row.version, row.created, row.changed, health, notes, row.client, row.p2p
         )  # fmt: skip
-

@@ -149,9 +149,7 @@ def _through_one(catalog: Catalog, draft: SystemDraft) -> None:
         draft.note(f"all pairs show NV{count}, more than a GPU has links for: an NVSwitch is assumed, as {switch.name}")
 
 
-def add_nvlinks_of_parts(
-    merged: MachineFacts, switches: Sequence[str], catalog: Catalog, draft: SystemDraft
-) -> None:
+def add_nvlinks_of_parts(merged: MachineFacts, switches: Sequence[str], catalog: Catalog, draft: SystemDraft) -> None:
     """Add the NVLinks that the GPUs' parts have built in, where no dump can show any; say what was done."""
     by_part: dict[str, list[DraftDevice]] = defaultdict(list)
     for gpu in draft.of_kind(Kind.GPU):

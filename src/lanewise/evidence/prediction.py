@@ -89,7 +89,7 @@ def flow_set_of(flows: Sequence[Flow]) -> str:
 
 
 def _rate(system: System, row: EvidenceRow, blank: Observation) -> Observation:
-    endless = [replace(flow, size=None, start=0.0) for flow in row.flows]
+    endless = [replace(flow, start=0.0) for flow in row.flows]
     prediction = predict(system, endless, schedule_named(row.schedule))
     flows = prediction.rates[:1] if row.of == FIRST else prediction.rates
     divisor = len(flows) if row.of == EACH else 1

@@ -58,7 +58,7 @@ def flow_demands(system: System, flows: Sequence[Flow], opposite: Opposite = Opp
     demands = [flow_demand(system, flow) for flow in flows]
     staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
     demands = [
-        replace(demand, staging=replace(demand.staging, opposite=opposite))
+        replace(demand, staging=replace(demand.staging, opposite=opposite, size=demand.flow.size))
         if demand.staging is not None and (demand.flow.dst, demand.flow.src) in staged
         else demand
         for demand in demands
@@ -93,7 +93,7 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
                 staged[number] += copy_amounts
     if staged and not all(_tells_a_rate(resource for resource, _ in amounts) for amounts in staged.values()):
         raise _unlimited(flow)
-    port = shared_port(routes, list(staged.values()))
+    port = shared_port(system, routes, list(staged.values()))
     per_byte = summed([*amounts, *port])
     controllers = summed(
         pair
@@ -104,7 +104,7 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
     per_byte |= {resource: amount for resource, amount in controllers.items() if resource not in per_byte}
     return FlowDemand(
         flow=flow, routes=tuple(routes), portions=tuple(portions), per_byte=per_byte,
-        staging=_staging(system, flow, routes, list(staged.values()), port), doubt=_doubt(system, routes, per_byte),
+        staging=_staging(system, flow, routes, list(staged.values())), doubt=_doubt(system, routes, per_byte),
     )  # fmt: skip
 
 
@@ -164,7 +164,6 @@ def _staging(
     flow: Flow,
     routes: Sequence[Route],
     stages: Sequence[Amounts],
-    port: Amounts,
 ) -> Staging | None:
     """The copy through host memory that the stages make up, all drives of a volume together; None if none is staged."""
     if not stages:
@@ -174,7 +173,7 @@ def _staging(
         slowest = slowest_of(amounts)
         basis, sources = _source(system, slowest, ((r.stages[number], False) for r in routes if r.stages[number:]))
         cited.append((basis, f"stage {number + 1}: {slowest.name}, {'; '.join(sources)}"))
-    return staging(system, flow.name, routes[0].src, [*stages, *([port] if port else [])], cited)
+    return staging(system, flow.name, routes[0].src, stages, cited)
 
 
 def _tells_a_rate(resources: Iterable[Resource]) -> bool:

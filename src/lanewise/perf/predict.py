@@ -119,9 +119,7 @@ def _case(
     capped = [replace(flow, cap=demand.cap(end)) for flow, demand in zip(flows, demands, strict=True)]
     places = Counter(place for demand in demands for place in {_undirected(each) for each in demand.per_byte})
     factor = SHARED[0 if end == "low" else 1]
-    capacities = [
-        resource.at(end) * (factor if places[_undirected(resource)] > 1 else 1.0) for resource in resources
-    ]
+    capacities = [resource.at(end) * (factor if places[_undirected(resource)] > 1 else 1.0) for resource in resources]
     return share_in_order(schedule, capacities, [demand.flow for demand in demands], capped).rates
 
 

@@ -66,7 +66,7 @@ SCHEDULES = {
             "p2pBandwidthLatencyTest",
             "all flows copy the same size at once; counted is all of it over the time until the last one ended",
             "CUDA samples, p2pBandwidthLatencyTest.cu, outputBidirectionalBandwidthMatrix",
-            rounds=1,
+            rounds=1, opposite=Opposite.SAMPLE,
         ),
         Schedule(
             "p2pBandwidthLatencyTest-cuda9",

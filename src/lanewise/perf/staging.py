@@ -1,11 +1,23 @@
 """Copies between GPUs through host memory: how their stages overlap, alone and beside the opposite copy.
 
-A copy is pipelined in chunks. Its stages overlap, and between chunks there is a gap: 1/x = max(1/B1, 1/B2) + gap, with
-B1 and B2 the rates of the stages alone. Both stages cross a port that the two GPUs share, in opposite directions.
+A copy is pipelined in chunks, with a gap between them. Its stages overlap, 1/x = max(1/B1, 1/B2) + gap, or on some GPUs
+(staging.stages) a chunk's second stage ends before the next one's first begins, 1/x = 1/B1 + 1/B2 + gap; B1 and B2 are
+the rates of the stages alone. Both stages cross a port that the two GPUs share, in opposite directions.
+
+Beside the opposite copy each reaches the share s of x while both run. Programs issue all of one direction (n bytes)
+before the other, and the call blocks while more than Q bytes wait in the driver's queue. So for (n - Q) / x only the
+first runs, then both until the first has ended, then the second. Counted until the last has ended each gets
+
+    share = 1 / (2 - q (2 - 1/s)), q = min(1, Q / n)
+
+p2pBandwidthLatencyTest issues five copies of 160 MB since CUDA 11 ("cudaMemcpy*Async may infinitely block waiting for
+room to push the operation", says its source). Its 1.40 times one way and s = 0.86 give Q = 0.68 n; with that the two
+machines that were measured with five copies of 4 GiB get 1.01 (measured 0.99 and 1.00).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,53 +33,88 @@ from lanewise.topology.model import System
 
 Amounts: TypeAlias = Sequence[tuple[Resource, float]]
 
-# The gap (s/B) of parts without a figure (staging.rate). From Ampere on the median of those that have one, from the
-# smallest (RTX 5090 on Turin) to what RTX 3090 show in a virtual machine. Older GPUs: V100 of a DGX-2 9 to 13 ps, P100
-# of a DGX-1 12 to 22 ps. A part's own figure may be of a faster host: Rome has up to 15 ps.
-_GAPS: Mapping[Bound, float] = {"low": 50e-12, "nominal": 8e-12, "high": 5e-12}
-_OLDER_GAPS: Mapping[Bound, float] = {"low": 50e-12, "nominal": 15e-12, "high": 8e-12}
-_SLOW_HOST = 20e-12
-# What a shared port passes of both stages together, as a share of what it passes one way: Gen3 0.71 on DGX-1 and DGX-2,
-# 0.83 with two M60 of one board; from Gen4 on as peer writes both ways through one switch (0.95 to 0.97).
-_PORT_SHARES = {3: (0.74, 0.68, 0.90)}
-_PORT_SHARE = (0.95, 0.80, 1.0)
+# The gap (s/B) of parts without a figure (staging.rate): the median of those that have one, from the smallest (RTX 5090
+# on Turin) to the largest of GPUs since Volta (A100 on EPYC hosts); P100 with drivers of 2017 had 12 to 22 ps. A part's
+# own figure may be of a faster host.
+_GAPS: Mapping[Bound, float] = {"low": 20e-12, "nominal": 8e-12, "high": 4e-12}
+# What a shared port passes of both stages together, as a share of what it passes one way: 0.64 to 0.83 at Gen3 (DGX-1,
+# DGX-2, TITAN RTX, two M60 of a board), 0.66 to 0.73 at Gen4 (A100 PCIe), 0.4 on an EPYC host of A100 SXM. Where the
+# stages take turns, so do those of opposite copies: 6.1 GB/s in all of two RTX 3090, 5.9 of a lone copy.
+_PORT_SHARE = (0.72, 0.60, 0.85)
+_PORT_SHARE_IN_TURNS = (1.0, 0.85, 1.10)
+_QUEUE = 546e6  # B of one direction that wait in the driver's queue while the other is issued
+_SAMPLE_SIZE = 800e6  # B of one direction that p2pBandwidthLatencyTest issues before the other
 
 
 class Opposite(StrEnum):
     """Whether the opposite copy of a staged one runs too, and who was told to begin first."""
 
     NONE = "none"
-    AFTER = "after"  # all of one direction is issued before the other, as programs usually do
+    AFTER = "after"  # all of one direction is issued before the other, as programs usually do; of unknown size
+    SAMPLE = "sample"  # as today's p2pBandwidthLatencyTest does
     IN_TURNS = "in turns"  # copy by copy one of each direction
 
 
-# What each of two opposite staged copies reaches, as a share of a lone one. While both run: 0.86 (three H200 machines;
-# 0.86 and 0.87 of P100 and GTX 1070, whose sample issued copies of both directions in turns). Today's sample issues one
-# direction first, and counts until the last copy ends: 0.70 (H100, H200, RTX 6000 Ada); 0.5 if the second one begins
-# when the first has ended (copies of 4 GiB on a DGX-2).
-_OPPOSITE_SHARES: dict[Opposite, dict[Bound, float]] = {
-    Opposite.NONE: {"low": 1.0, "nominal": 1.0, "high": 1.0},
-    Opposite.AFTER: {"low": 0.5, "nominal": 0.70, "high": 0.87},
-    Opposite.IN_TURNS: {"low": 0.70, "nominal": 0.86, "high": 1.0},
+class Stages(StrEnum):
+    """How the stages of one copy run (staging.stages of its source)."""
+
+    OVERLAP = "overlap"
+    IN_TURNS = "in turns"
+
+
+# The share s of a lone copy's rate while both run: 0.86 of three H200 machines, and of P100 and GTX 1070 whose sample
+# issued copies of both directions in turns. Where stages take turns 0.96 gives the 1.48 of three RTX 3090 machines.
+_BESIDE: dict[Stages, dict[Bound, float]] = {
+    Stages.OVERLAP: {"low": 0.70, "nominal": 0.86, "high": 1.0},
+    Stages.IN_TURNS: {"low": 0.80, "nominal": 0.96, "high": 1.0},
 }
+# What became of it with the sample, as factors of the share: 1.22 to 1.44 times one way for 1.40 on fifteen machines.
+_SAMPLE_RANGE: dict[Bound, float] = {"low": 0.86, "nominal": 1.0, "high": 1.07}
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """A copy through host memory: the rate (B/s) of a lone one, nominal and at the ends of its range."""
+    """A copy through host memory: the rate (B/s) of a lone one, nominal and at the ends of its range.
+
+    `size` is what a program issues of it before the opposite copy, in B; None if that is not known.
+    """
 
     name: str
     basis: str
     rests_on: str
     rates: Mapping[Bound, float]
+    stages: Stages = Stages.OVERLAP
     opposite: Opposite = Opposite.NONE
+    size: float | None = None
 
     def rate(self, bound: Bound = "nominal") -> float:
         """The rate (B/s) that it can reach beside its opposite copy, if that runs."""
-        return self.rates[bound] * _OPPOSITE_SHARES[self.opposite][bound]
+        beside = _BESIDE[self.stages]
+        if self.opposite is Opposite.NONE:
+            return self.rates[bound]
+        if self.opposite is Opposite.IN_TURNS:
+            return self.rates[bound] * beside[bound]
+        nominal = beside["nominal"]
+        if self.size is not None or self.opposite is Opposite.SAMPLE:
+            share = _share(nominal, self.size or _SAMPLE_SIZE) * _SAMPLE_RANGE[bound]
+            return self.rates[bound] * min(1.0, share)
+        shares = {"low": _share(nominal, math.inf), "nominal": _share(nominal, _SAMPLE_SIZE), "high": nominal}
+        return self.rates[bound] * shares[bound]
 
 
-def shared_port(routes: Sequence[Route], stages: Sequence[Amounts]) -> list[tuple[Resource, float]]:
+def _share(beside: float, size: float) -> float:
+    """What each of two opposite copies gets of a lone one's rate, counted until the second has ended."""
+    return 1 / (2 - min(1.0, _QUEUE / size) * (2 - 1 / beside))
+
+
+def stages_of(system: System, src: str) -> Stages:
+    """How the stages of copies from `src` run."""
+    part = part_of(system, src)
+    text = part.text("staging.stages") if part is not None and part.kind == "gpu" else None
+    return Stages(text) if text is not None else Stages.OVERLAP
+
+
+def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amounts]) -> list[tuple[Resource, float]]:
     """What a byte takes of the link that both stages of a copy cross, the slowest and of these the one at the CPU."""
     if len(stages) != 2 or len(routes) != 1:
         return []
@@ -77,20 +124,23 @@ def shared_port(routes: Sequence[Route], stages: Sequence[Amounts]) -> list[tupl
     if not shared:
         return []
     hop = min(reversed(shared), key=lambda hop: packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0))
-    share, low, high = _PORT_SHARES.get(hop.link.gen or 0, _PORT_SHARE)
     # Of what crosses the link one way and the other: seconds a byte.
     ways = ((stages[0], hop.direction), (stages[1], hop.reverse.direction))
     times = [
         max(amount / r.capacity for r, amount in summed(amounts).items() if r.place == way) for amounts, way in ways
     ]
+    time, (share, low, high) = sum(times) / 2, _PORT_SHARE
+    if stages_of(system, routes[0].src) is Stages.IN_TURNS:
+        engines = sum(_time(amounts, "nominal") for amounts in stages)
+        time, (share, low, high) = engines + _gaps(system, routes[0].src)[0]["nominal"], _PORT_SHARE_IN_TURNS
     raw = packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0)
     ends = sorted((hop.start, hop.end))
     return [(Resource(
         kind="staged_port", place=(*ends,), name=f"link {ends[0]}<->{ends[1]} (both stages of copies through it)",
         capacity=share * raw, basis="typical", low=low * raw, high=high * raw,
-        rests_on=f"{share} of its rate one way, as other ports that pass both directions (DGX-1, DGX-2, two M60 of a "
-        "board; peer writes both ways from Gen4 on)",
-    ), raw * sum(times) / 2)]  # fmt: skip
+        rests_on=f"{share} of what it passes of a stage alone, as other ports that pass both stages (DGX-1, DGX-2, "
+        "TITAN RTX, two M60 of a board, A100 PCIe)",
+    ), raw * time)]  # fmt: skip
 
 
 def slowest_of(amounts: Amounts) -> Resource:
@@ -102,25 +152,30 @@ def staging(
     system: System, name: str, src: str, stages: Sequence[Amounts], cited: Sequence[tuple[str, str]]
 ) -> Staging:
     """The copy of flow `name` whose stages alone take `stages`; `cited` is the basis and the source of each."""
+    gaps, basis, rests_on = _gaps(system, src)
+    order = stages_of(system, src)
+    together = sum if order is Stages.IN_TURNS else max
+    rates = {bound: 1 / (together(_time(each, bound) for each in stages) + gaps[bound]) for bound in _BOUNDS}
+    if gaps is _GAPS:  # nobody measured GPUs of this maker: the stages may take turns
+        rates["low"] = 1 / (sum(_time(each, "low") for each in stages) + gaps["low"])
+    bases, rests = [*(each for each, _ in cited), basis], [*(text for _, text in cited), rests_on]
+    return Staging(f"staging of {name} through host memory", weakest(bases), "; ".join(rests), rates, order)
+
+
+def _gaps(system: System, src: str) -> tuple[Mapping[Bound, float], str, str]:
+    """The gap of copies from `src` in s/B, its basis and its source."""
     part = part_of(system, src)
     figure = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
-    bases, rests = [basis for basis, _ in cited], [text for _, text in cited]
-    times = {bound: max(_time(amounts, bound) for amounts in stages) for bound in _BOUNDS}
-    if part is not None and figure is not None and isinstance(figure.value, float):
-        low, high = figure_range(figure)
-        gaps: Mapping[Bound, float] = {
-            "nominal": 1 / figure.value,
-            "low": max(_GAPS["low"] if figure.basis == "typical" else _SLOW_HOST, 1 / (figure.value * low)),
-            "high": min(_GAPS["high"], 1 / (figure.value * high)),
-        }  # fmt: skip
-        bases.append(figure.basis)
-        rests.append(cite(part, "staging.rate", figure))
-    else:
-        gaps = _OLDER_GAPS if part is not None and (part.number("pcie.gen") or 4) < 4 else _GAPS
-        bases.append("typical")
-        rests.append(f"{gaps['nominal'] * 1e12:.0f} ps a byte between chunks, the median of GPUs that were measured")
-    rates = {bound: 1 / (times[bound] + gaps[bound]) for bound in _BOUNDS}
-    return Staging(f"staging of {name} through host memory", weakest(bases), "; ".join(rests), rates)
+    if part is None or figure is None or not isinstance(figure.value, float):
+        text = f"{_GAPS['nominal'] * 1e12:.0f} ps a byte between chunks, the median of GPUs that were measured"
+        return _GAPS, "typical", text
+    low, high = figure_range(figure)
+    gaps: dict[Bound, float] = {
+        "nominal": 1 / figure.value,
+        "low": max(_GAPS["low"], 1 / (figure.value * low)),
+        "high": min(_GAPS["high"], 1 / (figure.value * high)),
+    }  # fmt: skip
+    return gaps, figure.basis, cite(part, "staging.rate", figure)
 
 
 _BOUNDS: tuple[Bound, ...] = ("low", "nominal", "high")

@@ -67,4 +67,3 @@ def _row(match: re.Match[str], gpu: str | None, file: str) -> Observation:
     kind = ToolValue(flow, flow, metric, "GB/s" if rate else "us", path, note)
     how = {"engine": "copy engine", "host memory": "pinned"}
     return observation(TOOL, f"pcie {match['way']}", kind, figure(match["value"], Location(file)), how, {})
-

@@ -21,9 +21,7 @@ _HEAD = re.compile(r"#\s+size\s+count\s+type\b.*\bbusbw\b")
 _NAMED = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|sendrecv|alltoall|scatter|gather|hypercube)_perf\b"
 )
-_RANK = re.compile(
-    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)"
-)
+_RANK = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)")
 _DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
 
 

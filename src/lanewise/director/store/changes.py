@@ -259,4 +259,3 @@ def repeated(connection: sa.Connection, client: str, key: str, fingerprint: str)
         hint = "use a new key for a new request"
         raise KeyReused(f"the key '{key}' was used for another request", hint=hint)
     return None if row is None else row.result
-

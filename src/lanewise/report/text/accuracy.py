@@ -25,8 +25,11 @@ def heading_of(score: AccuracyScore) -> str:
         f"{plural(len(score.machines), 'machine')}, {plural(len(score.rates), 'rate')} "
         f"({score.total.predicted} predicted), {skipped} rows that no model of paths predicts; an error is "
         "(predicted - measured) / measured; "
-        + ("figures measured on the machine itself count" if score.fitted else
-           "no figure counts on the machine that it was measured on")
+        + (
+            "figures measured on the machine itself count"
+            if score.fitted
+            else "no figure counts on the machine that it was measured on"
+        )
     )
 
 
