@@ -10,7 +10,7 @@ import pytest
 
 from lanewise.catalog import builtin
 from lanewise.evidence.model import EvidenceMachine
-from lanewise.evidence.prediction import predict_row
+from lanewise.evidence.prediction import predict_machine, predict_row
 from lanewise.evidence.reading import ready_machines
 
 MACHINES = ready_machines()
@@ -35,12 +35,22 @@ def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine
     assert all(row.high is None or row.value <= row.high for row in machine.rows)
     system = machine.system(builtin())
     for row in machine.rows:
-        if row.skip or row.latency:  # not every GPU has a figure of its small copies
+        if row.skip or row.latency or row.collective:  # not every GPU has a figure of its small copies
             continue
         # Two hundred copies in their order take a second to simulate.
         short = row if len(row.flows) <= 12 else replace(row, schedule="together")
         prediction = predict_row(machine.name, system, short).observation
         assert prediction.value, prediction.note or row.path
+
+
+@pytest.mark.parametrize(
+    "machine", [m for m in MACHINES if any(row.collective for row in m.rows)], ids=lambda machine: machine.name
+)
+def test_collectives_of_a_machine_are_predicted(machine: EvidenceMachine) -> None:
+    collectives = replace(machine, rows=tuple(row for row in machine.rows if row.collective and not row.skip))
+    for row in predict_machine(collectives, builtin()):
+        assert row.observation.value, row.observation.note
+        assert row.algorithm_right is not False, row.observation.note
 
 
 def test_machines_are_held_out_by_the_hash_of_their_name() -> None:

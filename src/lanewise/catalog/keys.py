@@ -89,7 +89,7 @@ _PLAIN: dict[str, Key] = {
     "switch.window_tags": Key(("switch", "adapter"), "1", "reads a fabric that proxies requesters keeps open"),
     "switch.window_payload": Key(("switch", "adapter"), "B", "bytes one such read carries"),
     "switch.read_rate": Key(("switch", "adapter"), "B/s", "all reads that cross a fabric's host link together"),
-    "net.kind": Key(("nic",), TEXT, "the network's kind", ("infiniband", "ethernet")),
+    "net.kind": Key(("nic",), TEXT, "the network's kind", ("infiniband", "ethernet", "efa")),
     "net.rate": Key(("nic",), "B/s", "data rate of one port after line encoding, one direction"),
     "net.ports": Key(("nic",), "1", "network ports"),
     "net.latency": Key(("nic",), "s", "small message from port to port, one way"),

@@ -12,6 +12,7 @@ from lanewise.topology.read import read_document
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
+    from lanewise.collectives.model import CollectiveSettings
     from lanewise.topology.model import System
     from lanewise.yaml_positions import YamlDocument, YamlNode
 
@@ -20,11 +21,23 @@ TOTAL, EACH, FIRST = "total", "each", "first"
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredCollective:
+    """A collective of `ranks` at one size (B); `algorithm` is the one that the source says ran by default, or ''."""
+
+    name: str
+    ranks: str
+    size: float
+    settings: CollectiveSettings
+    algorithm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class EvidenceRow:
     """A measured value, in B/s or, with `latency`, in s: the flows, and how the value counts them.
 
     `low` and `high` are the range that the source gives over equal paths, `schedule` the order in which the tool ran
-    the copies. `skip` says why nothing can predict the row, which then may have no flows.
+    the copies. `skip` says why nothing can predict the row, which then may have no flows. A row of a `collective` has
+    no flows, and its bus bandwidth in B/s or its time in s as `value`.
     """
 
     path: str
@@ -41,6 +54,7 @@ class EvidenceRow:
     quality: str = ""
     note: str = ""
     location: Location | None = None
+    collective: MeasuredCollective | None = None
 
 
 @dataclass(frozen=True, slots=True)

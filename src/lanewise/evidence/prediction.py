@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.catalog import Catalog
+from lanewise.collectives.model import CollectivePoint
 from lanewise.errors import Unreachable, error_location
 from lanewise.evidence import nccl
+from lanewise.evidence.collective_prediction import collective_observation, collective_points
 from lanewise.evidence.model import EACH, FIRST, EvidenceMachine, EvidenceRow
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
@@ -20,19 +22,28 @@ from lanewise.topology.model import Kind, System
 
 # How many flows run together.
 SINGLE, BOTH_WAYS, SEVERAL = "one flow", "both directions", "several flows"
+COLLECTIVE = "collective"
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedRow:
     """A row of a machine as predicted: the observation has the measured value as `published`, the kind as `path`.
 
-    `flow_set` is one flow, both directions of one path, or several flows; its value None where nothing is predicted.
+    `flow_set` is one flow, both directions of one path, several flows, or a collective with the `algorithm` predicted;
+    its value None where nothing is predicted.
     """
 
     machine: str
     row: EvidenceRow
     observation: Observation
     flow_set: str
+    algorithm: str = ""
+
+    @property
+    def algorithm_right(self) -> bool | None:
+        """Whether a collective's algorithm is the one that ran by default, None where the source does not say."""
+        stated = self.row.collective.algorithm if self.row.collective is not None else ""
+        return self.algorithm == stated if stated and self.algorithm else None
 
     @property
     def error(self) -> float | None:
@@ -56,10 +67,28 @@ class PredictedRow:
         return low <= self.row.value <= high
 
 
-def predict_machine(machine: EvidenceMachine, catalog: Catalog) -> tuple[PredictedRow, ...]:
-    """All rows of the machine on the parts of `catalog`; InputError where its description or a flow is wrong."""
+def predict_machine(machine: EvidenceMachine, catalog: Catalog, fitted: bool = False) -> tuple[PredictedRow, ...]:
+    """All rows of the machine on the parts of `catalog`; InputError where its description or a flow is wrong.
+
+    Unless `fitted`, nothing that was learned of its own collectives is used.
+    """
     system = machine.system(catalog)
-    return tuple(predict_row(machine.name, system, row) for row in machine.rows)
+    points = collective_points(system, machine.rows, frozenset() if fitted else frozenset({machine.name}))
+    return tuple(
+        predict_row(machine.name, system, row)
+        if row.collective is None
+        else _collective_row(machine.name, system, row, points.get(place))
+        for place, row in enumerate(machine.rows)
+    )
+
+
+def _collective_row(
+    machine: str, system: System, row: EvidenceRow, point: CollectivePoint | str | None
+) -> PredictedRow:
+    assert row.collective is not None
+    observation = collective_observation(machine, system, row, row.collective, point)
+    chosen = point.algorithm.value if isinstance(point, CollectivePoint) else ""
+    return PredictedRow(machine, row, observation, COLLECTIVE, chosen)
 
 
 def predict_row(machine: str, system: System, row: EvidenceRow) -> PredictedRow:

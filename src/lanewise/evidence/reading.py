@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanewise import package_data
 from lanewise.errors import Contradiction, error_location
+from lanewise.evidence.collective_reading import collective_rows
 from lanewise.evidence.model import EACH, FIRST, TOTAL, EvidenceMachine, EvidenceRow
 from lanewise.perf.flow import parse_flows
 from lanewise.perf.schedules import SCHEDULES, TOGETHER
@@ -38,7 +39,11 @@ def read_machine(text: str, file: str) -> EvidenceMachine:
     if top["lanewise-evidence"].value != VERSION or isinstance(top["lanewise-evidence"].value, bool):
         raise top["lanewise-evidence"].error(f"this is no evidence file of format {VERSION}", _START)
     top.check_fields(_TOP, "the file", needed=("machine", "source", "system", "rows"))
-    rows = tuple(_row(node) for node in top["rows"].items())
+    rows = tuple(
+        row
+        for node in top["rows"].items()
+        for row in (collective_rows(node) if node["collective"].present else (_row(node),))
+    )
     if not rows:
         raise top["rows"].error("the machine has no rows", f"add what was measured: {_EXAMPLE}")
     return EvidenceMachine(

@@ -52,7 +52,32 @@ class AccuracyScore:
     @property
     def rates(self) -> tuple[PredictedRow, ...]:
         """The rows that summaries count: rates that could be predicted."""
-        return tuple(row for row in self.rows if not row.row.latency and not row.row.skip)
+        return tuple(row for row in self.rows if not (row.row.latency or row.row.skip or row.row.collective))
+
+    @property
+    def collectives(self) -> tuple[PredictedRow, ...]:
+        """The collectives that could be predicted, bus bandwidths and times."""
+        return tuple(row for row in self.rows if row.row.collective and not row.row.skip)
+
+    def by_collective(self) -> dict[str, GroupScore]:
+        """Scores of collectives by what joins the ranks and the class of the size."""
+        return _by(self.collectives, lambda row: row.observation.path)
+
+    def collectives_by_use(self) -> dict[str, GroupScore]:
+        """Scores of collectives on machines to learn from, and on those held out, by class of size."""
+        held_out = {machine.name for machine in self.machines if machine.held_out}
+        return _by(
+            self.collectives,
+            lambda row: (
+                f"{'held out' if row.machine in held_out else 'to learn from'}, "
+                + row.observation.path.split(", ", 2)[-1]
+            ),
+        )
+
+    def algorithms(self) -> tuple[int, int]:
+        """Of how many collectives the algorithm is right, and how many state it."""
+        stated = [row.algorithm_right for row in self.collectives if row.algorithm_right is not None]
+        return sum(stated), len(stated)
 
     @property
     def total(self) -> GroupScore:
@@ -85,7 +110,7 @@ class AccuracyScore:
 
     def latencies(self) -> GroupScore:
         """That of small copies, which no other summary counts."""
-        return score_of([row for row in self.rows if row.row.latency and not row.row.skip])
+        return score_of([row for row in self.rows if row.row.latency and not row.row.skip and not row.row.collective])
 
 
 def accuracy_score(machines: Sequence[EvidenceMachine], catalog: Catalog, fitted: bool = False) -> AccuracyScore:
@@ -96,7 +121,7 @@ def accuracy_score(machines: Sequence[EvidenceMachine], catalog: Catalog, fitted
     rows = tuple(
         row
         for machine in machines
-        for row in predict_machine(machine, catalog if fitted else catalog.without_machine(machine.name))
+        for row in predict_machine(machine, catalog if fitted else catalog.without_machine(machine.name), fitted)
     )
     return AccuracyScore(rows, tuple(machines), fitted)
 

@@ -16,7 +16,10 @@ def accuracy(score: AccuracyScore) -> dict[str, Any]:
     return {
         "machines": len(score.machines), "fitted": score.fitted, "total": score.total, "by_path": score.by_path(),
         "by_flow_set": score.by_flow_set(), "by_basis": score.by_basis(), "by_use": score.by_use(),
-        "by_machine": score.by_machine(), "latencies": score.latencies(), "rows": [_row(row) for row in score.rows],
+        "by_machine": score.by_machine(), "latencies": score.latencies(),
+        "by_collective": score.by_collective(), "collectives_by_use": score.collectives_by_use(),
+        "algorithms": dict(zip(("right", "stated"), score.algorithms(), strict=True)),
+        "rows": [_row(row) for row in score.rows],
     }  # fmt: skip
 
 
@@ -29,5 +32,5 @@ def _row(row: PredictedRow) -> dict[str, Any]:
         "high": predicted.high, "error": row.error, "covered": row.covered,
         "rival": predicted.comparisons.get(nccl.NAME), "rival_error": row.rival_error, "basis": predicted.basis,
         "limit": predicted.limit, "rests_on": predicted.rests_on, "quality": source.quality or None,
-        "schedule": source.schedule or None, "note": predicted.note or None,
+        "schedule": source.schedule or None, "algorithm": row.algorithm or None, "note": predicted.note or None,
     }  # fmt: skip

@@ -86,7 +86,7 @@ def _rates(run: Mapping[str, Any]) -> dict[tuple[str, ...], Mapping[str, Any]]:
     return {
         (row["machine"], row["path"], row["flows"], row["metric"], f"{row['measured']:.4g}"): row
         for row in rows
-        if row["predicted"] is not None and row["metric"] != "latency"
+        if row["predicted"] is not None and row["metric"] not in ("latency", "busbw", "time")
     }
 
 

@@ -30,19 +30,34 @@ def heading_of(score: AccuracyScore) -> str:
             if score.fitted
             else "no figure counts on the machine that it was measured on"
         )
+        + _collectives(score)
+    )
+
+
+def _collectives(score: AccuracyScore) -> str:
+    """How many collectives there are, and whether the algorithm is right."""
+    if not score.collectives:
+        return ""
+    right, stated = score.algorithms()
+    return (
+        f"; of {plural(len(score.collectives), 'collective')} the algorithm is right in {right} of the {stated} whose "
+        "source states it, errors are of bus bandwidth, below 1 MiB of time"
     )
 
 
 def score_groups(score: AccuracyScore) -> dict[str, Mapping[str, GroupScore]]:
     """The tables of a score: by what, and the groups."""
     latencies = score.latencies()
-    return {
+    groups: dict[str, Mapping[str, GroupScore]] = {
         "flows": score.by_flow_set() | {"all": score.total},
         "kind of path": score.by_path() | ({"small copies (latency)": latencies} if latencies.rows else {}),
         "basis": score.by_basis(),
         "use": score.by_use(),
         "machine": score.by_machine(),
     }
+    if score.collectives:
+        groups["collective"] = score.by_collective() | score.collectives_by_use()
+    return groups
 
 
 def score_table(title: str, groups: Mapping[str, GroupScore]) -> Table:

@@ -1,0 +1,1 @@
+"""Collectives of several GPUs: what NCCL or RCCL chooses, and how long it takes over a described topology."""

@@ -1,0 +1,147 @@
+"""Predicts time and bus bandwidth of a collective against size, with what the library chooses at each size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from lanewise.collectives.choice import ChoiceModel, PlannedChoice, choice_model
+from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, local_fabric, node_network
+from lanewise.collectives.learned import learned
+from lanewise.collectives.model import (
+    Algorithm,
+    AlgorithmPeak,
+    Collective,
+    CollectiveCurve,
+    CollectivePoint,
+    CollectiveSettings,
+    Launch,
+    Protocol,
+)
+from lanewise.collectives.peaks import algorithm_peaks
+from lanewise.collectives.ranks import RankSet, rank_set
+from lanewise.collectives.search import ChannelPlan, channel_plan
+from lanewise.topology.model import System
+
+# Added to a call by who issues it (s): eight H100 of a p5 above NCCL's latency; torch eagerly above a CUDA graph.
+_ADDED = {Launch.GRAPH: 0.0, Launch.NCCL_TESTS: 1.5e-6, Launch.ONE_PROCESS: 1.5e-6, Launch.TORCH: 20e-6}
+# One process issues the kernels of its GPUs one after the other: 3.7 to 5.5 us each.
+_ISSUE = 4.5e-6
+_EXPONENT = 0.25
+_LONGEST_RAMP = 1000.0  # us of wire time, from which on the time beyond it grows no more
+# Where no machine of the class was measured: a share of the library's latency.
+_SWITCH_SHARE, _RING_SHARE = 0.8, 0.6
+_PCIE_LATENCY = 0.5  # of what NCCL plans for PCIe
+# The interval's factors of the bandwidth, by size: latency, ramp, peak.
+_SMALL, _MIDDLE, _LONG = (0.55, 1.4), (0.6, 1.45), (0.88, 1.08)
+_MIDDLE_FROM, _LONG_FROM = 2.0**20, 2.0**28
+
+
+def predict_collective(
+    system: System,
+    collective: Collective,
+    ranks: str | Sequence[str],
+    sizes: Sequence[float],
+    settings: CollectiveSettings | None = None,
+) -> CollectiveCurve:
+    """The curve over `sizes` (B, as nccl-tests counts them).
+
+    UnknownName for a rank that does not exist, InputError for ranks that make no collective, Unreachable where nothing
+    joins them.
+    """
+    settings = settings or CollectiveSettings()
+    members = rank_set(system, ranks)
+    smallest = min(members.nodes, key=len)
+    fabric = local_fabric(system, members, smallest, settings)
+    network = node_network(system, members) if len(members.nodes) > 1 else None
+    plans = _plans(members, fabric, network)
+    peaks = algorithm_peaks(system, collective, members, fabric, network, plans, settings)
+    library = members.library(settings.version)
+    model = choice_model(library, collective, members, fabric, plans, network.kind if network is not None else "")
+    points = tuple(_point(model, peaks, size, settings, fabric, network) for size in sizes)
+    used = dict.fromkeys(peaks[_algorithm(peaks, point.algorithm)].rests_on for point in points)
+    return CollectiveCurve(
+        system, collective, members.ranks, settings, library.title, points, fabric.order,
+        tuple(peaks.values()), (library.source, *used),
+    )  # fmt: skip
+
+
+def _plans(ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None) -> dict[Algorithm, ChannelPlan]:
+    algorithms = (Algorithm.TREE, Algorithm.RING, Algorithm.NVLS, Algorithm.NVLS_TREE)
+    plans = {algorithm: channel_plan(algorithm, ranks, fabric, network) for algorithm in algorithms}
+    return {algorithm: plan for algorithm, plan in plans.items() if plan is not None}
+
+
+def _point(
+    model: ChoiceModel, peaks: dict[Algorithm, AlgorithmPeak], size: float, settings: CollectiveSettings,
+    fabric: LocalFabric, network: NodeNetwork | None,
+) -> CollectivePoint:  # fmt: skip
+    choice = model.at(size, settings.algorithm)
+    algorithm = _algorithm(peaks, choice.algorithm)
+    peak = peaks[algorithm]
+    factor = model.collective.bus_factor(len(model.ranks.ranks))
+    kernel = _kernel_time(model, choice, size * factor / peak.bus_bandwidth, size, settings, fabric)
+    time = _issued(kernel, settings.launch, model.ranks)
+    bandwidth = size * factor / time
+    low, high = _interval(bandwidth, peak, size)
+    limit = peak.limit if size * factor / peak.bus_bandwidth > 0.5 * time else _latency_limit(choice, network)
+    return CollectivePoint(size, time, bandwidth, low, high, algorithm, choice.protocol, _channels(choice, size), limit)
+
+
+def _algorithm(peaks: dict[Algorithm, AlgorithmPeak], chosen: Algorithm) -> Algorithm:
+    return chosen if chosen in peaks else next(iter(peaks))
+
+
+def _kernel_time(
+    model: ChoiceModel, choice: PlannedChoice, wire: float, size: float, settings: CollectiveSettings,
+    fabric: LocalFabric,
+) -> float:  # fmt: skip
+    """Seconds on the GPUs: what NCCL plans for LL; for LL128 and Simple the wire and what is beyond it."""
+    if choice.protocol is Protocol.LL:
+        return max(model.time(choice, size), wire)
+    if choice.protocol is Protocol.LL128:
+        wire *= 128 / 120  # 8 B of each line of 128 are a flag
+    latency = model.latency(choice, size) - model.plugin_latency(choice)
+    length = min(max(wire / 1e-6, 1.0), _LONGEST_RAMP)
+    beyond = _ramp(model, choice, settings, fabric) * math.pow(length, _EXPONENT)
+    return wire + max(beyond, latency * (_PCIE_LATENCY if fabric.kind is FabricKind.PCIE else 1.0))
+
+
+def _ramp(model: ChoiceModel, choice: PlannedChoice, settings: CollectiveSettings, fabric: LocalFabric) -> float:
+    """Seconds beyond the wire of a call of 1 us: learned for the class, else a share of the library's latency."""
+    medium = "pcie" if fabric.kind is FabricKind.PCIE else model.ranks.generation
+    nodes = len(model.ranks.nodes)
+    latency = choice.latency - model.plugin_latency(choice)
+    figure = learned("ramp", [f"{choice.algorithm} {medium} {min(nodes, 4)}"], settings.without)
+    if figure.value > 0:
+        # Learned of Simple; LL128 in proportion to its latency.
+        simple = model.planned_latency(choice.algorithm, Protocol.SIMPLE)
+        return figure.value * 1e-6 * (latency / simple if choice.protocol is Protocol.LL128 and simple else 1.0)
+    if choice.algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
+        return _SWITCH_SHARE * latency
+    return _RING_SHARE * latency if nodes == 1 and medium != "pcie" else 0.0
+
+
+def _issued(kernel: float, launch: Launch, ranks: RankSet) -> float:
+    time = kernel + _ADDED[launch]
+    return max(time, _ISSUE * ranks.most) if launch is Launch.ONE_PROCESS else time
+
+
+def _interval(bandwidth: float, peak: AlgorithmPeak, size: float) -> tuple[float, float]:
+    if size >= _LONG_FROM:
+        low = min(_LONG[0], peak.low / peak.bus_bandwidth)
+        return bandwidth * low, bandwidth * max(_LONG[1], peak.high / peak.bus_bandwidth)
+    low, high = _MIDDLE if size >= _MIDDLE_FROM else _SMALL
+    return bandwidth * low, bandwidth * high
+
+
+def _channels(choice: PlannedChoice, size: float) -> int:
+    """The channels that a call of this size runs on: fewer where each would have too little (src/enqueue.cc)."""
+    if choice.algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
+        return choice.channels
+    threads, threshold = {Protocol.LL: (512, 8), Protocol.LL128: (640, 8), Protocol.SIMPLE: (512, 64)}[choice.protocol]
+    return max(1, min(choice.channels, math.floor(size / (threads * threshold))))
+
+
+def _latency_limit(choice: PlannedChoice, network: NodeNetwork | None) -> str:
+    return f"latency of {choice.algorithm} {choice.protocol}" + (" over the network" if network is not None else "")

@@ -1,0 +1,197 @@
+"""What joins the ranks of a node and the nodes: rates of rings, switches and cards, as flows of the described links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lanewise.collectives.model import CollectiveSettings
+from lanewise.collectives.ranks import RankSet
+from lanewise.collectives.rings import disjoint_rings
+from lanewise.errors import Unreachable
+from lanewise.perf.flow import Flow
+from lanewise.perf.predict import FlowRate, predict
+from lanewise.routes.classify import PIX, PXB
+from lanewise.routes.find import route
+from lanewise.routes.model import Via
+from lanewise.routes.network import nearest
+from lanewise.routes.paths import cpu_above
+from lanewise.topology.model import Kind, LinkKind, System
+
+NVLINK_RAW = "raw rate of NVLink"
+
+
+class FabricKind(StrEnum):
+    """What joins the ranks of one node."""
+
+    NVSWITCH = "NVSwitch"
+    MESH = "mesh"
+    PCIE = "PCIe"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFabric:
+    """The fabric of a node in B/s: `raw` and NCCL's `planning` rate of all NVLinks of a rank, `link` that of one.
+
+    `ring` is the rate of each rank in a ring over PCIe with its range, `staged` whether part of it passes host memory;
+    `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a ring.
+    """
+
+    kind: FabricKind
+    order: tuple[str, ...]
+    raw: float = 0.0
+    planning: float = 0.0
+    link: float = 0.0
+    rings: int = 0
+    ring: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    staged: bool = False
+    limit: str = ""
+    generation: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNetwork:
+    """What the `cards` near the ranks of a node carry each way in B/s, with its range; `kind` is their net.kind."""
+
+    rate: float
+    low: float
+    high: float
+    cards: int
+    limit: str
+    kind: str = ""
+
+
+def local_fabric(system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings) -> LocalFabric:
+    """The fabric of one node; Unreachable if its ranks do not reach each other."""
+    if len(node) < 2:
+        return LocalFabric(FabricKind.NONE, tuple(node))
+    pairs = [(a, b) for index, a in enumerate(node) for b in node[index + 1 :]]
+    if settings.p2p is not False and all(route(system, a, b).via is Via.NVLINK for a, b in pairs):
+        return _nvlink_fabric(system, ranks, node)
+    return _pcie_fabric(system, ranks, node, settings)
+
+
+def _nvlink_fabric(system: System, ranks: RankSet, node: Sequence[str]) -> LocalFabric:
+    members = set(node)
+    links = {
+        gpu: [
+            link for link in system.links_at(gpu)
+            if link.kind is LinkKind.NVLINK
+            and (link.far_end(gpu) in members or system.device(link.far_end(gpu)).kind is Kind.NVSWITCH)
+        ]
+        for gpu in node
+    }  # fmt: skip
+    weakest = min(node, key=lambda gpu: sum(link.count for link in links[gpu]))
+    count = sum(link.count for link in links[weakest])
+    raw, planning, copy = _nvlink_rates(system, weakest, ranks)
+    if any(system.device(link.far_end(gpu)).kind is Kind.NVSWITCH for gpu in node for link in links[gpu]):
+        limit = f"NVLinks of {weakest} ({count} x {raw / 1e9:g} GB/s)"
+        return LocalFabric(FabricKind.NVSWITCH, tuple(node), count * raw, count * planning, raw, limit=limit)
+    widths: dict[tuple[str, str], int] = {}
+    for gpu in node:
+        for link in links[gpu]:
+            widths[gpu, link.far_end(gpu)] = widths.get((gpu, link.far_end(gpu)), 0) + link.count
+    rings, order = disjoint_rings(tuple(node), widths)
+    limit = f"{rings} rings over links of {raw / 1e9:g} GB/s"
+    return LocalFabric(FabricKind.MESH, order, count * raw, count * planning, copy, rings=rings, limit=limit)
+
+
+def _nvlink_rates(system: System, gpu: str, ranks: RankSet) -> tuple[float, float, float]:
+    """Raw rate, NCCL's planning rate and a lone copy's rate (B/s) of one link of a GPU."""
+    part = system.part(gpu)
+    name = part.text("nvlink.part") if part is not None else None
+    if part is None or name is None:
+        raise Unreachable(
+            f"the NVLinks of {gpu} have no rate",
+            hint=f"name the GPU's part in the description: {gpu}: {{gpu: h100-sxm}}",
+        )
+    nvlink = system.catalog.get(name)
+    raw = nvlink.number("nvlink.link_rate") or 0.0
+    planning = nvlink.number("nvlink.practical") or nvlink.number("nvlink.goodput") or 0.8 * raw
+    return raw, planning, nvlink.number("nvlink.goodput") or planning
+
+
+def _pcie_fabric(system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings) -> LocalFabric:
+    """A ring over PCIe and whatever NVLinks lie on it, its steps all at once."""
+    flows: list[Flow] = []
+    staged = False
+    for a, b in zip(node, (*node[1:], node[0]), strict=True):
+        if _peers(system, ranks, a, b, len(node), settings):
+            flows.append(Flow(a, b))
+        else:
+            memory = cpu_above(system, b)
+            flows += [Flow(a, memory), Flow(memory, b)]
+            staged = True
+    prediction = predict(system, flows)
+    slowest = min(prediction.rates, key=lambda flow: flow.rate)
+    return LocalFabric(
+        FabricKind.PCIE, tuple(node), ring=slowest.rate, low=slowest.low, high=slowest.high, staged=staged,
+        limit=slowest.limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
+    )  # fmt: skip
+
+
+def _peers(system: System, ranks: RankSet, a: str, b: str, count: int, settings: CollectiveSettings) -> bool:
+    """Whether NCCL writes from one rank to the next directly (NCCL 2.30.7, src/graph/paths.cc, ncclTopoCheckP2p)."""
+    if settings.p2p is False:
+        return False
+    path = route(system, a, b)
+    if path.via is Via.NVLINK:
+        return True
+    if path.via is not Via.PCIE:
+        return False
+    near = path.cls in (PIX, PXB)
+    return near or settings.p2p is True or (ranks.vendor == "amd" and count <= 2) or ranks.maker == "AMD"
+
+
+def _generation(system: System, node: Sequence[str]) -> int:
+    gens = [link.gen for gpu in node for link in system.links_at(gpu) if link.kind is LinkKind.PCIE and link.gen]
+    return min(gens, default=4)
+
+
+def all_to_all_rate(system: System, node: Sequence[str]) -> FlowRate:
+    """The slowest of all pairs' flows at once, over PCIe."""
+    prediction = predict(system, [Flow(a, b) for a in node for b in node if a != b])
+    return min(prediction.rates, key=lambda flow: flow.rate)
+
+
+def node_network(system: System, ranks: RankSet) -> NodeNetwork:
+    """The cards of the first two nodes; Unreachable where no network joins them."""
+    one, other = ranks.nodes[0], ranks.nodes[1]
+    mine, theirs = _cards(system, one), _cards(system, other)
+    count = min(len(mine), len(theirs))
+    if not count:
+        raise Unreachable(
+            f"no network card joins {one[0]} and {other[0]}",
+            hint="describe a network card of each host with network: links",
+        )
+    wire = predict(system, [Flow(a, b) for a, b in zip(mine[:count], theirs[:count], strict=True)]).rates
+    to_cards = predict(system, [Flow(gpu, card) for gpu in one for card in _own(system, gpu, one, mine[:count])]).rates
+    sums = [_total(rates) for rates in (wire, to_cards)]
+    slowest = min(sums, key=lambda total: total[0])
+    part = system.part(mine[0])
+    kind = part.text("net.kind") if part is not None else None
+    limit = f"{count} network card{'s' * (count > 1)}: {slowest[3]}"
+    return NodeNetwork(*slowest[:3], cards=count, limit=limit, kind=kind or "")
+
+
+def _total(rates: Sequence[FlowRate]) -> tuple[float, float, float, str]:
+    limit = min(rates, key=lambda flow: flow.rate).limit
+    return sum(r.rate for r in rates), sum(r.low for r in rates), sum(r.high for r in rates), limit
+
+
+def _cards(system: System, node: Sequence[str]) -> list[str]:
+    """The cards that a rank of the node is nearest to."""
+    return list(dict.fromkeys(card for gpu in node for card in nearest(system, gpu)))
+
+
+def _own(system: System, gpu: str, node: Sequence[str], cards: Sequence[str]) -> list[str]:
+    """The cards that a rank is the first of its node to be nearest to: ranks that share cards take turns."""
+    mates = [name for name in node if nearest(system, name) == nearest(system, gpu)]
+    near = [card for card in nearest(system, gpu) if card in cards]
+    if len(mates) >= len(near):
+        return [near[mates.index(gpu) % len(near)]] if near and mates.index(gpu) < len(near) else []
+    return near[mates.index(gpu) :: len(mates)]

@@ -1,0 +1,156 @@
+"""The bus bandwidth that long messages reach with each algorithm, from the rates of links, switches and cards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, all_to_all_rate
+from lanewise.collectives.learned import LearnedFigure, learned
+from lanewise.collectives.model import Algorithm, AlgorithmPeak, Collective, CollectiveSettings
+from lanewise.collectives.ranks import RankSet
+from lanewise.collectives.search import ChannelPlan
+from lanewise.collectives.trees import busiest_node
+from lanewise.topology.model import System
+
+# A ring of two reaches less than longer ones where its links carry more.
+_PAIR_LEAST = 200e9
+_GATHER_SHARE = 0.985  # all_gather and reduce_scatter of all_reduce, both rings (eight H200, ml-engineering network)
+_RANGE = (0.90, 1.06)
+_UNMEASURED = (0.75, 1.15)
+# A tree passes each byte up and down, over the links of a rank in the middle twice.
+_TREE_SHARE = 0.92
+
+
+def algorithm_peaks(
+    system: System, collective: Collective, ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None,
+    plans: Mapping[Algorithm, ChannelPlan], settings: CollectiveSettings,
+) -> dict[Algorithm, AlgorithmPeak]:  # fmt: skip
+    """The peak of each algorithm that has a plan, by algorithm; P2P for direct sends."""
+    ring = _ring(ranks, fabric, settings)
+    if collective in (Collective.ALL_TO_ALL, Collective.SENDRECV):
+        return {Algorithm.P2P: _direct(system, collective, ranks, fabric, network, ring, settings)}
+    peaks = {Algorithm.RING: _ring_of_nodes(ranks, fabric, network, ring, settings)}
+    if collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER) and network is None:
+        peaks = {Algorithm.RING: _scaled(peaks[Algorithm.RING], _GATHER_SHARE)}
+    if collective is Collective.ALL_REDUCE:
+        if Algorithm.TREE in plans:
+            peaks[Algorithm.TREE] = _tree(ranks, fabric, network, ring, settings)
+        if Algorithm.NVLS in plans or Algorithm.NVLS_TREE in plans:
+            one = _switch(ranks, fabric, settings)
+            if network is None:
+                peaks[Algorithm.NVLS] = one
+            else:
+                peaks[Algorithm.NVLS_TREE] = _switch_tree(ranks, network, one, settings)
+    return peaks
+
+
+def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
+    """The ring within a node."""
+    if fabric.kind is FabricKind.NONE:
+        return AlgorithmPeak(Algorithm.RING, math.inf, math.inf, math.inf, "", "")
+    if fabric.kind is FabricKind.PCIE:
+        key = "shared_memory_share" if fabric.staged else "peer_share"
+        figure = learned(key, [f"gen{fabric.generation}"], settings.without)
+        low, high = figure.value * fabric.low * 0.8, figure.value * fabric.high * 1.15
+        return AlgorithmPeak(
+            Algorithm.RING, figure.value * fabric.ring, low, high, fabric.limit, figure.rests_on, "typical"
+        )
+    if fabric.kind is FabricKind.MESH and ranks.maker == "AMD":
+        figure = learned("mesh_share", [ranks.generation], settings.without)
+        return _peak(Algorithm.RING, fabric.rings * fabric.link, figure, fabric.limit)
+    if ranks.most == 2 and fabric.planning >= _PAIR_LEAST:
+        figure = learned("pair_share", [ranks.generation], settings.without)
+        return _peak(Algorithm.RING, fabric.planning, figure, fabric.limit)
+    figure = learned("ring_share", [ranks.generation], settings.without)
+    links = fabric.rings * fabric.link if fabric.kind is FabricKind.MESH else fabric.planning
+    return _peak(Algorithm.RING, links, figure, fabric.limit)
+
+
+def _peak(algorithm: Algorithm, rate: float, figure: LearnedFigure, limit: str) -> AlgorithmPeak:
+    low, high = _RANGE if figure.low < figure.high else _UNMEASURED if "otherwise" in figure.rests_on else (0.88, 1.08)
+    return AlgorithmPeak(
+        algorithm, figure.value * rate, figure.low * rate * low, figure.high * rate * high, limit, figure.rests_on
+    )
+
+
+def _ring_of_nodes(
+    ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None, ring: AlgorithmPeak, settings: CollectiveSettings
+) -> AlgorithmPeak:
+    """A ring through all nodes: the cards of a node pass what its links pass within."""
+    if network is None:
+        return ring
+    if fabric.kind is FabricKind.MESH and ring.bus_bandwidth < math.inf:
+        # Within a node the chain has a link less than a ring, so that more of them fit.
+        ring = _scaled(ring, ranks.least / (ranks.least - 1))
+    cards = _network_peak(Algorithm.RING, network, settings)
+    return min(ring, cards, key=lambda peak: peak.bus_bandwidth)
+
+
+def _network_peak(
+    algorithm: Algorithm, network: NodeNetwork, settings: CollectiveSettings, factor: float = 1.0
+) -> AlgorithmPeak:
+    figure = learned("network_share", ["network"], settings.without)
+    share = figure.value * factor
+    return AlgorithmPeak(
+        algorithm, share * network.rate, share * network.low * 0.93, share * network.high * 1.02, network.limit,
+        figure.rests_on,
+    )  # fmt: skip
+
+
+def _tree(
+    ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None, ring: AlgorithmPeak, settings: CollectiveSettings
+) -> AlgorithmPeak:
+    factor = Collective.ALL_REDUCE.bus_factor(len(ranks.ranks))
+    within = _scaled(ring, _TREE_SHARE * factor / 2, Algorithm.TREE)
+    if network is None:
+        return within
+    cards = _network_peak(Algorithm.TREE, network, settings, factor / busiest_node(len(ranks.nodes)))
+    return min(within, cards, key=lambda peak: peak.bus_bandwidth)
+
+
+def _switch(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
+    """NVLS within a node: of each byte a rank sends the whole and a share 1/n, so that links carry (n + 1) / n."""
+    figure = learned("nvls_share", [ranks.generation], settings.without)
+    count = ranks.least
+    return _peak(Algorithm.NVLS, fabric.raw * 2 * (count - 1) / (count + 1), figure, fabric.limit)
+
+
+def _switch_tree(
+    ranks: RankSet, network: NodeNetwork, one: AlgorithmPeak, settings: CollectiveSettings
+) -> AlgorithmPeak:
+    """NVLSTree: the switches' rate at the share that two nodes keep of it, or the cards' load in the tree of nodes."""
+    figure = learned("nvls_tree_share", [ranks.generation], settings.without)
+    factor = Collective.ALL_REDUCE.bus_factor(len(ranks.ranks))
+    share = figure.value * factor / Collective.ALL_REDUCE.bus_factor(ranks.least)
+    within = _scaled(one, share, Algorithm.NVLS_TREE)
+    cards = _network_peak(Algorithm.NVLS_TREE, network, settings, factor / busiest_node(len(ranks.nodes)))
+    return min(within, cards, key=lambda peak: peak.bus_bandwidth)
+
+
+def _direct(
+    system: System, collective: Collective, ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None,
+    ring: AlgorithmPeak, settings: CollectiveSettings,
+) -> AlgorithmPeak:  # fmt: skip
+    """Direct sends: to the next rank, or of every rank to every other."""
+    within = _scaled(ring, 1.0, Algorithm.P2P)
+    if collective is Collective.ALL_TO_ALL and fabric.kind is FabricKind.PCIE and not fabric.staged:
+        slowest = all_to_all_rate(system, ranks.nodes[0])
+        share = (ranks.least - 1) * ring.bus_bandwidth / fabric.ring
+        within = AlgorithmPeak(
+            Algorithm.P2P, share * slowest.rate, share * slowest.low, share * slowest.high, slowest.limit,
+            ring.rests_on, "typical",
+        )  # fmt: skip
+    if network is None:
+        return within
+    count, local = len(ranks.ranks), ranks.least
+    leaving = (count - 1) / (count - local) if collective is Collective.ALL_TO_ALL else 1.0
+    cards = _network_peak(Algorithm.P2P, network, settings, leaving / local)
+    return min(within, cards, key=lambda peak: peak.bus_bandwidth)
+
+
+def _scaled(peak: AlgorithmPeak, factor: float, algorithm: Algorithm | None = None) -> AlgorithmPeak:
+    return AlgorithmPeak(
+        algorithm or peak.algorithm, peak.bus_bandwidth * factor, peak.low * factor, peak.high * factor, peak.limit,
+        peak.rests_on, peak.basis,
+    )  # fmt: skip

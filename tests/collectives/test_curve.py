@@ -1,0 +1,137 @@
+"""Time and bus bandwidth of collectives: laws of the fabric, and how a call is issued."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from collectives.collective_systems import gpu_node, pcie_box, two_nodes
+
+from lanewise.collectives.curve import predict_collective
+from lanewise.collectives.learned import classes_of, learned
+from lanewise.collectives.model import Collective, CollectiveSettings, Launch, collective_named
+from lanewise.errors import Contradiction, InputError, UnknownName, Unreachable
+from lanewise.evidence.reading import ready_machines
+from lanewise.topology.model import System
+
+KiB, MiB, GiB = 2.0**10, 2.0**20, 2.0**30
+CURVE = [2.0**power for power in range(3, 34)]
+PLAIN = CollectiveSettings(version="2.27.7")
+
+
+def bus(system: System, ranks: str, size: float = 16 * GiB, collective: str = "all_reduce",
+        settings: CollectiveSettings = PLAIN) -> float:  # fmt: skip
+    """GB/s."""
+    curve = predict_collective(system, Collective(collective), ranks, [size], settings)
+    return curve.points[0].bus_bandwidth / 1e9
+
+
+def test_time_and_bus_bandwidth_are_of_one_another() -> None:
+    for point in predict_collective(gpu_node("h100-sxm"), Collective.ALL_REDUCE, "gpu[0-7]", CURVE).points:
+        assert point.bus_bandwidth == pytest.approx(point.size / point.time * 2 * 7 / 8)
+        assert point.low < point.bus_bandwidth < point.high
+
+
+@pytest.mark.parametrize("system", [gpu_node("h100-sxm"), gpu_node("a100-sxm-80gb", 12), pcie_box()])
+def test_a_longer_message_takes_longer(system: System) -> None:
+    # Where the library changes its choice, time may fall a little: its own plan is no prediction.
+    times = [p.time for p in predict_collective(system, Collective.ALL_REDUCE, "gpu[0-3]", CURVE).points]
+    assert all(later > 0.95 * sooner for sooner, later in pairwise(times))
+    assert times[-1] > 1000 * times[0]
+
+
+def test_a_switch_that_reduces_serves_more_ranks_better() -> None:
+    # Each rank sends a byte and a share 1/n of the result: 2 (n - 1) / (n + 1) of the rate of its links.
+    eight, six = bus(gpu_node("h200-sxm"), "gpu[0-7]"), bus(gpu_node("h200-sxm"), "gpu[0-5]")
+    assert eight / six == pytest.approx((7 / 9) / (5 / 7), rel=0.01)
+    assert eight == pytest.approx(480, rel=0.03)  # NVIDIA/nccl-tests#212, the maintainer's figure
+
+
+def test_half_the_nvlinks_carry_half() -> None:
+    settings = CollectiveSettings(version="2.18")
+    whole = bus(gpu_node("a100-sxm-80gb", 12), "gpu[0-7]", settings=settings)
+    assert bus(gpu_node("a100-sxm-80gb", 6), "gpu[0-7]", settings=settings) == pytest.approx(whole / 2, rel=0.02)
+
+
+def test_gathers_over_nodes_are_limited_by_their_cards() -> None:
+    eight = bus(two_nodes(8, "connectx-7-ndr"), "n[0-1]gpu[0-7]", collective="all_gather")
+    four = predict_collective(two_nodes(4, "connectx-7-ndr"), Collective.ALL_GATHER, "n[0-1]gpu[0-7]", [16 * GiB])
+    assert four.points[0].bus_bandwidth / 1e9 == pytest.approx(4 * 48.5, rel=0.05)
+    assert four.points[0].limit.startswith("4 network cards: link n0nic0->net")
+    assert eight > 1.8 * four.points[0].bus_bandwidth / 1e9
+
+
+def test_all_to_all_over_nodes_uses_the_card_of_each_gpu() -> None:
+    # Of what a rank sends, 8 of 15 parts leave the node: 50 GB/s of cards become 93 of bus bandwidth.
+    assert bus(two_nodes(8, "connectx-7-ndr"), "n[0-1]gpu[0-7]", collective="all_to_all") == pytest.approx(91, rel=0.04)
+
+
+def test_pcie_peers_are_used_below_a_switch_or_where_asked_for() -> None:
+    peers = bus(pcie_box(), "gpu[0-3]", settings=replace(PLAIN, p2p=True))
+    memory = bus(pcie_box(), "gpu[0-3]")
+    off = predict_collective(pcie_box(), Collective.ALL_REDUCE, "gpu[0-3]", [GiB], replace(PLAIN, p2p=False))
+    pair = bus(pcie_box(gpus=2), "gpu[0-1]")  # two GPUs on an AMD CPU
+    assert peers > 1.3 * memory
+    assert off.points[0].limit.endswith("(through shared memory)")
+    assert pair > 1.3 * memory
+
+
+def test_nvlinks_switched_off_leave_shared_memory() -> None:
+    with_links, without = (bus(gpu_node("h200-sxm", gpus=2), "gpu[0-1]", settings=replace(PLAIN, p2p=p2p))
+                           for p2p in (None, False))  # fmt: skip
+    assert with_links > 10 * without > 50
+
+
+def test_who_issues_a_call_adds_to_short_messages_only() -> None:
+    node = gpu_node("h100-sxm")
+    times = {
+        launch: [p.time for p in predict_collective(
+            node, Collective.ALL_REDUCE, "gpu[0-7]", [KiB, 8 * GiB], CollectiveSettings(launch=launch)).points]
+        for launch in Launch
+    }  # fmt: skip
+    short = {launch: pair[0] for launch, pair in times.items()}
+    assert short[Launch.GRAPH] < short[Launch.NCCL_TESTS] < short[Launch.TORCH]
+    assert short[Launch.ONE_PROCESS] > 1.5 * short[Launch.NCCL_TESTS]
+    assert times[Launch.TORCH][1] == pytest.approx(times[Launch.GRAPH][1], rel=0.001)
+
+
+def test_a_machine_is_predicted_from_the_others() -> None:
+    values = classes_of("nvls_share")["hopper"]
+    name = max(values, key=lambda machine: values[machine])
+    figure = learned("nvls_share", ["hopper"], {name})
+    assert name not in figure.rests_on
+    assert figure.value < learned("nvls_share", ["hopper"]).value or len(values) % 2
+    assert learned("ramp", ["Ring unknown 1"]).value == 0
+
+
+def test_learned_figures_come_from_machines_that_are_there_and_not_held_out() -> None:
+    machines = {machine.name: machine.held_out for machine in ready_machines()}
+    for key in ("ring_share", "pair_share", "mesh_share", "nvls_share", "nvls_tree_share", "network_share", "ramp",
+                "shared_memory_share", "peer_share"):  # fmt: skip
+        for values in classes_of(key).values():
+            assert {machines[name] for name in values} == {False}, key
+
+
+def test_ranks_that_make_no_collective() -> None:
+    node = gpu_node("h100-sxm")
+    with pytest.raises(InputError, match="2 to 1024 ranks, not 1"):
+        bus(node, "gpu0")
+    with pytest.raises(Contradiction, match="cpu0 is no GPU"):
+        bus(node, "gpu0, cpu0")
+    with pytest.raises(UnknownName, match="unknown device"):
+        bus(node, "gpu0, gpu77")
+
+
+def test_nodes_without_cards_do_not_reach_each_other() -> None:
+    system = two_nodes(8, "connectx-7-ndr")
+    links = tuple(link for link in system.links if link.kind != "network")
+    with pytest.raises(Unreachable, match="no network card joins n0gpu0 and n1gpu0"):
+        bus(replace(system, links=links), "n[0-1]gpu[0-7]")
+
+
+def test_collectives_by_any_of_their_names() -> None:
+    assert collective_named("alltoall_perf") is Collective.ALL_TO_ALL
+    assert collective_named("All-Reduce") is Collective.ALL_REDUCE
+    with pytest.raises(UnknownName, match="unknown collective 'all_smash'"):
+        collective_named("all_smash")
