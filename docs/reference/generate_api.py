@@ -23,7 +23,7 @@ TITLES = {
     "systems": "Systems", "routes": "Routes", "speed": "Rates and latencies", "services": "Inference services",
     "plans": "Plans", "studies": "Studies and calibration", "measured": "Measurements and checks",
     "runs": "Runs and comparisons", "loads": "Load tests of this machine", "director": "Pools and directors",
-    "machine": "This installation", "scores": "Accuracy of predictions",
+    "fleet": "Fleets and histories", "machine": "This installation", "scores": "Accuracy of predictions",
 }  # fmt: skip
 INTRODUCTION = """\
 # API reference
@@ -79,6 +79,11 @@ TYPES = {
     "lanewise.checking.checkup": ("Checkup", "Finding"),
     "lanewise.checking.verdict": ("PathResult",),
     "lanewise.checking.cause": ("Cause",),
+    "lanewise.fleet.fleet_check": ("FleetCheck",),
+    "lanewise.fleet.judgement": ("FleetVerdicts",),
+    "lanewise.fleet.node": ("NodeVerdict", "NodeFinding", "NodeReport"),
+    "lanewise.fleet.schedule": ("SurveyPhase",),
+    "lanewise.results.drift": ("RowDrift", "ChangePoint"),
     "lanewise.probes.storage.session": ("StorageProgress",),
     "lanewise.dispatch.counters": ("DispatchRates", "ConnectionCounters"),
     "lanewise.loadtest.divisions": ("DivisionsResult",),
@@ -114,6 +119,7 @@ OPTIONS = {
         "TrainingOptions",
     ),
     "lanewise.options.serve": ("ServeOptions",),
+    "lanewise.options.fleet": ("FleetCheckOptions",),
     "lanewise.options.director": ("DirectorAddressOptions", "ServeDirectorOptions", "BackupOptions"),
 }
 

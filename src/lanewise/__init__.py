@@ -15,6 +15,8 @@ runs      as_run, save_run, load_run, render_report, compare, compare_sources, c
 loads     loadtest_peak, loadtest_divisions, loadtest_run, loadtest_sweep, sweep_data, as_sweep_run,
           loadtest_training, loadtest_selftest, serve_node
 director  open_director, serve_director, backup_director, restore_director
+fleet     plan_fleet, check_fleet, fleet_data, fleet_metrics, fleet_junit, fleet_page, add_to_history, read_history,
+          drift
 machine   doctor
 """
 

@@ -50,11 +50,12 @@ def test_help_lists_the_verbs_and_what_they_are_for(lanewise):
   loadtest   Load-test this machine with MLPerf LoadGen.
   serve      Serve queries as an Accelerator node of load tests.
   director   Compose servers from a pool over Redfish, knowing the bandwidth.
-  study      Run studies: published tables compared with predictions.
+  fleet      Check many machines together: one verdict a node.
+      study      Run studies: published tables compared with predictions.
   accuracy   Score predictions on measured machines.
   calibrate  Fit unknown figures of parts to rows of studies.
   report     Write a saved run as one HTML page.
-  compare    Compare two runs, sources or systems.
+  compare    Compare two runs, sources or systems; show drift.
   system     List, show, draw systems; attach and detach devices.
   parts      List and show parts, each figure with its source.
   doctor     List what is installed and what is missing.\

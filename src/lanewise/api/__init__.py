@@ -14,6 +14,8 @@ from lanewise.api.checking import as_checked_run, check, check_data, check_metri
 from lanewise.api.director import backup_director, open_director, restore_director, serve_director
 from lanewise.api.discovery import capture, discover
 from lanewise.api.divisions import loadtest_divisions
+from lanewise.api.fleet import check_fleet, fleet_data, fleet_junit, fleet_metrics, fleet_page, plan_fleet
+from lanewise.api.history import add_to_history, drift, read_history
 from lanewise.api.loading import (
     load_catalog,
     load_run,
@@ -68,6 +70,7 @@ from lanewise.catalog import write_parts
 
 __all__ = [
     "accuracy",
+    "add_to_history",
     "all_routes",
     "as_checked_run",
     "as_measured_run",
@@ -79,6 +82,7 @@ __all__ = [
     "capture",
     "check",
     "check_data",
+    "check_fleet",
     "check_metrics",
     "class_matrix",
     "compare",
@@ -88,7 +92,12 @@ __all__ = [
     "discover",
     "doctor",
     "draw",
+    "drift",
     "finish_times",
+    "fleet_data",
+    "fleet_junit",
+    "fleet_metrics",
+    "fleet_page",
     "load_catalog",
     "load_run",
     "load_study",
@@ -110,10 +119,12 @@ __all__ = [
     "peak",
     "peers",
     "plan",
+    "plan_fleet",
     "predict",
     "predict_paths",
     "predict_service",
     "predict_sweep",
+    "read_history",
     "read_results",
     "ready_studies",
     "ready_systems",

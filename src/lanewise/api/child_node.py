@@ -88,7 +88,7 @@ def serve_parent() -> None:
     """The child's side: serves the process that started it; what it says goes to stdout, a JSON object a line."""
     from lanewise.api.serve import serve_node
 
-    _die_with(int(sys.argv[1]))
+    die_with(int(sys.argv[1]))
     options = pickle.load(sys.stdin.buffer)
     reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print is no report
@@ -103,7 +103,7 @@ def serve_parent() -> None:
         report(error=error.cause, hint=error.hint)
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Have the kernel kill this process when the thread that started it ends."""
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:  # it died before that

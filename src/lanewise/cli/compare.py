@@ -15,16 +15,24 @@ if TYPE_CHECKING:
 
 @option_group
 def compare(options: CompareOptions, json: Json = None) -> None:
-    """Compare two runs, two sources, or two systems row by row."""
+    """Compare two runs, two sources, or two systems row by row, or show how the rows of a history drifted."""
     from lanewise import api
     from lanewise.report import json as data
     from lanewise.report.text.compare import render_comparison
 
+    if options.history:
+        return _drift(options, json)
+    if options.machine is not None:
+        raise InputError("--machine without --history", hint="name the folder of runs: --history DIR")
     choices = [value for value in (options.right, options.sources, options.systems) if value is not None]
     if len(choices) != 1:
         cause = "too much to compare at once" if choices else "nothing to compare with"
-        hint = "give a second RUN.json, or --sources published predicted, or --systems SYSTEM SYSTEM"
+        hint = (
+            "give two RUN.json, or one and --sources published predicted or --systems SYSTEM SYSTEM; or --history DIR"
+        )
         raise InputError(cause, hint=hint)
+    if options.left is None:
+        raise InputError("no run is named", hint="lanewise compare RUN.json --sources published predicted")
     run = api.load_run(options.left)
     if options.right is not None:
         comparison = api.compare(run, options.right, (str(options.left), str(options.right)))
@@ -35,7 +43,17 @@ def compare(options: CompareOptions, json: Json = None) -> None:
         comparison = api.compare_systems(run, *options.systems)
     if not comparison.pairs:
         raise InputError(f"no row of {comparison.left_name} has its like in {comparison.right_name}", hint=_offer(run))
-    terminal.show(json, data.comparison, render_comparison, comparison)
+    return terminal.show(json, data.comparison, render_comparison, comparison)
+
+
+def _drift(options: CompareOptions, json: str | None) -> None:
+    from lanewise import api
+    from lanewise.report.drift_json import drift_json
+    from lanewise.report.text.drift import render_drift
+
+    if options.right is not None or options.sources is not None or options.systems is not None:
+        raise InputError("--history is compared with one run at most", hint="lanewise compare --history DIR RUN.json")
+    terminal.show(json, drift_json, render_drift, api.drift(options.history, options.left, options.machine))
 
 
 def _offer(run: Run) -> str:

@@ -25,11 +25,12 @@ VERBS = {
     "loadtest": "Load-test this machine with MLPerf LoadGen.",
     "serve": "Serve queries as an Accelerator node of load tests.",
     "director": "Compose servers from a pool over Redfish, knowing the bandwidth.",
+    "fleet": "Check many machines together: one verdict a node.",
     "study": "Run studies: published tables compared with predictions.",
     "accuracy": "Score predictions on measured machines.",
     "calibrate": "Fit unknown figures of parts to rows of studies.",
     "report": "Write a saved run as one HTML page.",
-    "compare": "Compare two runs, sources or systems.",
+    "compare": "Compare two runs, sources or systems; show drift.",
     "system": "List, show, draw systems; attach and detach devices.",
     "parts": "List and show parts, each figure with its source.",
     "doctor": "List what is installed and what is missing.",
@@ -75,7 +76,8 @@ app = typer.Typer(
     cls=Verbs,
     help="Measure, predict and compose the data paths that feed GPUs.",
     epilog="Exit codes: 0 fine, 1 a negative verdict (INVALID, does not "
-    "fit, a slow path), 2 bad input, 3 not everything could be judged (check), 128 + N signal N (130: Ctrl-C).",
+    "fit, a slow path), 2 bad input, 3 not everything could be judged (check, fleet check), 128 + N signal N (130: "
+    "Ctrl-C).",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     # Typer reads the value of every option with pydantic, which costs as much as all the rest of a start; its two

@@ -13,6 +13,7 @@ import signal
 import socket
 import tempfile
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 from lanewise.engines.wheel import project_wheel
@@ -52,6 +53,11 @@ class RayEngine:
             self.close()
             raise
         self._task = self._ray.remote(run_batch)
+
+    @property
+    def ray(self) -> Any:
+        """Ray itself, connected: for actors, which are no batches."""
+        return self._ray
 
     @property
     def workers(self) -> int:
@@ -157,6 +163,9 @@ def _import_ray(loopback: bool) -> Any:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if loopback:
         os.environ[_LOOPBACK] = "0"
+    if not loopback and Path.home().joinpath(".ray", "auth_token").exists():
+        # Ray 2.60 starts clusters with tokens; its client shows this one only if told to, and else waits in vain.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     ray = import_extra("ray", "ray", "--on ray needs Ray")
     if loopback and not ip_address(ray.util.get_node_ip_address()).is_loopback:
         raise InputError("Ray was imported before and would listen on every network", hint=f"set {_LOOPBACK}=0 first")

@@ -56,7 +56,7 @@ class NodeReport:
     model.
 
     `judged` counts the rows that the model had an expectation for. `failure` says why it is lost, `busy` why it was
-    left alone; `version` is that of its Lanewise.
+    left alone.
     """
 
     name: str
@@ -68,7 +68,6 @@ class NodeReport:
     judged: int = 0
     failure: str = ""
     busy: str = ""
-    version: str = ""
 
     def with_rows(self, *rows: Observation) -> NodeReport:
         """The same with more rows."""

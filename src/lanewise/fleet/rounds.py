@@ -13,8 +13,9 @@ import random
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from lanewise.options.fleet import RANDOM_ROUNDS
+
 MOST_ALL_PAIRS = 32
-RANDOM_ROUNDS = 8
 # More suspects than these are no single faults; the first so many are divided.
 MOST_SUSPECTS = 64
 

@@ -13,7 +13,8 @@ from lanewise.fleet.node import (
     SHARED_TOGETHER,
     TOGETHER,
 )
-from lanewise.fleet.rounds import RANDOM_ROUNDS, most_rounds
+from lanewise.fleet.rounds import most_rounds
+from lanewise.options.fleet import RANDOM_ROUNDS
 
 # Nodes that read the shared storage one after the other; all of them do so together.
 MOST_SHARED_ALONE = 32

@@ -73,7 +73,7 @@ class SimulatedFleet:
         if job.do == FACTS:
             gpus = len(self.gpus) - (fault.kind == "gpus")
             facts = {"cpu": "simulated", "sockets": "2", "memory": "1007.5 GiB"}
-            return NodeReport(name, facts, ("simulated GPU",) * gpus, version="simulated")
+            return NodeReport(name, facts, ("simulated GPU",) * gpus)
         rows = summarise(self._samples(name, job, fault))
         if job.do != ALONE:
             return NodeReport(name, rows=rows)

@@ -25,9 +25,10 @@ from lanewise.fleet.node import (
     row_key,
 )
 from lanewise.fleet.pair_tests import PairTest, network_rows, shared_paths, slow_pairs, suspects
-from lanewise.fleet.rounds import MOST_ALL_PAIRS, RANDOM_ROUNDS, Round, bisection_rounds, network_rounds
+from lanewise.fleet.rounds import MOST_ALL_PAIRS, Round, bisection_rounds, network_rounds
 from lanewise.fleet.schedule import LIMITS, MOST_SHARED_ALONE
 from lanewise.fleet.siblings import compare_siblings
+from lanewise.options.fleet import RANDOM_ROUNDS
 from lanewise.results.observation import Observation
 
 LISTEN = "listen"
@@ -58,13 +59,15 @@ class NodeConnections(Protocol):
 class SurveyRequest:
     """What a survey measures: `drive` and `shared` are paths on the nodes, read only; '' leaves the phase out.
 
-    `system` is the description that nodes are compared with ('' is what each node shows); `secret` is what nodes prove
-    to each other. Limits are multiplied by `patience`.
+    `system` is the name or the text of the description that nodes are compared with ('' is what each node shows);
+    `secret` is what nodes prove to each other over `transport`. `busy`: nodes with a busy GPU are measured too. Limits
+    are multiplied by `patience`.
     """
 
     drive: str = ""
     shared: str = ""
     network: bool = True
+    transport: str = "tcp"
     rounds: int = RANDOM_ROUNDS
     seed: int = 0
     busy: bool = False
@@ -89,7 +92,6 @@ class Survey:
         request = self._request
         common = {"system": request.system, "secret": request.secret}
         yield from self._step(FACTS, common)
-        self._check_versions()
         yield from self._twice(ALONE, common)
         yield from self._twice(TOGETHER, common)
         if request.network:
@@ -103,9 +105,12 @@ class Survey:
 
     def verdicts(self, past: Past | None = None, notes: Sequence[str] = ()) -> FleetVerdicts:
         """One verdict a node, of what has been answered by now."""
+        return judge_fleet(list(self.reports_with_network().values()), past, [*notes, *self._network_notes()])
+
+    def reports_with_network(self) -> dict[str, NodeReport]:
+        """The report of each node, with its rows of the network tests."""
         rows = network_rows(self.tests)
-        reports = [report.with_rows(*rows.get(name, ())) for name, report in self.reports.items()]
-        return judge_fleet(reports, past, [*notes, *self._network_notes()])
+        return {name: report.with_rows(*rows.get(name, ())) for name, report in self.reports.items()}
 
     def _able(self) -> list[str]:
         """The nodes that are neither lost nor left alone."""
@@ -137,9 +142,8 @@ class Survey:
         names = self._able() if names is None else names
         answers = {answer.name: answer for answer in self._do(dict.fromkeys(names, NodeJob(phase, values)), phase)}
         for name, answer in answers.items():
-            self.reports[name] = _joined(self.reports[name], answer, phase)
-            if phase == FACTS and self._request.busy:
-                self.reports[name] = replace(self.reports[name], busy="")
+            report = _joined(self.reports[name], answer, phase)
+            self.reports[name] = replace(report, busy="") if self._request.busy else report
         if phase not in self.phases:
             self.phases.append(phase)
         of_one = f" {names[0]}" if phase == SHARED_ALONE else ""
@@ -158,20 +162,15 @@ class Survey:
                     answers.append(answer)
         return answers
 
-    def _check_versions(self) -> None:
-        versions = {report.version for report in self.reports.values() if report.version}
-        if len(versions) < 2:
-            return
-        for name, report in self.reports.items():
-            note = f"has Lanewise {report.version}, others {', '.join(sorted(versions - {report.version}))}"
-            self.reports[name] = replace(report, notes=(*report.notes, note))
-
     def _network(self) -> Iterator[str]:
         """Rounds of pairs; above MOST_ALL_PAIRS nodes the suspects are then measured with trusted partners."""
         able = self._able()
         if len(able) < 2:
             return
-        answers = self._do(dict.fromkeys(able, NodeJob(LISTEN, {"secret": self._request.secret})), NETWORK)
+        listen = {
+            name: NodeJob(LISTEN, {"address": self._connections.addresses[name], **self._pair()}) for name in able
+        }
+        answers = self._do(listen, NETWORK)
         ports = {answer.name: answer.facts["port"] for answer in answers if "port" in answer.facts}
         self.phases.append(NETWORK)
         yield f"network: {len(ports)} of {len(able)} nodes listen"
@@ -191,7 +190,7 @@ class Survey:
         partner = {a: b for a, b in pairs if not (self.reports[a].failure or self.reports[b].failure)}
         addresses = self._connections.addresses
         jobs = {
-            a: NodeJob(NETWORK, {"address": f"{addresses[b]}:{ports[b]}", "secret": self._request.secret})
+            a: NodeJob(NETWORK, {"address": _endpoint(addresses[b], ports[b]), **self._pair()})
             for a, b in partner.items()
         }
         answers = self._do(jobs, NETWORK)
@@ -203,6 +202,10 @@ class Survey:
         self.rounds += 1
         return f"network round {self.rounds}: {len(answers)} of {len(jobs)} pairs measured"
 
+    def _pair(self) -> dict[str, str]:
+        """What both ends of a network test have to know."""
+        return {"secret": self._request.secret, "transport": self._request.transport}
+
     def _network_notes(self) -> list[str]:
         pairs = slow_pairs(self.tests)
         notes = pairs[:_MOST_LINES]
@@ -213,6 +216,10 @@ class Survey:
         failed = {test.source: test.note for test in self.tests if test.rate is None}
         notes += [f"network not measured from {name}: {note}" for name, note in list(failed.items())[:_MOST_LINES]]
         return notes
+
+
+def _endpoint(address: str, port: str) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def slow_nodes(reports: Sequence[NodeReport], phase: str) -> list[str]:
@@ -261,5 +268,5 @@ def _joined(report: NodeReport, answer: NodeReport, phase: str) -> NodeReport:
         report, facts={**report.facts, **answer.facts}, gpus=answer.gpus or report.gpus, rows=(*report.rows, *rows),
         findings=(*report.findings, *(replace(entry, phase=phase) for entry in answer.findings)),
         notes=(*report.notes, *answer.notes),
-        judged=report.judged + answer.judged, busy=answer.busy or report.busy, version=answer.version or report.version,
+        judged=report.judged + answer.judged, busy=answer.busy or report.busy,
     )  # fmt: skip

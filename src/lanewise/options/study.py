@@ -61,12 +61,15 @@ class ReportOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions(Options):
-    """Two runs, or two sources or systems of one run."""
+    """Two runs, two sources or systems of one run, or the runs of a history."""
 
-    left: Path = argument("RUN.json", "A run written by study run --json or measure -o.")
+    left: Path | None = argument("[RUN.json]", "A run written by study run --json or measure -o.", None)
     right: Path | None = argument("[OTHER.json]", "A second run.", None)
     sources: tuple[str, str] | None = option(
         None, "Two sources of the run: published, predicted, measured, extrapolated.", metavar="SOURCE SOURCE"
     )
     systems: tuple[str, str] | None = option(None, "Two systems of the run with the same rows.",
                                              metavar="SYSTEM SYSTEM")  # fmt: skip
+    history: str = option("", "Folder, or fsspec address (s3://...), of runs: how each row drifted, when it changed. "
+                          "RUN.json counts as the latest.", metavar="ADDRESS")  # fmt: skip
+    machine: str | None = option(None, "With --history: this machine alone.", metavar="NAME", default_text="all")
