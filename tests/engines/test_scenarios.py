@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lanewise
+from lanewise import package_data
 from lanewise.api.scenarios import Scenario, ScenarioProgress, run_scenarios, scenario_key
 from lanewise.api.sweep import combinations
 from lanewise.cli import verbs
@@ -131,6 +132,28 @@ def test_a_sweep_is_every_combination_with_the_rates_of_lone_predictions(tmp_pat
     assert columns["value"] == [row.value for answer in answers for row in answer.rows]
     again = lanewise.predict_sweep(SystemOptions("composable-server-gen4"), options, ServiceOptions(), where)
     assert list(again) == answers
+
+
+def test_a_study_on_workers_is_the_same_study_and_resumes(tmp_path: Path) -> None:
+    where = WorkerOptions(results=tmp_path)
+    alone = lanewise.run_studies(["gpu-server-routes"]).studies
+    assert lanewise.run_studies(["gpu-server-routes"], workers=where).studies == alone
+    (part,) = (tmp_path / "gpu-server-routes").glob("*.parquet")
+    assert parquet.read_table(part)["value"].to_pylist()[0] == alone[0].rows[0].value
+    assert lanewise.run_studies(["gpu-server-routes"], workers=where).studies == alone
+    assert list((tmp_path / "gpu-server-routes").glob("*.parquet")) == [part], "nothing was predicted again"
+
+
+def test_measured_machines_are_scored_the_same_on_workers(tmp_path: Path) -> None:
+    for name in ("a10-gold-6438y", "rtx4090-rome"):
+        text, _ = package_data.text("evidence", name, "machine")
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    alone = lanewise.accuracy(folder=tmp_path)
+    for _ in range(2):
+        score = lanewise.accuracy(folder=tmp_path, workers=WorkerOptions(results=tmp_path / "finished"))
+        assert [row.observation for row in score.rows] == [row.observation for row in alone.rows]
+        assert score.total == alone.total
+    assert len(list((tmp_path / "finished").glob("*.parquet"))) == 1
 
 
 def test_a_combination_that_cannot_be_is_a_row_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:

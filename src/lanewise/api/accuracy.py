@@ -6,16 +6,19 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanewise import package_data
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location, unknown_name
 from lanewise.files import read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from lanewise.api.scenarios import ScenarioProgress
     from lanewise.catalog import Catalog
     from lanewise.evidence.model import EvidenceMachine
     from lanewise.evidence.score import AccuracyScore
+    from lanewise.options.workers import WorkerOptions
 
 
 def accuracy(
@@ -23,11 +26,14 @@ def accuracy(
     folder: str | Path | None = None,
     fitted: bool = False,
     catalog: Catalog | None = None,
+    workers: WorkerOptions | None = None,
+    progress: Callable[[ScenarioProgress], None] = lambda _: None,
 ) -> AccuracyScore:
     """The rows of measured machines (all if none is named) as the performance model predicts them, and their scores.
 
     `folder` has evidence files to take in place of those that come with Lanewise. Figures that were measured on a
-    machine are left out when that machine is predicted, unless `fitted`.
+    machine are left out when that machine is predicted, unless `fitted`. `workers` says on which engine the machines
+    are predicted, and which folder keeps those that are finished; `progress` is called as they finish.
 
     Raises UnknownName for a machine that does not exist, FormatError with file and line for a wrong evidence file, and
     InputError for a folder without any.
@@ -36,26 +42,39 @@ def accuracy(
     >>> [row.flow_set for row in score.rows][:2]
     ['one flow', 'one flow']
     """
-    from lanewise.evidence.score import accuracy_score
+    from lanewise.evidence.score import AccuracyScore, accuracy_score
 
+    files = machine_files(folder)
     known = {machine.name: machine for machine in load_machines(folder)}
     for name in machines:
         if name not in known:
             raise unknown_name("machine", name, known)
     chosen = [known[name] for name in machines or known]
-    return accuracy_score(chosen, catalog if catalog is not None else builtin(), fitted)
+    parts = catalog if catalog is not None else builtin()
+    if workers is None or (workers.on is None and workers.results is None):
+        return accuracy_score(chosen, parts, fitted)
+    from lanewise.api.machine_rows import predict_machines
+
+    texts = dict(zip(known, files, strict=True))
+    rows = predict_machines(chosen, [texts[machine.name] for machine in chosen], parts, fitted, workers, progress)
+    return AccuracyScore(rows, tuple(chosen), fitted)
 
 
 def load_machines(folder: str | Path | None) -> tuple[EvidenceMachine, ...]:
     """The measured machines of a folder, or those that come with Lanewise."""
-    from lanewise.evidence.reading import read_machine, ready_machines
+    from lanewise.evidence.reading import read_machine
 
+    return tuple(read_machine(*file) for file in machine_files(folder))
+
+
+def machine_files(folder: str | Path | None) -> list[tuple[str, str]]:
+    """Text and name of each evidence file of a folder, or of those that come with Lanewise."""
     if folder is None:
-        return ready_machines()
+        return [package_data.text("evidence", name, "machine") for name in package_data.names("evidence")]
     paths = sorted(Path(folder).glob("*.yaml"))
     if not paths:
         raise InputError("no evidence file", location=Location(str(folder)), hint="name a folder with *.yaml files")
-    return tuple(read_machine(read_file(path), str(path)) for path in paths)
+    return [(read_file(path), str(path)) for path in paths]
 
 
 def load_history(folder: str | Path) -> tuple[dict[str, Any], ...]:

@@ -174,13 +174,17 @@ def run_of(run: Run | str | Path) -> Run:
 
 def relative_reader(ref: str | Path) -> Callable[[str, Mapping[str, int], Catalog], System]:
     """A reader of the systems that a study names; file names are relative to the study's folder."""
-    folder = Path(ref).parent if Path(ref).suffix in (".yaml", ".yml") else Path()
 
     def read(name: str, settings: Mapping[str, int], catalog: Catalog) -> System:
-        is_user_file = name not in ready_systems()
-        return load_system(folder / name if is_user_file else name, settings, catalog)
+        return load_system(relative_ref(ref, name), settings, catalog)
 
     return read
+
+
+def relative_ref(ref: str | Path, name: str) -> str | Path:
+    """A system that a study names: a built-in one, or a file relative to the study's folder."""
+    folder = Path(ref).parent if Path(ref).suffix in (".yaml", ".yml") else Path()
+    return name if name in ready_systems() else folder / name
 
 
 def read_part_files(file: str, names: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,9 @@ from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location
 
 if TYPE_CHECKING:
+    from lanewise.api.scenarios import ScenarioProgress
     from lanewise.catalog import Catalog
+    from lanewise.options.workers import WorkerOptions
     from lanewise.results.plan import StudyProbe
     from lanewise.results.run import LeftOut, Run
     from lanewise.studies.calibrate import CalibrationFit
@@ -29,6 +31,8 @@ def run_studies(
     catalog: Catalog | None = None,
     probe: StudyProbe | None = None,
     measured: Sequence[str | Path | MeasuredRun] = (),
+    workers: WorkerOptions | None = None,
+    progress: Callable[[ScenarioProgress], None] = lambda _: None,
 ) -> Run:
     """A run of studies (all built-in ones if `refs` is empty): each row predicted and compared with its published
     value, and each conclusion tested.
@@ -36,6 +40,8 @@ def run_studies(
     `refs` are names or files; `measured` adds runs of `lanewise measure` or `loadtest` to compare with: "run.json", or
     "xeon=run.json" where a study has several systems. `say` is called with the progress as text; `probe` answers rows
     in place of the model.
+    `workers` says on which engine the rows are predicted, and which folder keeps the finished ones of each
+    study; `progress` is called as they finish.
 
     Raises UnknownName for a study that does not exist, FormatError with file and line for a wrong one, and InputError
     for a run without measured rows.
@@ -44,17 +50,18 @@ def run_studies(
     >>> sum(conclusion.holds is True for conclusion in study.conclusions), len(study.conclusions)
     (8, 9)
     """
+    from lanewise.api.study_rows import open_study_rows
     from lanewise.probes.model import ModelProbe
     from lanewise.studies.runner import run_study
 
     parts = catalog if catalog is not None else builtin()
     runs = load_measured(measured)
     results = []
-    for ref in refs or ready_studies():
-        say(str(ref))
-        form = load_study(ref)
-        reader = relative_reader(ref)
-        results.append(run_study(form, probe or ModelProbe(), parts, reader, _prefixed(say, f"{ref}: "), runs))
+    with open_study_rows(workers, progress) as rows_of:
+        for ref in refs or ready_studies():
+            say(str(ref))
+            form, reader, tell = load_study(ref), relative_reader(ref), _prefixed(say, f"{ref}: ")
+            results.append(run_study(form, probe or ModelProbe(), parts, reader, tell, runs, rows_of(ref)))
     return new_run(studies=tuple(results))
 
 

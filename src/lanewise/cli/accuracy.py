@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from lanewise.cli import terminal
 from lanewise.cli.command import Json, option_group
+from lanewise.cli.scenario_status import ScenarioStatus
 from lanewise.errors import InputError
 from lanewise.options.accuracy import EvidenceOptions
+from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
     from lanewise.evidence.score import AccuracyScore
 
 
 @option_group
-def accuracy(options: EvidenceOptions, json: Json = None) -> None:
+def accuracy(options: EvidenceOptions, workers: WorkerOptions, json: Json = None) -> None:
     """Score predictions on measured machines: errors, coverage of the intervals, order of paths."""
     from lanewise import api
     from lanewise.report import accuracy_json
@@ -23,7 +25,14 @@ def accuracy(options: EvidenceOptions, json: Json = None) -> None:
 
     if options.output is None and (options.studies or options.history):
         raise InputError("--studies and --history have no effect without -o", hint="name the page: -o accuracy.md")
-    score = api.accuracy(options.machines, options.folder, options.fitted, api.load_catalog(options.parts))
+    status = ScenarioStatus("machine")
+    catalog = api.load_catalog(options.parts)
+    try:
+        score = api.accuracy(options.machines, options.folder, options.fitted, catalog, workers, status.show)
+    except KeyboardInterrupt:
+        status.end(workers, True)
+        raise
+    terminal.done()
     render = render_machine_rows if options.rows else render_accuracy
     terminal.show(json, accuracy_json.accuracy, render, score)
     if options.output is not None:

@@ -12,8 +12,10 @@ import typer
 from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.command import Command, Json, QuickGroup, option_group
+from lanewise.cli.scenario_status import ScenarioStatus
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.options.study import AccuracyOptions, NewStudyOptions, StudyOptions
+from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
     from lanewise.results.run import Run
@@ -34,13 +36,13 @@ class StudyRuns:
 
 @app.command("run", cls=Command)
 @option_group
-def run(options: StudyOptions, json: Json = None) -> None:
+def run(options: StudyOptions, workers: WorkerOptions, json: Json = None) -> None:
     """Run studies and compare every row with its published value; Ctrl-C keeps the finished studies."""
     names = _names(options, json)
     result = StudyRuns(None)
     try:
         with files.SignalDeferral() as deferral:
-            result = _run(names, options, json, deferral)
+            result = _run(names, options, workers, json, deferral)
             if result.missing:
                 terminal.note(f"not finished: {', '.join(result.missing)}")
             if result.run is not None:
@@ -113,7 +115,10 @@ def _names(options: StudyOptions, json: str | None) -> list[str]:
     return names
 
 
-def _run(names: Sequence[str], options: StudyOptions, json: str | None, deferral: files.SignalDeferral) -> StudyRuns:
+def _run(
+    names: Sequence[str], options: StudyOptions, workers: WorkerOptions, json: str | None,
+    deferral: files.SignalDeferral,
+) -> StudyRuns:  # fmt: skip
     """Run each study, which a signal interrupts; after each one the JSON file holds all that are finished."""
     from lanewise import api
     from lanewise.api.studies import load_measured
@@ -123,7 +128,8 @@ def _run(names: Sequence[str], options: StudyOptions, json: str | None, deferral
     for number, name in enumerate(names):
 
         def answer(name: str = name) -> Run:
-            return api.run_studies([name], terminal.status, catalog, measured=measured)
+            status = ScenarioStatus("scenario", name)
+            return api.run_studies([name], terminal.status, catalog, None, measured, workers, status.show)
 
         try:
             result = deferral.interruptible(answer)

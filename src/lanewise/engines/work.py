@@ -27,6 +27,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from lanewise.errors import EngineFailure, LanewiseError
@@ -156,6 +157,7 @@ def lost(batch: WorkBatch, why: str) -> BatchResult:
     return BatchResult(batch, error=WorkerLost(cause, hint="see the workers' memory and logs; run again to retry it"))
 
 
+@cache
 def installed_version() -> str:
     """The version of the Lanewise that this process imports."""
     from importlib.metadata import PackageNotFoundError, version

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from lanewise.catalog import Catalog
 from lanewise.errors import error_location
@@ -22,6 +22,9 @@ from lanewise.studies.fitting import fit_rows, targets, try_hypothesis
 from lanewise.studies.form import RowForm, StudyForm
 from lanewise.studies.measured import MeasuredRun, check_measured, find
 
+# The predicted value of each row of a study that is not derived, in their order.
+RowPredictor: TypeAlias = Callable[[StudyContext], Sequence[Observation]]
+
 
 def run_study(
     form: StudyForm,
@@ -30,9 +33,11 @@ def run_study(
     read_system: Systems,
     say: Progress = lambda _: None,
     measured: Sequence[MeasuredRun] = (),
+    predict_rows: RowPredictor | None = None,
 ) -> StudyRun:
     """The result of a study, its rows joined with the rows of `measured` runs.
 
+    `predict_rows` predicts the rows that are not derived, in place of the probe: elsewhere, for example.
     LanewiseError with the location of the row that cannot be predicted.
     """
     check_measured(form, measured)
@@ -40,7 +45,7 @@ def run_study(
     fit, left_out = _fit(context, say)
     if fit is not None:
         context = replace(context, catalog=fit.catalog, systems={})
-    rows = _rows(context, say)
+    rows = _derived(context, _rows(context, say) if predict_rows is None else predict_rows(context))
     say("conclusions")
     return StudyRun(
         name=form.name, title=form.title, source=form.source, finding=_finding(form, rows), rows=tuple(rows),
@@ -64,28 +69,35 @@ def _fit(context: StudyContext, say: Progress) -> tuple[CalibrationFit | None, t
 
 
 def _rows(context: StudyContext, say: Progress) -> list[Observation]:
-    """Every row in its order. Simulations run in parallel: the native core releases Python's lock."""
-    simulated = [
-        row for row in context.form.rows if isinstance(row.scenario, Service) and row.scenario.method == SIMULATION
-    ]
+    """Each row that is not derived. Simulations run in parallel: the native core releases Python's lock."""
+    rows = [row for row in context.form.rows if not row.derive]
+    simulated = [row for row in rows if isinstance(row.scenario, Service) and row.scenario.method == SIMULATION]
     plans = [context.plan(row) for row in simulated]
     if simulated:
         say(f"simulating {len(simulated)} rows")
     with ThreadPoolExecutor() as pool:
         results = pool.map(lambda row, plan: _predict(context, row, plan), simulated, plans)
         simulations = {id(row): result for row, result in zip(simulated, results, strict=True)}
-    rows: list[Observation] = []
-    for row in context.form.rows:
-        if row.derive:
-            rows.append(derive(row, rows))
-        else:
-            rows.append(simulations[id(row)] if id(row) in simulations else _predict(context, row, context.plan(row)))
-    return rows
+    return [
+        simulations[id(row)] if id(row) in simulations else _predict(context, row, context.plan(row)) for row in rows
+    ]
 
 
 def _predict(context: StudyContext, row: RowForm, plan: Plan) -> Observation:
     with error_location(row.location):
-        observation = next(context.probe.run(plan))
+        return next(context.probe.run(plan))
+
+
+def _derived(context: StudyContext, predicted: Sequence[Observation]) -> list[Observation]:
+    """Every row in its order, with what the study states of it, the derived ones computed from those before."""
+    rows: list[Observation] = []
+    observations = iter(predicted)
+    for row in context.form.rows:
+        rows.append(derive(row, rows) if row.derive else _stated(context, row, next(observations)))
+    return rows
+
+
+def _stated(context: StudyContext, row: RowForm, observation: Observation) -> Observation:
     note = "; ".join(text for text in (row.note, observation.note) if text)
     return replace(
         observation, study=context.form.name, table=row.table, scenario=row.label, settings=dict(row.settings),
