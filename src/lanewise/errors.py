@@ -126,11 +126,24 @@ def error_location(location: Location | None) -> Iterator[None]:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], location: Location | None = None) -> UnknownName:
-    """An UnknownName for `kind` whose hint offers the closest of the `known` names."""
+    """An UnknownName for `kind` whose hint offers the `known` names that share its words, else the closest ones."""
     names = sorted(known)
-    close = get_close_matches(name, names, n=3, cutoff=0.5)
+    close = _with_words_of(name, names) or get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if close:
         hint = f"did you mean {' or '.join(close)}?"
     else:
         hint = f"known: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}" if names else ""
     return UnknownName(f"unknown {kind} '{name}'", location=location, hint=hint)
+
+
+def _with_words_of(name: str, names: list[str]) -> list[str]:
+    """The few names that share most of its words, at least half of them: "A100 80GB" shares one with each A100."""
+    words = set(_WORD_ENDS.split(name.lower()))
+    shared = {other: len(words & set(_WORD_ENDS.split(other.lower()))) for other in names}
+    most = max(shared.values(), default=0)
+    alike = [other for other, count in shared.items() if count == most]
+    return alike if 2 * most >= len(words) and len(alike) <= _ALIKE else []
+
+
+_WORD_ENDS = re.compile(r"[\s_-]+")
+_ALIKE = 6  # names that a hint offers; more share a word such as rtx that tells nothing

@@ -29,6 +29,22 @@ MODELS = {
     "AMD Ryzen Threadripper 2950X 16-Core Processor": "threadripper-2000",
     "AMD Ryzen 9 3900X 12-Core Processor": "ryzen-am4",
     "Ryzen 9 7950X3D": "ryzen-am5",
+    "AMD EPYC 8534P 64-Core Processor": "siena",
+    "AMD EPYC 4564P 16-Core Processor": "ryzen-am5",
+    "13th Gen Intel(R) Core(TM) i9-13900K": "core-12-to-14",
+    "Core i7-14700KF": "core-12-to-14",
+    "11th Gen Intel(R) Core(TM) i5-11600K": "core-11",
+    "Intel(R) Core(TM) i7-8700K CPU @ 3.70GHz": "core-6-to-10",
+    "Intel(R) Core(TM) i9-10900K CPU @ 3.70GHz": "core-6-to-10",
+    "Intel(R) Core(TM) i9-10980XE CPU @ 3.00GHz": "xeon-w-2200",
+    "Intel(R) Core(TM) i7-6900K CPU @ 3.20GHz": "broadwell-e",
+    "Intel(R) Core(TM) i7-5960X CPU @ 3.00GHz": "haswell-e",
+    "Intel(R) Core(TM) Ultra 7 265K": "core-ultra-200s",
+    "Intel(R) Xeon(R) W-2135 CPU @ 3.70GHz": "xeon-w-2200",
+    "Intel(R) Xeon(R) W-3265 CPU @ 2.70GHz": "xeon-w-3200",
+    "Intel(R) Xeon(R) W-3175X CPU @ 3.10GHz": "xeon-w-3100",
+    "Intel(R) Xeon(R) CPU E5-1650 v4 @ 3.60GHz": "broadwell-e",
+    "Intel(R) Xeon(R) CPU Max 9470C": "sapphire-rapids",
 }
 
 

@@ -19,6 +19,8 @@ _MODELS = tuple(
         (rf"epyc{_GAP}7\w\w3[a-z]?\b", "milan"),
         (rf"epyc{_GAP}9\w\w4[a-z]?\b", "genoa"),
         (rf"epyc{_GAP}9v33x\b", "genoa"),
+        (rf"epyc{_GAP}8\w\w4p?[a-z]?\b", "siena"),
+        (rf"epyc{_GAP}4\w\w[45]p[a-z]?\b", "ryzen-am5"),
         (rf"epyc{_GAP}9\w\w5[a-z]?\b", "turin"),
         (rf"threadripper{_GAP}pro{_GAP}39\d5wx\b", "threadripper-pro-3000"),
         (rf"threadripper{_GAP}pro{_GAP}59\d5wx\b", "threadripper-pro-5000"),
@@ -43,6 +45,20 @@ _MODELS = tuple(
         (rf"xeon{_GAP}w[3579]?{_GAP}[23]4\d\dx?\b", "xeon-w-sapphire-rapids"),
         (rf"xeon{_GAP}w[3579]{_GAP}[23]5\d\dx?\b", "xeon-w-sapphire-rapids"),
         (rf"xeon{_GAP}w{_GAP}33\d\dx?\b", "xeon-w-3300"),
+        (rf"xeon{_GAP}w{_GAP}32\d\dm?\b", "xeon-w-3200"),
+        (rf"xeon{_GAP}w{_GAP}31\d\dx?\b", "xeon-w-3100"),
+        (rf"xeon{_GAP}w{_GAP}2[12]\d\db?\b", "xeon-w-2200"),
+        (rf"xeon{_GAP}max{_GAP}94\d\dc?\b", "sapphire-rapids"),
+        (rf"e5{_GAP}16\d\d{_GAP}v3\b", "haswell-e"),
+        (rf"e5{_GAP}16\d\d{_GAP}v4\b", "broadwell-e"),
+        # Core: the generation is what stands before the last three digits; a few of the large socket count as another.
+        (rf"core{_GAP}i[79]{_GAP}(?:79|98|109)[0-9]{{2}}xe?\b", "xeon-w-2200"),
+        (rf"core{_GAP}i7{_GAP}(?:58[23]0|5960)[kx]\b", "haswell-e"),
+        (rf"core{_GAP}i7{_GAP}(?:68[05]0|6900|6950)[kx]\b", "broadwell-e"),
+        (rf"core{_GAP}i[3579]{_GAP}(?:[6-9]|10)\d{{3}}(?:[kft]|kf|ks)?\b", "core-6-to-10"),
+        (rf"core{_GAP}i[3579]{_GAP}11\d{{3}}(?:[kft]|kf)?\b", "core-11"),
+        (rf"core{_GAP}i[3579]{_GAP}1[234]\d{{3}}(?:[kft]|kf|ks)?\b", "core-12-to-14"),
+        (rf"core{_GAP}ultra{_GAP}[3579]{_GAP}2\d{{2}}(?:[kft]|kf)?\b", "core-ultra-200s"),
     )
 )
 # What model names carry beside the model, and how much of a name is looked at; none is longer.
