@@ -7,8 +7,9 @@ import pytest
 from lanewise.errors import unknown_name
 
 PARTS = (
-    "a10", "a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm-80gb", "mi100", "mi300x", "rtx-3090", "rtx-4090", "rtx-4090-p2p",
-    "rtx-5090", "rtx-a4000", "rtx-a5000", "rtx-pro-6000-blackwell-server", "rtx-pro-6000-blackwell-workstation",
+    "a10", "a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm-80gb", "mi100", "mi300x", "rtx-3090", "rtx-4090",
+    "rtx-4090-p2p", "rtx-5090", "rtx-a4000", "rtx-a5000", "rtx-pro-6000-blackwell-server",
+    "rtx-pro-6000-blackwell-workstation",
 )  # fmt: skip
 
 
