@@ -69,7 +69,8 @@ def page() -> str:
     lines += [
         ".SH EXIT STATUS", ".TP", "0", "fine", ".TP", "1",
         "a negative verdict: INVALID, does not fit, a slow path, a conclusion that does not hold", ".TP", "2",
-        "bad input: two lines on stderr, error and hint", ".TP", "3", "check: not everything could be judged", ".TP",
+        "bad input: two lines on stderr, error and hint", ".TP", "3",
+        "check, fleet check: not everything could be judged", ".TP",
         "130, 143, 129", "ended by Ctrl\\-C, SIGTERM, SIGHUP",
         ".SH ENVIRONMENT", ".TP", "NO_COLOR", "if set, no colour codes; FORCE_COLOR asks for them everywhere",
     ]  # fmt: skip

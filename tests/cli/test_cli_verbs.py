@@ -51,7 +51,7 @@ def test_help_lists_the_verbs_and_what_they_are_for(lanewise):
   serve      Serve queries as an Accelerator node of load tests.
   director   Compose servers from a pool over Redfish, knowing the bandwidth.
   fleet      Check many machines together: one verdict a node.
-      study      Run studies: published tables compared with predictions.
+  study      Run studies: published tables compared with predictions.
   accuracy   Score predictions on measured machines.
   calibrate  Fit unknown figures of parts to rows of studies.
   report     Write a saved run as one HTML page.
