@@ -1,6 +1,6 @@
 """How many real questions `lanewise check` answers right: verdicts and causes, on the learnt and the held-out third.
 
-PYTHONPATH=tests .venv/bin/python benchmarks/check_threads.py [--learn] [--json FILE]
+PYTHONPATH=tests .venv/bin/python benchmarks/check_threads.py [--learn] [--folder FOLDER] [--json FILE]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from checking.thread_list import QuestionThread, first_causes, threads, verdict_of
+from checking.thread_list import FOLDER, QuestionThread, first_causes, threads, verdict_of
 
 from lanewise.errors import LanewiseError
 
@@ -32,8 +32,9 @@ def score(thread: QuestionThread, folder: Path) -> dict[str, object]:
 
 def main(arguments: list[str]) -> None:
     """Print the table and both scores; with --learn the held-out third is counted but not shown."""
+    source = Path(arguments[arguments.index("--folder") + 1]) if "--folder" in arguments else FOLDER
     with tempfile.TemporaryDirectory() as folder:
-        results = [score(thread, Path(folder)) for thread in threads()]
+        results = [score(thread, Path(folder)) for thread in threads(source)]
     for result in results:
         if not (result["held out"] and "--learn" in arguments):
             mark = "  " if result["right"] else "X "

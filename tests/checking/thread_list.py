@@ -45,9 +45,9 @@ class QuestionThread:
         return api.check([path], system)
 
 
-def threads() -> list[QuestionThread]:
+def threads(folder: Path = FOLDER) -> list[QuestionThread]:
     """Every thread of the folder, by name."""
-    return [_thread(path) for path in sorted(FOLDER.glob("*.yaml"))]
+    return [_thread(path) for path in sorted(folder.glob("*.yaml"))]
 
 
 def _thread(path: Path) -> QuestionThread:
