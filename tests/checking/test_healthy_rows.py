@@ -46,6 +46,39 @@ def checked(system: str, *rows: str) -> Checkup:
     return check(read_results(text, "f").observations, target=read_system(system, "system.yaml"))
 
 
+TWO_ROOT_PORTS = """\
+lanewise: 1
+system: two-ports
+devices: {cpu0: {cpu: haswell-ep}, "gpu[0-1]": {gpu: null}}
+links:
+  - {from: cpu0, to: "gpu[0-1]", pcie: gen3 x16}
+"""
+
+
+def test_what_a_root_complex_forwards_between_peers_differs_from_host_to_host():
+    rates = (("8.2", Verdict.OK), ("7", Verdict.SLOW))
+    for rate, verdict in rates:
+        checkup = checked(TWO_ROOT_PORTS, f'flows: "gpu0->gpu1", value: {rate} GB/s')
+        assert checkup.results[0].verdict is verdict
+
+
+BELOW_ONE_SWITCH = """\
+lanewise: 1
+system: one-switch
+devices: {cpu0: {cpu: null}, sw0: {switch: null}, "gpu[0-1]": {gpu: rtx-2080-ti}}
+links:
+  - {from: cpu0, to: sw0, pcie: gen3 x16}
+  - {from: sw0, to: "gpu[0-1]", pcie: gen3 x16}
+"""
+
+
+def test_a_staged_copy_is_fine_a_little_below_its_stages_in_turn():
+    rates = (("5.7", Verdict.OK), ("4.5", Verdict.SLOW))
+    for rate, verdict in rates:
+        checkup = checked(BELOW_ONE_SWITCH, f'flows: "gpu0->gpu1", value: {rate} GB/s, p2p: false')
+        assert checkup.results[0].verdict is verdict
+
+
 def test_both_ways_to_the_memory_of_the_far_socket_may_be_as_slow_as_one_way():
     (one_way,) = checked(TWO_SOCKETS, 'flows: "host0:1->gpu0", value: 24 GB/s').results
     assert one_way.verdict is Verdict.OK

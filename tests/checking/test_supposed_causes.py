@@ -111,6 +111,40 @@ def test_a_collective_between_its_bounds_leaves_nothing_open_beside_fine_rates()
     assert checked(bus, head="gpus: GeForce RTX 4090\n").exit_code == 3
 
 
+def test_a_drive_that_a_gpu_reads_slower_than_host_memory_does_is_slow():
+    drive = 'flows: "storage0->gpu0", value: 6.9 GiB/s, bytes: 1 MiB'
+    assert checked(drive).count(Verdict.SLOW) == 0
+    checkup = checked(drive, 'flows: "storage0->host0", value: 20.6 GiB/s, bytes: 1 MiB')
+    assert checkup.count(Verdict.SLOW) == 1
+    assert causes(checkup) == ["far", "staged", "acs"]
+    smaller = checked(drive, 'flows: "storage0->host0", value: 20.6 GiB/s, bytes: 4 MiB')
+    assert smaller.count(Verdict.SLOW) == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "slow"),
+    [
+        ('flows: "host0->gpu0", value: 3 GB/s, bytes: 4 MiB', True),
+        ('flows: "host0->gpu0", value: 6 GB/s, bytes: 4 MiB', False),
+        ('flows: "host0->gpu0", value: 4 GB/s, bytes: 1 MB', False),
+        ('flows: "host0->gpu0", value: 0.1 GB/s, bytes: 64 KiB', False),
+        ('flows: "gpu0->gpu1", value: 0.5 GB/s, bytes: 1 MB', True),
+    ],
+)
+def test_a_short_copy_is_slow_only_where_no_launch_takes_that_long(row: str, slow: bool):
+    checkup = checked(row, head="gpus: Tesla V100-SXM2-32GB\n")
+    assert checkup.count(Verdict.SLOW) == slow
+    assert checkup.count(Verdict.OK) == 0
+    if slow:
+        assert "software" in causes(checkup)[:2]
+    else:
+        assert checkup.exit_code == 3
+
+
+def test_no_host_is_known_that_gives_a_card_gen6():
+    assert checked('flows: "host0->gpu0", value: 55 GB/s', head="gpus: NVIDIA B300 SXM\n").count(Verdict.OK) == 1
+
+
 def test_a_stated_slot_is_what_a_card_can_reach_and_is_left_out_where_the_description_has_it(board: System):
     row = 'flows: "host0->gpu0", value: 6.2 GB/s'
     stated = "stated: {slot: gen3 x8}\n"

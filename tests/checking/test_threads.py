@@ -19,7 +19,8 @@ def test_a_real_question_gets_its_verdict_and_its_cause(thread: QuestionThread, 
     if thread.verdicts[0] == "slow":
         assert set(first_causes(checkup)) & set(thread.causes)
         assert checkup.exit_code == 1
-    assert checkup.exit_code != 0 or all(result.verdict == "ok" for result in checkup.results)
+    judged = [result for result in checkup.results if result.row.metric != "bus_bandwidth"]
+    assert checkup.exit_code != 0 or all(result.verdict == "ok" for result in judged)
 
 
 def test_the_threads_are_enough_and_a_third_of_them_is_held_out():

@@ -15,6 +15,8 @@ _SERIES = (
     (r"xeon.* e[35]-[124]\d{3}l?(?: v[234])|xeon.* e5-[124]\d{3}", 3), (r"xeon.* [xlew]5[56]\d\d", 2),
     (r"power ?9", 4), (r"power ?8", 3),
 )  # fmt: skip
+# The best that hosts of cards have: no CPU with lanes of Gen6 is sold (vendors' data sheets, 2026).
+HOST_GENERATION = 5
 # One socket and one NUMA node: no memory of theirs is far.
 _DESKTOP = re.compile(r"core.* i[3579]\b|core.* ultra|ryzen|xeon.* (?:e3|e5-1|w-?[1-3])", re.IGNORECASE)
 _SERVER = re.compile(r"epyc|xeon|power ?\d|threadripper|opteron|ampere|grace", re.IGNORECASE)

@@ -17,7 +17,8 @@ from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.cause import speed
 from lanewise.checking.expectation import TOLERANCES, expectation, too_short
-from lanewise.checking.host_names import host_generation
+from lanewise.checking.host_names import HOST_GENERATION, host_generation
+from lanewise.checking.part_references import Reference, collective, peer_copy, short_copy
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
@@ -30,10 +31,6 @@ from lanewise.results.sample import Sample
 COLLECTIVE = "bus_bandwidth"
 NO_COLLECTIVES = "no model of collectives: only bounds are checked"
 RATES = ("goodput", "total", COLLECTIVE)
-# Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
-_LEAST_MESSAGE = 256 * 2**20
-# These load every rank's links alike; those between pairs, from or to one rank need not.
-_RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 # Copies within one memory: the diagonal of a matrix says nothing of a path.
 WITHIN_ONE = ("GPU memory", "host memory")
 HOST_COPIES = ("host to device", "device to host")
@@ -45,33 +42,6 @@ _LINE = (0.70, 0.60)
 _METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory")
 _IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
 _IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path", *(key for key in METHOD if key not in ("flows", "p2p")))
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """What a row is compared with: fine from `fine_low` to `fine_high`, slow below `slow_below` (all SI).
-
-    `nominal` is shown as the expected value. `own`: it is of this row's own path, so that it may call the row ok.
-    """
-
-    basis: str
-    nominal: float
-    fine_low: float
-    slow_below: float
-    fine_high: float | None
-    limit: str
-    source: str
-    own: bool = True
-
-    def verdict(self, value: float) -> Verdict:
-        """The verdict on a rate by this reference alone."""
-        if value < self.slow_below:
-            return Verdict.SLOW
-        if value < self.fine_low:
-            return Verdict.UNKNOWN
-        if self.fine_high is not None and value > self.fine_high:
-            return Verdict.FAST
-        return Verdict.OK if self.own else Verdict.UNKNOWN
 
 
 @dataclass
@@ -119,7 +89,10 @@ class References:
         if row.metric == COLLECTIVE:
             yield from self._bounds(row)
             return
-        if not too_short(row):
+        if too_short(row):
+            shorter = (short_copy(row, reference) for reference in self._by_part(row))
+            yield from (reference for reference in shorter if reference is not None)
+        else:
             yield from self._by_part(row)
             yield from self._by_line(row)
             yield from self._same_path(row)
@@ -139,7 +112,8 @@ class References:
         if not abilities or None in abilities:
             return None
         best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
-        gens = [best.gen, *self._host_generations(), *(gen for gen, _ in self._slots())]
+        hosts = list(self._host_generations()) or [HOST_GENERATION]
+        gens = [best.gen, *hosts, *(gen for gen, _ in self._slots())]
         return replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
 
     def _slots(self) -> list[tuple[int, int]]:
@@ -160,13 +134,13 @@ class References:
         if row.path in HOST_COPIES:
             yield from self._host_copy(part, flows, row)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
-            yield from _peer_copy(part, flows, row)
+            yield from peer_copy(part, row)
 
     def _bounds(self, row: Observation) -> Iterator[Reference]:
         """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
         part = self.ability_of(row)
         if part is not None and _flows(row) and row.settings.get("hosts", 1) == 1:
-            yield from _collective(row, part)
+            yield from collective(row, part)
 
     def _host_copy(self, part: GpuAbility, flows: tuple[Flow, ...], row: Observation) -> Iterator[Reference]:
         tunnel = self.posted.stated("tunnel")
@@ -230,18 +204,25 @@ class References:
             yield Reference("staged copy", value, 0.75 * value, 0.6 * value, None, limit, "the other row")
 
     def _host_memory_instead(self, row: Observation) -> Iterator[Reference]:
-        """Data of a GPU's memory over a network, compared with host memory over the same network."""
-        if row.path != "network" or "gpu" not in row.flow:
+        """Data of a GPU's memory over a network or from a drive, compared with host memory over the same."""
+        if row.path not in ("network", "storage") or "gpu" not in row.flow:
             return
         source, _, target = row.flow.partition("->")
+        network = row.path == "network"
+
+        def same(other: str) -> bool:
+            """Whether another flow crosses the same network, or comes from or goes to the same drive."""
+            return (network and other.startswith("host")) or other.endswith(target) or other.startswith(source)
+
         host = [
             each.value for each in self.rows
-            if each.value and each.path == "network" and each.metric == row.metric and "gpu" not in each.flow
-            and (each.flow.startswith("host") or each.flow.endswith(target) or each.flow.startswith(source))
+            if each.value and each.path == row.path and each.metric == row.metric and "gpu" not in each.flow
+            and (network or each.settings.get("bytes") == row.settings.get("bytes"))
+            and same(each.flow)
         ]  # fmt: skip
         if host:
             value = max(host)
-            limit = "the same network from host memory"
+            limit = "the same network from host memory" if network else "the same drive read into host memory"
             yield Reference("same path", value, 0.75 * value, 0.6 * value, None, limit, "the other row", own=False)
 
     def _pairs_of_others(self, row: Observation) -> Iterator[Reference]:
@@ -270,44 +251,6 @@ class References:
         slow = 0.45 if row.path.startswith("peer") or re.search(r"host\d*:\d|\bcpu\d", row.flow) else 0.75
         limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
         yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
-
-
-def _peer_copy(part: GpuAbility, flows: tuple[Flow, ...], row: Observation) -> Iterator[Reference]:
-    both = 2 if row.metric == "total" else 1
-    limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
-    pcie = part.peer_rate() * both
-    # A name that the catalogue does not have may have NVLinks or xGMI.
-    fastest = raw_rate(part.gen, part.lanes) * both if part.part is not None else None
-    if row.how.get("p2p") == "off":
-        # Two stages, at best overlapped; below one uplink or port they share it.
-        staged = 0.85 * pcie
-        yield Reference("parts", staged, 0.4 * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
-    elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
-        nvlink = part.nvlink_rate * both
-        slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.15 * pcie
-        high = 1.15 * nvlink
-        yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
-    elif row.how.get("p2p") == "on":
-        yield Reference("parts", pcie, 0.75 * pcie, 0.25 * pcie, fastest, limit, part.source)
-
-
-def _collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
-    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
-    share = 0.65 if row.scenario.startswith(_RING_COLLECTIVES) else 0.35
-    if row.settings.get("bytes", _LEAST_MESSAGE) < _LEAST_MESSAGE:
-        share = 0.0
-    if part.nvlink_rate is not None and part.all_linked:
-        nvlink = part.nvlink_rate
-        limit, low = f"NVLinks of {part.title}", share * nvlink
-        # NVLink SHARP sends each byte once where a ring sends it twice.
-        yield Reference("parts", nvlink, low, low, 2 * nvlink, limit, part.source, own=False)
-    elif part.nvlink_rate is None:
-        pcie = part.peer_rate()
-        # A name that the catalogue does not have may have NVLinks or xGMI.
-        high = raw_rate(part.gen, part.lanes) if part.part is not None else None
-        # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
-        limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(share, 0.12) * pcie
-        yield Reference("parts", pcie, low, low, high, limit, part.source, own=False)
 
 
 def kind_of_path(row: Observation | Sample) -> Identity:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from lanewise import units
 from lanewise.checking.abilities import GpuAbility, lesser_links, link_rate
 from lanewise.checking.cause import Cause, speed, speeds
+from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import one_memory
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
@@ -71,7 +72,7 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
     if row.path not in HOST_COPIES or kind == "pinned" or row.metric != "goodput" or tool.startswith(_PINNED):
         return
     step = "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once, in pieces of 16 MiB and more"
-    what = f"the host memory is {'' if kind else 'probably '}pageable: the driver copies it through a buffer of its own"
+    what = "the host memory is pageable: the driver copies it through a buffer of its own"
     if kind == "pageable":
         yield Cause(("pageable",), what + ", in small or unaligned pieces", step, evidence="the row says pageable")
         return
@@ -96,12 +97,14 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
     elif row.path.startswith("peer") and row.how.get("tool") == "typed in" and not row.how.get("engine"):
         # Sends and receives of a framework wait for each other and copy more than once.
         yield Cause(("software",), f"{what}, or two ways that ran one after another", step)
+    elif too_short(row) and row.path in HOST_COPIES:
+        yield Cause(("software",), what, step)
 
 
 def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
     """The rate is that of a link of a lower generation or fewer lanes than the GPU has."""
     row, part = symptom.row, symptom.ability
-    if part is None or row.path not in HOST_COPIES or row.metric not in ("goodput", "total"):
+    if part is None or row.path not in HOST_COPIES or row.metric not in ("goodput", "total") or too_short(row):
         return
     ways = 2 if row.metric == "total" else 1
     if row.how.get("flows", row.flow).count("->") != ways:
@@ -126,7 +129,7 @@ def lesser_link_of_peers(symptom: RowSymptom) -> Iterator[Cause]:
     """The same of two GPUs: one of their links is the narrow one."""
     row, part = symptom.row, symptom.ability
     gpus = sorted(_devices(row))
-    if part is None or not row.path.startswith("peer") or len(gpus) != 2 or symptom.over_nvlink:
+    if part is None or not row.path.startswith("peer") or len(gpus) != 2 or symptom.over_nvlink or too_short(row):
         return
     ways = 2 if row.metric == "total" else 1
     links, predicted = _link_of_rate(part, (row.value or 0.0) / ways, part.peer_rate(), False)
@@ -195,6 +198,13 @@ def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(("staged", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
 
 
+def far_redirection(symptom: RowSymptom) -> Iterator[Cause]:
+    """ACS or the IOMMU between a GPU and a network card or drive that a switch joins."""
+    if symptom.row.path in ("network", "storage") and symptom.gpu:
+        what = f"ACS or the IOMMU sends traffic of {symptom.gpu} up to the root complex, past any switch"
+        yield Cause(("acs",), what, _PEER_STEP)
+
+
 def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     """A drive's rate is requests in flight times their size over the time of one: the link is not the limit."""
     row = symptom.row
@@ -240,7 +250,8 @@ def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
     if row.path.startswith("peer") or row.metric == COLLECTIVE:
         what = f"the NVLinks of {part.title} are not in use, or some are down"
         step = "nvidia-smi nvlink -s; nvidia-smi topo -m; systemctl status nvidia-fabricmanager"
-        below = (row.value or 0.0) <= 1.05 * both * part.peer_rate()
+        pcie = both * part.peer_rate()
+        below = 0.1 * pcie < (row.value or 0.0) <= 1.05 * pcie and not too_short(row)
         yield Cause(("nvlink",), what, step, evidence="the rate is one of PCIe" if below else "")
 
 
@@ -302,7 +313,7 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     peer_redirection, pageable_memory, counted_otherwise, small_requests, common_device,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    *WITH_A_MODEL_TOO, host_side, far_apart, staged_through_host, lesser_link, lesser_link_of_peers,
+    *WITH_A_MODEL_TOO, host_side, far_apart, staged_through_host, far_redirection, lesser_link, lesser_link_of_peers,
     nvlinks_unused, confidential_computing,
     far_memory, relaxed_ordering,
 )  # fmt: skip

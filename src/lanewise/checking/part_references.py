@@ -1,0 +1,100 @@
+"""What GPUs can do by their names alone, as references of peer copies, collectives and short copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lanewise.checking.abilities import GpuAbility, raw_rate
+from lanewise.checking.verdict import Verdict
+from lanewise.results.observation import Observation
+
+# What starts a copy and waits for it costs at most, s: a launch is 5 to 10 us, a synchronisation as much again.
+_START = 40e-6
+# Shorter copies (B) tell nothing of a path: even on a healthy machine they cost more to start than to carry.
+LEAST_SHORT_COPY = 10**6
+# Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
+_LEAST_MESSAGE = 256 * 2**20
+# These load every rank's links alike; those between pairs, from or to one rank need not.
+_RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a row is compared with: fine from `fine_low` to `fine_high`, slow below `slow_below` (all SI).
+
+    `nominal` is shown as the expected value. `own`: it is of this row's own path, so that it may call the row ok.
+    """
+
+    basis: str
+    nominal: float
+    fine_low: float
+    slow_below: float
+    fine_high: float | None
+    limit: str
+    source: str
+    own: bool = True
+
+    def verdict(self, value: float) -> Verdict:
+        """The verdict on a rate by this reference alone."""
+        if value < self.slow_below:
+            return Verdict.SLOW
+        if value < self.fine_low:
+            return Verdict.UNKNOWN
+        if self.fine_high is not None and value > self.fine_high:
+            return Verdict.FAST
+        return Verdict.OK if self.own else Verdict.UNKNOWN
+
+
+def short_copy(row: Observation, long: Reference) -> Reference | None:
+    """The reference of a copy too short for the rate of a long one: slow only where no start could cost as much."""
+    size = row.settings.get("bytes", 0)
+    if size < LEAST_SHORT_COPY or row.how.get("p2p") == "off":
+        return None
+
+    def carried(rate: float) -> float:
+        return size / (size / rate + _START)
+
+    return replace(
+        long, nominal=carried(long.nominal), fine_low=carried(long.fine_low), slow_below=0.5 * carried(long.slow_below),
+        own=False, limit=f"copies of {size / 1e6:.3g} MB, {long.limit}",
+    )  # fmt: skip
+
+
+def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
+    """What the GPUs of a peer copy can do, staged or not, one way or both."""
+    both = 2 if row.metric == "total" else 1
+    limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
+    pcie = part.peer_rate() * both
+    # A name that the catalogue does not have may have NVLinks or xGMI.
+    fastest = raw_rate(part.gen, part.lanes) * both if part.part is not None else None
+    if row.how.get("p2p") == "off":
+        # Two stages, at best overlapped; below one uplink or port they share it.
+        staged = 0.85 * pcie
+        yield Reference("parts", staged, 0.4 * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
+    elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
+        nvlink = part.nvlink_rate * both
+        slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.15 * pcie
+        high = 1.15 * nvlink
+        yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
+    elif row.how.get("p2p") == "on":
+        yield Reference("parts", pcie, 0.75 * pcie, 0.25 * pcie, fastest, limit, part.source)
+
+
+def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
+    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
+    share = 0.65 if row.scenario.startswith(_RING_COLLECTIVES) else 0.35
+    if row.settings.get("bytes", _LEAST_MESSAGE) < _LEAST_MESSAGE:
+        share = 0.0
+    if part.nvlink_rate is not None and part.all_linked:
+        nvlink = part.nvlink_rate
+        limit, low = f"NVLinks of {part.title}", share * nvlink
+        # NVLink SHARP sends each byte once where a ring sends it twice.
+        yield Reference("parts", nvlink, low, low, 2 * nvlink, limit, part.source, own=False)
+    elif part.nvlink_rate is None:
+        pcie = part.peer_rate()
+        # A name that the catalogue does not have may have NVLinks or xGMI.
+        high = raw_rate(part.gen, part.lanes) if part.part is not None else None
+        # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
+        limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(share, 0.12) * pcie
+        yield Reference("parts", pcie, low, low, high, limit, part.source, own=False)
