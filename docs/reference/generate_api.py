@@ -50,6 +50,7 @@ TYPES = {
     "lanewise.perf.flow": ("Flow",),
     "lanewise.perf.predict": ("Prediction", "FlowRate"),
     "lanewise.perf.overview": ("PathOverview", "PathGroup"),
+    "lanewise.collectives.model": ("CollectiveCurve", "CollectivePoint", "AlgorithmPeak"),
     "lanewise.perf.transfers": ("FinishedTransfer",),
     "lanewise.perf.matrix": ("RateMatrix",),
     "lanewise.evidence.score": ("AccuracyScore", "GroupScore"),

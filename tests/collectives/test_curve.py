@@ -72,9 +72,9 @@ def test_pcie_peers_are_used_below_a_switch_or_where_asked_for() -> None:
     memory = bus(pcie_box(), "gpu[0-3]")
     off = predict_collective(pcie_box(), Collective.ALL_REDUCE, "gpu[0-3]", [GiB], replace(PLAIN, p2p=False))
     pair = bus(pcie_box(gpus=2), "gpu[0-1]")  # two GPUs on an AMD CPU
-    assert peers > 1.3 * memory
+    assert peers > 1.1 * memory
     assert off.points[0].limit.endswith("(through shared memory)")
-    assert pair > 1.3 * memory
+    assert pair > 1.1 * memory
 
 
 def test_nvlinks_switched_off_leave_shared_memory() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from lanewise.api.accuracy import accuracy
 from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
+from lanewise.api.collectives import predict_collective
 from lanewise.api.director import backup_director, open_director, restore_director, serve_director
 from lanewise.api.discovery import capture, discover
 from lanewise.api.divisions import loadtest_divisions
@@ -121,6 +122,7 @@ __all__ = [
     "plan",
     "plan_fleet",
     "predict",
+    "predict_collective",
     "predict_paths",
     "predict_service",
     "predict_sweep",

@@ -11,6 +11,7 @@ from lanewise.cli import sweep, terminal
 from lanewise.cli.command import GivenFlags, Json, option_group
 from lanewise.cli.terminal import json_of
 from lanewise.errors import InputError
+from lanewise.options.collective import CollectiveOptions
 from lanewise.options.predict import PredictOptions, ServiceOptions
 from lanewise.options.system import SystemOptions
 from lanewise.options.workers import WorkerOptions
@@ -26,12 +27,13 @@ _STEADY = ("mode", "division", "host")  # options that the steady state knows to
 def predict(
     options: PredictOptions,
     service_options: ServiceOptions,
+    collective_options: CollectiveOptions,
     system_options: SystemOptions,
     engine: WorkerOptions,
     given: GivenFlags,
     json: Json = None,
 ) -> None:
-    """Predict flows that run together, all pairs, or an inference service, each with its limit and its basis.
+    """Predict flows that run together, a collective, all pairs, or an inference service, each with its limit.
 
     Without any of them: what every kind of path delivers alone, and all GPUs of a host at once.
 
@@ -49,6 +51,8 @@ def predict(
         _predict_service(system, options.service, service_options, given, json)
     elif options.flows is not None:
         _predict_flows(system, options.flows, options, json)
+    elif collective_options.collective is not None:
+        _predict_collective(system, collective_options, options.no_p2p, json)
     elif options.matrix is not None:
         _predict_matrix(system, options, json)
     else:
@@ -58,18 +62,19 @@ def predict(
 
 def _check(options: PredictOptions, given: GivenFlags) -> None:
     """InputError unless one thing is to be predicted, and no option belongs to another."""
-    kinds = [name for name in ("flows", "matrix", "service") if name in given]
-    choice = "give one of --flows 'gpu0->gpu1', --matrix goodput, --service resnet50"
+    kinds = [name for name in ("flows", "collective", "matrix", "service") if name in given]
+    choice = "give one of --flows 'gpu0->gpu1', --collective all_reduce, --matrix goodput, --service resnet50"
     if len(kinds) > 1:
         raise InputError(f"{' and '.join(f'--{name}' for name in kinds)} exclude each other", hint=choice)
     if not kinds:
-        others = [field.name for kind in (PredictOptions, ServiceOptions) for field in fields(kind)]
+        others = [field.name for kind in (PredictOptions, ServiceOptions, CollectiveOptions) for field in fields(kind)]
         alone = next((name for name in others if name in given), None)
         if alone is not None:
             raise InputError(f"nothing to predict with --{alone.replace('_', '-')}", hint=choice)
         return
     groups = {
         "flows": ("schedule",),
+        "collective": tuple(field.name for field in fields(CollectiveOptions) if field.name != "collective"),
         "matrix": ("both_ways", "devices"),
         "service": tuple(field.name for field in fields(ServiceOptions)),
     }
@@ -94,6 +99,20 @@ def _predict_flows(system: System, flows: str, options: PredictOptions, json: st
         return terminal.show(json, json_of("flow_rates"), text.render_flow_rates, prediction)
     transfers = api.finish_times(system, parsed)
     return terminal.show(json, json_of("transfers"), text.render_transfers, system, transfers)
+
+
+def _predict_collective(system: System, options: CollectiveOptions, no_p2p: bool, json: str | None) -> None:
+    from lanewise import api
+    from lanewise.report.text.collective import render_collective
+
+    if no_p2p and options.p2p_level != "default":
+        raise InputError("--no-p2p and --p2p-level exclude each other", hint="leave one of them out")
+    p2p = False if no_p2p else True if options.p2p_level == "sys" else None
+    curve = api.predict_collective(
+        system, str(options.collective), options.ranks, options.sizes, options.nccl, options.launch, options.algorithm,
+        p2p,
+    )  # fmt: skip
+    terminal.show(json, json_of("collective_curve"), render_collective, curve)
 
 
 def _predict_matrix(system: System, options: PredictOptions, json: str | None) -> None:

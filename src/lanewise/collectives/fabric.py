@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lanewise.collectives.model import CollectiveSettings
@@ -11,7 +11,10 @@ from lanewise.collectives.ranks import RankSet
 from lanewise.collectives.rings import disjoint_rings
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
+from lanewise.perf.flow_demand import flow_demands, solver_input
 from lanewise.perf.predict import FlowRate, predict
+from lanewise.perf.sharing import share
+from lanewise.perf.uncertainty import Bound
 from lanewise.routes.classify import PIX, PXB
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
@@ -126,12 +129,29 @@ def _pcie_fabric(system: System, ranks: RankSet, node: Sequence[str], settings: 
             memory = cpu_above(system, b)
             flows += [Flow(a, memory), Flow(memory, b)]
             staged = True
-    prediction = predict(system, flows)
-    slowest = min(prediction.rates, key=lambda flow: flow.rate)
+    low, rate, high, limit = _slowest(system, flows)
     return LocalFabric(
-        FabricKind.PCIE, tuple(node), ring=slowest.rate, low=slowest.low, high=slowest.high, staged=staged,
-        limit=slowest.limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
+        FabricKind.PCIE, tuple(node), ring=rate, low=low, high=high, staged=staged,
+        limit=limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
     )  # fmt: skip
+
+
+def _slowest(system: System, flows: Sequence[Flow]) -> tuple[float, float, float, str]:
+    """The slowest of flows at once: its rate at the ends of its range and between them, and its limit.
+
+    The memory of a socket is no limit: buffers of shared memory are of a few MiB and stay in the CPU's caches.
+    """
+    demands = [
+        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if r.kind != "memory"})
+        for demand in flow_demands(system, flows)
+    ]
+    resources, solver_flows = solver_input(demands)
+    bounds: tuple[Bound, ...] = ("low", "nominal", "high")
+    solutions = [share([resource.at(bound) for resource in resources], solver_flows) for bound in bounds]
+    slowest = min(range(len(flows)), key=lambda index: solutions[1].rates[index])
+    limit = solutions[1].limits[slowest]
+    low, rate, high = (solution.rates[slowest] for solution in solutions)
+    return low, rate, high, demands[slowest].cap_limit[0] if limit is None else resources[limit].name
 
 
 def _peers(system: System, ranks: RankSet, a: str, b: str, count: int, settings: CollectiveSettings) -> bool:

@@ -73,7 +73,7 @@ class CollectiveSettings:
 
 @dataclass(frozen=True, slots=True)
 class CollectivePoint:
-    """One message size (B): `time` in s, `bus_bandwidth` in B/s with its interval, and what the library chose."""
+    """A message of `size` bytes: `time` in s, `bus_bandwidth` in B/s from `low` to `high`, and what was chosen."""
 
     size: float
     time: float
@@ -107,7 +107,7 @@ class CollectiveCurve:
 
 @dataclass(frozen=True, slots=True)
 class AlgorithmPeak:
-    """The bus bandwidth (B/s) that long messages reach, with its range, and what limits it."""
+    """The `bus_bandwidth` (B/s) that long messages reach, from `low` to `high`, and what limits it."""
 
     algorithm: Algorithm
     bus_bandwidth: float

@@ -19,6 +19,7 @@ _ROUNDING = 1e-9
 _SLOWEST_TRIED = 0.49  # of the first rate that fits
 # The library runs rings and trees on twice the channels that the search finds (src/graph/connect.cc).
 _CONNECTED, _MOST_CHANNELS = 2, 64
+_LEAST_SWITCHED = 3  # ranks: the log of two H200 has 0 NVLS channels
 _ALONE = 5000e9  # what NCCL plans with within a node of one GPU (LOC_BW)
 
 
@@ -44,7 +45,7 @@ def channel_plan(
     speeds = channel_speeds(ranks.capability, several)
     total = _total(fabric)
     if algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
-        if fabric.kind is not FabricKind.NVSWITCH or ranks.capability < 90 or ranks.least < 2:
+        if fabric.kind is not FabricKind.NVSWITCH or ranks.capability < 90 or ranks.least < _LEAST_SWITCHED:
             return None
         return _switch_plan(ranks, speeds, total, network)
     if network is None:

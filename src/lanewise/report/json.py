@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from lanewise.catalog import Figure, Part
+from lanewise.collectives.model import CollectiveCurve
 from lanewise.installed import Dependency
 from lanewise.perf.matrix import RateMatrix
 from lanewise.perf.overview import PathOverview
@@ -66,6 +67,25 @@ def _flow_rate(flow: FlowRate) -> dict[str, Any]:
         "flow": flow.flow.name, "goodput": flow.rate, "low": flow.low, "high": flow.high, "raw": flow.raw,
         "limit": flow.limit, "basis": flow.basis, "rests_on": flow.rests_on, "doubt": flow.doubt or None,
         "routes": [_route(route) for route in flow.routes],
+    }  # fmt: skip
+
+
+@json_document("predict")
+def collective_curve(curve: CollectiveCurve) -> dict[str, Any]:
+    """A collective at every size: time, bus bandwidth with its interval, what was chosen, and the limit."""
+    settings = curve.settings
+    return {
+        **system_head(curve.system), "collective": curve.collective, "ranks": curve.ranks, "library": curve.library,
+        "launch": settings.launch, "forced": settings.algorithm, "order": curve.order, "sources": curve.sources,
+        "peaks": [
+            {"algorithm": peak.algorithm, "bus_bandwidth": peak.bus_bandwidth, "low": peak.low, "high": peak.high,
+             "limit": peak.limit, "basis": peak.basis, "rests_on": peak.rests_on} for peak in curve.peaks
+        ],
+        "points": [
+            {"size": point.size, "time": point.time, "bus_bandwidth": point.bus_bandwidth, "low": point.low,
+             "high": point.high, "algorithm": point.algorithm, "protocol": point.protocol,
+             "channels": point.channels, "limit": point.limit} for point in curve.points
+        ],
     }  # fmt: skip
 
 

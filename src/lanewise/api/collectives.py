@@ -1,0 +1,51 @@
+"""Collectives of several GPUs, predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.api.loading import as_system
+from lanewise.topology.model import Kind, System
+
+if TYPE_CHECKING:
+    from lanewise.collectives.model import CollectiveCurve
+
+
+def predict_collective(
+    system: System | str | Path,
+    collective: str = "all_reduce",
+    ranks: str | Sequence[str] | None = None,
+    sizes: str | Sequence[float] = "8B:8GiB",
+    version: str = "",
+    launch: str = "nccl-tests",
+    algorithm: str | None = None,
+    p2p: bool | None = None,
+) -> CollectiveCurve:
+    """Time (s) and bus bandwidth (B/s) of a collective at every size, with what NCCL or RCCL chooses and the limit.
+
+    `ranks` names GPUs (all by default), `sizes` (B) are message sizes or a text such as '1MiB:8GiB'. `version` is that
+    of NCCL ("2.27.7"), `launch` who issues the call ("graph", "nccl-tests", "nccl-tests -g", "torch"), `algorithm` what
+    NCCL_ALGO forces. `p2p` False is NCCL_P2P_DISABLE=1, True NCCL_P2P_LEVEL=SYS.
+
+    Raises UnknownName for a name that does not exist, FormatError for text that is no size or version, InputError for
+    ranks that make no collective, and Unreachable where nothing joins them.
+
+    >>> curve = lanewise.predict_collective("h200-pair", "all_reduce", sizes="1GiB")
+    >>> str(curve.points[0].algorithm), round(curve.points[0].bus_bandwidth / 1e9)
+    ('Ring', 328)
+    """
+    from lanewise.collectives.curve import predict_collective as predict
+    from lanewise.collectives.model import Algorithm, CollectiveSettings, Launch, collective_named
+    from lanewise.collectives.sizes import sizes_of
+    from lanewise.errors import unknown_name
+
+    loaded = as_system(system)
+    for word, kind, known in ((launch, "launch", Launch), (algorithm, "algorithm", Algorithm)):
+        if word is not None and word not in [member.value for member in known]:
+            raise unknown_name(kind, word, [member.value for member in known])
+    settings = CollectiveSettings(version, Launch(launch), Algorithm(algorithm) if algorithm else None, p2p)
+    names = loaded.of_kind(Kind.GPU) if ranks is None else ranks
+    counted = sizes_of(sizes) if isinstance(sizes, str) else sizes
+    return predict(loaded, collective_named(collective), names, counted, settings)
