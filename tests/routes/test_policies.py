@@ -171,8 +171,10 @@ def test_every_pair_of_gpus_is_a_peer_or_says_why_not():
     ]
     assert peers(system)[1].reason == (
         "gpu0 and gpu2 hang from cpu0 and cpu1, and cpu0 forwards between peers of one host bridge only "
-        "(peer scope root-complex)"
+        "(peer scope root-complex, as none is known; policies: {peers: system} states another)"
     )
+    stated = peers(build("cpu0 == cpu1, cpu0 -- gpu0, cpu1 -- gpu2", unbound=[], peer_scope={"cpu0": "root-complex"}))
+    assert stated[0].reason.endswith("forwards between peers of one host bridge only (peer scope root-complex)")
 
 
 def peer_groups(system: System) -> tuple[tuple[str, ...], ...]:

@@ -11,16 +11,18 @@ from lanewise.topology.model import Kind, LinkKind, System
 
 DEFAULT_SCOPE = "root-complex"
 _WITHIN = {"root-complex": "one host bridge", "socket": "one socket"}
+_ASSUMED = f"peer scope {DEFAULT_SCOPE}, as none is known; policies: {{peers: system}} states another"
 
 
 def peer_scope(system: System, cpu: str) -> str:
     """How far a CPU forwards traffic between GPUs: none, root-complex, socket or system."""
-    stated = system.policies.peer_scope.get(cpu)
-    if stated is None:
-        part = system.part(cpu)
-        figure = part.figure("peer.scope").value if part else None
-        stated = figure if isinstance(figure, str) else None
-    return stated or DEFAULT_SCOPE
+    return _known_scope(system, cpu) or DEFAULT_SCOPE
+
+
+def _known_scope(system: System, cpu: str) -> str | None:
+    part = system.part(cpu)
+    figure = part.figure("peer.scope").value if part else None
+    return system.policies.peer_scope.get(cpu) or (figure if isinstance(figure, str) else None)
 
 
 @memoized
@@ -91,15 +93,16 @@ def refusal(system: System, a: str, b: str, hops: Hops) -> str:
         if part is not None and part.text("peer.access") == "no":
             return f"the driver offers no peer access on a {part.title} ({name})"
     for cpu, word in scopes.items():
+        source = f"peer scope {word}" if _known_scope(system, cpu) else _ASSUMED
         if len(cpus) > 1 and word != "system":
             return (
                 f"{a} and {b} hang from {cpus[0]} and {cpus[-1]}, "
-                f"and {cpu} forwards between peers of {_WITHIN[word]} only (peer scope {word})"
+                f"and {cpu} forwards between peers of {_WITHIN[word]} only ({source})"
             )
         used = bridges(system, hops)
         if len(set(used)) > 1 and word == "root-complex":
             return (
                 f"{a} and {b} hang from host bridges {used[0]} and {used[-1]} of {cpu}, "
-                f"which forwards between peers of one host bridge only (peer scope {word})"
+                f"which forwards between peers of one host bridge only ({source})"
             )
     return ""
