@@ -119,9 +119,7 @@ def test_the_last_batches_are_small_so_that_all_workers_end_together() -> None:
 def test_a_sweep_is_every_combination_with_the_rates_of_lone_predictions(tmp_path: Path) -> None:
     options = PredictOptions(flows="host0->gpu0, gpu0->host0", sweep=("path=3..4", "gpus=1,2"))
     where = WorkerOptions(results=tmp_path)
-    answers = list(
-        lanewise.predict_sweep(SystemOptions("composable-server-gen4"), options, ServiceOptions(), where)
-    )
+    answers = list(lanewise.predict_sweep(SystemOptions("composable-server-gen4"), options, ServiceOptions(), where))
     assert [dict(answer.settings) for answer in answers] == list(combinations(options.sweep))
     for answer in answers:
         alone = lanewise.predict(lanewise.load_system("composable-server-gen4", answer.settings), str(options.flows))

@@ -140,15 +140,30 @@ links:
 
 
 def test_both_stages_of_a_copy_share_the_port_of_two_gpus_below_one_switch() -> None:
-    # A port passes 0.72 of its rate one way of both stages together, alone or both ways. DGX-2: 8.5 to 9.9 one way, 9.3
-    # both ways (10.7 to 11.2 between switches).
+    # A port passes 0.75 of its rate one way of both stages together, alone or both ways: one way the gap between chunks
+    # comes on top. DGX-2: 8.5 to 9.9 one way, 9.3 both ways (10.7 to 11.2 between switches).
     text = SWITCHES.format(gen=3)
-    one, both = (lanewise.predict(read_system(text, "two.yaml"), f, p2p=False) for f in ("gpu0->gpu1", "gpu0<->gpu1"))
+    one, both, apart = (
+        lanewise.predict(read_system(text, "two.yaml"), flows, p2p=False)
+        for flows in ("gpu0->gpu1", "gpu0<->gpu1", "gpu0->gpu2")
+    )
     up = GEN3_X16 * SHARE * 256 / 280 / 1e9  # packets of 256 B; down the best read of a Gen3 port
-    port = 0.72 * 2 / (1 / 12.44 + 1 / up)
-    assert one.total / 1e9 == pytest.approx(port, rel=1e-3)
+    port = 0.75 * 2 / (1 / 12.44 + 1 / up)
     assert both.total / 1e9 == pytest.approx(port, rel=1e-3)
     assert "both stages" in both.rates[0].limit
+    gap = 1 / (apart.total / 1e9) - 1 / 12.44  # ns a byte, typical
+    assert 0.005 < gap < 0.02
+    assert one.total / 1e9 == pytest.approx(1 / (1 / port + gap), rel=0.005)
+
+
+def test_hosts_differ_in_what_a_gen4_port_passes_both_ways() -> None:
+    # 10.8, 20.1 and 25.6 GB/s in all of two A100 below one switch of three hosts.
+    text = SWITCHES.format(gen=4).replace("v100-pcie", "a100-pcie-40gb").replace("skylake-sp", "milan")
+    text = text.replace("pex8796", "null")
+    both = lanewise.predict(read_system(text, "two.yaml"), "gpu0<->gpu1", p2p=False)
+    assert 18 < both.total / 1e9 < 22
+    assert both.total_low / 1e9 < 10.8
+    assert both.total_high / 1e9 > 25.6
 
 
 def test_a_gap_that_nobody_measured_is_typical_and_widens_the_interval() -> None:

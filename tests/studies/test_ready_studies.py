@@ -94,8 +94,10 @@ def test_bandwidths_lie_within_10_percent_without_any_fit(name: str, tables: lis
 
 
 def test_copies_through_host_memory_both_ways_share_the_port_of_the_chassis() -> None:
-    for row in table("expansion-chassis", "both ways, P2P disabled"):
-        assert abs(row.residual_pct or 99) <= 5
+    gen3, gen4 = table("expansion-chassis", "both ways, P2P disabled")
+    assert abs(gen3.residual_pct or 99) <= 5
+    assert abs(gen4.residual_pct or 99) <= 20  # Gen4 hosts pass 10.8, 20.1 and 25.6 GB/s
+    assert (gen4.low or 0) < (gen4.published or 0) < (gen4.high or 0)
 
 
 def test_raw_over_goodput_lies_within_5_percent_but_for_the_row_that_says_why() -> None:

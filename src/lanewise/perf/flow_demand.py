@@ -104,7 +104,7 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
     per_byte |= {resource: amount for resource, amount in controllers.items() if resource not in per_byte}
     return FlowDemand(
         flow=flow, routes=tuple(routes), portions=tuple(portions), per_byte=per_byte,
-        staging=_staging(system, flow, routes, list(staged.values())), doubt=_doubt(system, routes, per_byte),
+        staging=_staging(system, flow, routes, list(staged.values()), port), doubt=_doubt(system, routes, per_byte),
     )  # fmt: skip
 
 
@@ -164,6 +164,7 @@ def _staging(
     flow: Flow,
     routes: Sequence[Route],
     stages: Sequence[Amounts],
+    port: Amounts,
 ) -> Staging | None:
     """The copy through host memory that the stages make up, all drives of a volume together; None if none is staged."""
     if not stages:
@@ -173,7 +174,7 @@ def _staging(
         slowest = slowest_of(amounts)
         basis, sources = _source(system, slowest, ((r.stages[number], False) for r in routes if r.stages[number:]))
         cited.append((basis, f"stage {number + 1}: {slowest.name}, {'; '.join(sources)}"))
-    return staging(system, flow.name, routes[0].src, stages, cited)
+    return staging(system, flow.name, routes[0].src, stages, port, cited)
 
 
 def _tells_a_rate(resources: Iterable[Resource]) -> bool:

@@ -38,9 +38,11 @@ Amounts: TypeAlias = Sequence[tuple[Resource, float]]
 # own figure may be of a faster host.
 _GAPS: Mapping[Bound, float] = {"low": 20e-12, "nominal": 8e-12, "high": 4e-12}
 # What a shared port passes of both stages together, as a share of what it passes one way: 0.64 to 0.83 at Gen3 (DGX-1,
-# DGX-2, TITAN RTX, two M60 of a board), 0.66 to 0.73 at Gen4 (A100 PCIe), 0.4 on an EPYC host of A100 SXM. Where the
-# stages take turns, so do those of opposite copies: 6.1 GB/s in all of two RTX 3090, 5.9 of a lone copy.
-_PORT_SHARE = (0.72, 0.60, 0.85)
+# DGX-2, TITAN RTX, two M60 of a board, a chassis of A100); at Gen4 0.41, 0.74 and 0.95 (A100 SXM and two hosts of A100
+# PCIe): there reads starve behind writes on some hosts. Where the stages take turns, so do those of opposite copies:
+# 6.1 GB/s in all of two RTX 3090, 5.9 of a lone copy.
+_PORT_SHARES = {3: (0.75, 0.62, 0.88)}
+_PORT_SHARE = (0.75, 0.42, 1.0)
 _PORT_SHARE_IN_TURNS = (1.0, 0.85, 1.10)
 _QUEUE = 546e6  # B of one direction that wait in the driver's queue while the other is issued
 _SAMPLE_SIZE = 800e6  # B of one direction that p2pBandwidthLatencyTest issues before the other
@@ -129,7 +131,7 @@ def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amount
     times = [
         max(amount / r.capacity for r, amount in summed(amounts).items() if r.place == way) for amounts, way in ways
     ]
-    time, (share, low, high) = sum(times) / 2, _PORT_SHARE
+    time, (share, low, high) = sum(times) / 2, _PORT_SHARES.get(hop.link.gen or 0, _PORT_SHARE)
     if stages_of(system, routes[0].src) is Stages.IN_TURNS:
         engines = sum(_time(amounts, "nominal") for amounts in stages)
         time, (share, low, high) = engines + _gaps(system, routes[0].src)[0]["nominal"], _PORT_SHARE_IN_TURNS
@@ -149,13 +151,17 @@ def slowest_of(amounts: Amounts) -> Resource:
 
 
 def staging(
-    system: System, name: str, src: str, stages: Sequence[Amounts], cited: Sequence[tuple[str, str]]
+    system: System, name: str, src: str, stages: Sequence[Amounts], port: Amounts, cited: Sequence[tuple[str, str]]
 ) -> Staging:
-    """The copy of flow `name` whose stages alone take `stages`; `cited` is the basis and the source of each."""
+    """The copy of flow `name` whose stages alone take `stages`; `cited` is the basis and the source of each.
+
+    Stages that overlap pass `port`, the link that both of them cross, together.
+    """
     gaps, basis, rests_on = _gaps(system, src)
     order = stages_of(system, src)
-    together = sum if order is Stages.IN_TURNS else max
-    rates = {bound: 1 / (together(_time(each, bound) for each in stages) + gaps[bound]) for bound in _BOUNDS}
+    together, shared = (sum, []) if order is Stages.IN_TURNS else (max, [port] if port else [])
+    limits = [*stages, *shared]
+    rates = {bound: 1 / (together(_time(each, bound) for each in limits) + gaps[bound]) for bound in _BOUNDS}
     if gaps is _GAPS:  # nobody measured GPUs of this maker: the stages may take turns
         rates["low"] = 1 / (sum(_time(each, "low") for each in stages) + gaps["low"])
     bases, rests = [*(each for each, _ in cited), basis], [*(text for _, text in cited), rests_on]
