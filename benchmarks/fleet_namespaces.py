@@ -27,7 +27,7 @@ from dispatch.namespaces import Fabric, fabric
 
 BIN = Path(sys.executable).parent
 _PORT, _CLIENT = 6395, 10001
-_START_S = 120.0
+_START_S = 300.0
 
 
 def check(prefix: tuple[str, ...], words: list[str], folder: Path) -> tuple[kept.Record, str]:
@@ -109,6 +109,7 @@ def main() -> None:
     parser = kept.options(__doc__, "fleet-namespaces")
     parser.add_argument("--rates", nargs="+", default=["200mbit", "200mbit", "50mbit", "200mbit"])
     parser.add_argument("--on", choices=("hosts", "ray"), default="hosts")
+    parser.add_argument("--logs", action="store_true", help="keep the folder with Ray's logs")
     words = parser.parse_args()
     record = {**kept.begin(words), "rates": words.rates, "on": words.on}
     count = len(words.rates)
@@ -126,7 +127,8 @@ def main() -> None:
         print(text)
         kept.keep(record, page, words.out)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not words.logs:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ def check_fleet(options: FleetCheckOptions, say: Callable[[str], object] = lambd
     with _connections(options) as connections:
         survey = Survey(connections, request)
         try:
+            say(_bound(_phases(options, len(connections.addresses)), len(connections.addresses)))
             for line in survey.run():
                 say(line)
         except KeyboardInterrupt:
@@ -74,13 +75,8 @@ def plan_fleet(options: FleetCheckOptions) -> tuple[tuple[str, ...], tuple[Surve
     >>> [(phase.name, phase.steps) for phase in phases]
     [('facts', 1), ('alone', 2), ('together', 2), ('network', 4)]
     """
-    from lanewise.fleet.schedule import survey_phases
-
     names = _names(options)
-    return names, survey_phases(
-        len(names), drive=bool(options.drive), shared=bool(options.shared), network=not options.no_network,
-        rounds=options.rounds, patience=options.patience,
-    )  # fmt: skip
+    return names, _phases(options, len(names))
 
 
 def fleet_data(result: FleetCheck) -> dict[str, Any]:
@@ -124,6 +120,23 @@ def fleet_page(result: FleetCheck) -> str:
     from lanewise.report.fleet_page import fleet_html
 
     return fleet_html(result, now())
+
+
+def _phases(options: FleetCheckOptions, nodes: int) -> tuple[SurveyPhase, ...]:
+    from lanewise.fleet.schedule import survey_phases
+
+    return survey_phases(
+        nodes, drive=bool(options.drive), shared=bool(options.shared), network=not options.no_network,
+        rounds=options.rounds, patience=options.patience,
+    )  # fmt: skip
+
+
+def _bound(phases: tuple[SurveyPhase, ...], nodes: int) -> str:
+    from lanewise.fleet.schedule import most_seconds
+    from lanewise.report.text.fleet import duration
+    from lanewise.report.words import plural
+
+    return f"{plural(nodes, 'node')}, at most {duration(most_seconds(phases))} (--plan shows the phases)"
 
 
 def _request(options: FleetCheckOptions) -> SurveyRequest:

@@ -37,10 +37,8 @@ def check(options: FleetCheckOptions, json: Json = None) -> None:
     for path in (options.output, options.junit, options.prometheus):
         if path is not None:
             files.check_writable(path)
-    names, phases = fleet.plan_fleet(options)
     if options.plan:
-        return terminal.show(json, _plan_data, render_fleet_plan, names, phases)
-    terminal.note(_bound(len(names), sum(phase.most_seconds for phase in phases)))
+        return terminal.show(json, _plan_data, render_fleet_plan, *fleet.plan_fleet(options))
     result = fleet.check_fleet(options, terminal.status)
     terminal.done()
     with files.SignalDeferral():
@@ -61,13 +59,6 @@ def agent(options: FleetAgentOptions) -> None:
     from lanewise.api.fleet_agent import serve_agent
 
     serve_agent(options.name, sys.stdin, sys.stdout)
-
-
-def _bound(nodes: int, seconds: float) -> str:
-    from lanewise.report.text.fleet import duration
-    from lanewise.report.words import plural
-
-    return f"{plural(nodes, 'node')}, at most {duration(seconds)} (--plan shows the phases)"
 
 
 def _plan_data(names: Any, phases: Any) -> Any:

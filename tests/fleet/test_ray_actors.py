@@ -1,0 +1,46 @@
+"""Nodes of a Ray of this machine: an actor answers, one that dies or is silent is a lost node. `make ray` runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from fleet_agents import TestAgent
+
+from lanewise.engines.ray_engine import RayEngine
+from lanewise.fleet.ray_actors import RayConnections
+from lanewise.fleet.survey import NodeJob
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed (pip install 'lanewise[ray]')"),
+]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[RayEngine]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # workers import fleet_agents
+        with RayEngine("", 1) as ray:
+            yield ray
+
+
+@pytest.mark.parametrize(
+    ("do", "limit", "failure"),
+    [("die", 120.0, "actor"), ("sleep", 0.5, "no answer within 0 s")],
+)
+def test_a_node_answers_and_is_lost_when_its_actor_dies_or_is_silent(
+    engine: RayEngine, do: str, limit: float, failure: str
+) -> None:
+    nodes = RayConnections(engine, TestAgent)
+    try:
+        ((name, address),) = nodes.addresses.items()
+        assert address == "127.0.0.1"
+        (report,) = nodes.do({name: NodeJob("facts")}, 120.0)
+        assert (report.name, report.facts, report.failure) == (name, {"did": "facts"}, "")
+        (lost,) = nodes.do({name: NodeJob(do)}, limit)
+        assert failure in lost.failure
+    finally:
+        nodes.close()
