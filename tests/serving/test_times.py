@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from lanewise.catalog import Figure, Part, builtin, read_parts, unit_of, write_parts
 from lanewise.errors import FormatError, InputError, UnknownName
+from lanewise.serving.server_share import ANY, server_share
 from lanewise.serving.steady import service_rate
-from lanewise.serving.times import ServiceTimes, own_rate, service_times
+from lanewise.serving.times import ServiceTimes, own_rate, server_from_offline, service_times
 from lanewise.serving.workload import Workload, workload
 
 ONE_MS = Workload("w", "w", 1.0, 1.0, 0.015, 0.99, "this test", batch=16)
@@ -144,7 +145,26 @@ def test_the_weakest_figure_is_the_basis() -> None:
     assert service_times(gpu({1: 2e-3}, "fitted", offline=1000.0), ONE_MS, "offline").basis == "fitted"
 
 
-@pytest.mark.parametrize("part", [gpu(), gpu({1: 1e-3}), gpu(offline=1000.0)])
+def test_a_server_score_follows_from_offline_as_published_ones_did() -> None:
+    share, mine = server_share("resnet50"), replace(ONE_MS, name="w")
+    derived = server_from_offline(gpu(offline=1000.0), mine)
+    assert derived is not None
+    assert derived.qps == pytest.approx(1000.0 * ANY.median)
+    assert derived.interval == pytest.approx((1000.0 * ANY.low, 1000.0))
+    assert ANY.low < share.median < 1.0
+    found = service_times(gpu({1: 2e-3}, offline=1000.0), mine)
+    assert found.basis == "typical"
+    assert found.peak == pytest.approx(own_rate(derived.qps, mine))
+    assert derived.doubt in found.doubt
+    assert service_rate(gpu(offline=1000.0), mine, "server")[:2] == (pytest.approx(derived.qps), "typical")
+
+
+@pytest.mark.parametrize("part", [gpu(server=900.0, offline=1000.0), gpu({16: 0.02}), gpu()])
+def test_what_is_stated_of_server_goes_before_offline(part: Part) -> None:
+    assert server_from_offline(part, ONE_MS) is None
+
+
+@pytest.mark.parametrize("part", [gpu(), gpu({1: 1e-3})])
 def test_a_gpu_of_unknown_time_is_the_same_error_as_in_steady_state(part: Part) -> None:
     with pytest.raises(InputError) as caught:
         service_times(part, ONE_MS)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.evidence.model import EvidenceMachine
     from lanewise.evidence.score import AccuracyScore
+    from lanewise.evidence.services import PredictedService
     from lanewise.options.workers import WorkerOptions
 
 
@@ -58,6 +59,14 @@ def accuracy(
     texts = dict(zip(known, files, strict=True))
     rows = predict_machines(chosen, [texts[machine.name] for machine in chosen], parts, fitted, workers, progress)
     return AccuracyScore(rows, tuple(chosen), fitted)
+
+
+def service_accuracy(catalog: Catalog | None = None) -> tuple[PredictedService, ...]:
+    """Published services as predicted: Server scores from Offline, p99 at the published rate; some seconds."""
+    from lanewise.evidence.services import predict_service, published_services
+
+    parts = catalog if catalog is not None else builtin()
+    return tuple(predict_service(service, parts) for service in published_services())
 
 
 def load_machines(folder: str | Path | None) -> tuple[EvidenceMachine, ...]:

@@ -14,13 +14,17 @@ from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
     from lanewise.evidence.score import AccuracyScore
+    from lanewise.evidence.services import PredictedService
+    from lanewise.report.screen import Screen
 
 
 @option_group
 def accuracy(options: EvidenceOptions, workers: WorkerOptions, json: Json = None) -> None:
     """Score predictions on measured machines: errors, coverage of the intervals, order of paths."""
     from lanewise import api
+    from lanewise.api.accuracy import service_accuracy
     from lanewise.report import accuracy_json
+    from lanewise.report.service_accuracy import render_services_score
     from lanewise.report.text.accuracy import render_accuracy, render_machine_rows
 
     if options.output is None and (options.studies or options.history):
@@ -33,13 +37,27 @@ def accuracy(options: EvidenceOptions, workers: WorkerOptions, json: Json = None
         status.end(workers, True)
         raise
     terminal.done()
+    services: tuple[PredictedService, ...] = ()
+    if options.services:
+        terminal.status("simulating published services")
+        try:
+            services = service_accuracy(catalog)
+        finally:
+            terminal.done()
     render = render_machine_rows if options.rows else render_accuracy
-    terminal.show(json, accuracy_json.accuracy, render, score)
+
+    def text(score: AccuracyScore, services: tuple[PredictedService, ...], screen: Screen) -> str:
+        parts = [render(score, screen), render_services_score(services, screen) if services else ""]
+        return "\n\n".join(filter(None, parts))
+
+    terminal.show(json, accuracy_json.accuracy, text, score, services)
     if options.output is not None:
-        _write(score, options, options.output)
+        _write(score, services, options, options.output)
 
 
-def _write(score: AccuracyScore, options: EvidenceOptions, path: Path) -> None:
+def _write(
+    score: AccuracyScore, services: tuple[PredictedService, ...], options: EvidenceOptions, path: Path
+) -> None:
     """Write the Markdown page, or what data/accuracy.json holds."""
     from lanewise import api
     from lanewise.api.accuracy import load_history
@@ -51,4 +69,4 @@ def _write(score: AccuracyScore, options: EvidenceOptions, path: Path) -> None:
         terminal.write(path, terminal.json_text(basis_errors(score, run)) + "\n")
     else:
         history = load_history(options.history) if options.history is not None else ()
-        terminal.write(path, accuracy_page(run, score, history))
+        terminal.write(path, accuracy_page(run, score, history, services))

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from lanewise.evidence.score import AccuracyScore
+from lanewise.evidence.services import PredictedService
 from lanewise.report import page
 from lanewise.report.evidence_page import row_sections, score_sections
+from lanewise.report.service_accuracy import service_sections
 from lanewise.report.study_rows import study_tables
 from lanewise.report.table import Column, Table, markdown_table, number_columns
 from lanewise.report.words import signed
@@ -18,13 +20,16 @@ from lanewise.results.statistics import Residuals
 
 
 def accuracy_page(
-    run: Run | None, score: AccuracyScore | None = None, history: Sequence[Mapping[str, Any]] = ()
-) -> str:
-    """The Markdown text, every number from the score on measured machines, its `history` and the run of studies."""
+    run: Run | None, score: AccuracyScore | None = None, history: Sequence[Mapping[str, Any]] = (),
+    services: Sequence[PredictedService] = (),
+) -> str:  # fmt: skip
+    """The Markdown text, every number from the score on measured machines, its `history`, the run of studies and the
+    published `services`."""
     parts = [
         "# Accuracy",
         "How far predictions lie from measured and published values. Made by `make accuracy`; do not edit it.",
         *(score_sections(score, history) if score is not None else []),
+        *service_sections(services),
         *(_studies(run) if run is not None else []),
         *(row_sections(score) if score is not None else []),
     ]

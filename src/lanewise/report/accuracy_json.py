@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lanewise.evidence import nccl
 from lanewise.evidence.prediction import PredictedRow
 from lanewise.evidence.score import AccuracyScore
+from lanewise.evidence.services import PredictedService
 from lanewise.report.json import json_document
+from lanewise.report.service_accuracy import services_json
 
 
 @json_document("accuracy")
-def accuracy(score: AccuracyScore) -> dict[str, Any]:
+def accuracy(score: AccuracyScore, services: Sequence[PredictedService] = ()) -> dict[str, Any]:
     """Scores by kind of path, set of flows, basis and machine, then the rows in SI units."""
     return {
         "machines": len(score.machines), "fitted": score.fitted, "total": score.total, "by_path": score.by_path(),
@@ -20,6 +23,7 @@ def accuracy(score: AccuracyScore) -> dict[str, Any]:
         "by_collective": score.by_collective(), "collectives_by_use": score.collectives_by_use(),
         "algorithms": dict(zip(("right", "stated"), score.algorithms(), strict=True)),
         "rows": [_row(row) for row in score.rows],
+        **({"services": services_json(services)} if services else {}),
     }  # fmt: skip
 
 

@@ -161,7 +161,7 @@ def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
 def _service_rate(rate: ServiceRate) -> dict[str, Any]:
     return {
         "qps": rate.qps, "goodput": rate.goodput, "unit": "B/s", "limit": rate.limit, "basis": rate.basis,
-        "rests_on": rate.rests_on, "network": rate.network,
+        "rests_on": rate.rests_on, "network": rate.network, "note": rate.note or None,
     }  # fmt: skip
 
 

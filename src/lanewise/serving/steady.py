@@ -14,7 +14,7 @@ from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
 from lanewise.results.network_share import NetworkShare
 from lanewise.serving.load import ServiceLoad, check_frontend, gpus_of
-from lanewise.serving.times import gpu_part, service_times, software_cost, stated_rate
+from lanewise.serving.times import gpu_part, server_from_offline, service_times, software_cost, stated_rate
 from lanewise.serving.workload import Workload
 from lanewise.topology.model import System
 
@@ -25,7 +25,8 @@ MODES = ("server", "offline")
 class ServiceRate:
     """A service's `qps` (queries/s), its `goodput` (B/s of input), the limit of the slowest GPU and its basis.
 
-    `network` compares it with the Closed division, if requested.
+    `network` compares it with the Closed division, if requested. Where Server follows from Offline, `note` says how
+    well.
     """
 
     workload: Workload
@@ -36,6 +37,7 @@ class ServiceRate:
     rests_on: tuple[str, ...]
     prediction: Prediction
     network: NetworkShare | None = None
+    note: str = ""
 
 
 def steady_rate(system: System, load: ServiceLoad) -> ServiceRate:
@@ -45,11 +47,16 @@ def steady_rate(system: System, load: ServiceLoad) -> ServiceRate:
     """
     if load.scenario not in MODES:
         raise unknown_name("mode", load.scenario, MODES)
-    prediction = predict(system, [service_flow(system, load, gpu) for gpu in gpus_of(system, load)])
+    gpus = gpus_of(system, load)
+    prediction = predict(system, [service_flow(system, load, gpu) for gpu in gpus])
     slowest = min(prediction.rates, key=lambda flow: flow.rate)
     basis = weakest([slowest.basis, *(flow.basis for flow in prediction.rates)])
     qps = prediction.total / load.workload.bytes_in
-    return ServiceRate(load.workload, qps, prediction.total, slowest.limit, basis, slowest.rests_on, prediction)
+    scores = [server_from_offline(gpu_part(system, gpu), load.workload) for gpu in gpus if load.mode == "server"]
+    notes = dict.fromkeys(score.doubt for score in scores if score is not None)
+    return ServiceRate(
+        load.workload, qps, prediction.total, slowest.limit, basis, slowest.rests_on, prediction, note="; ".join(notes)
+    )
 
 
 def service_flow(system: System, load: ServiceLoad, gpu: str, stated: float | None = None) -> Flow:
@@ -75,10 +82,14 @@ def service_rate(part: Part, work: Workload, mode: str, networked: bool = False)
 
     Over the network the host adds `software.<workload>` seconds to each query of a GPU's pipeline.
     """
-    if not part.figure(f"service.{work.name}.{mode}").known:  # stated times may tell, as they do under load
+    derived = server_from_offline(part, work) if mode == "server" else None
+    if derived is not None:
+        rate, basis, rests = derived.qps, "typical", derived.source
+    elif not part.figure(f"service.{work.name}.{mode}").known:  # stated times may tell, as they do under load
         times = service_times(part, work, mode, networked)
         return times.rate(times.batch), times.basis, "; ".join(times.rests_on)
-    rate, basis, rests = stated_rate(part, work.name, mode)
+    else:
+        rate, basis, rests = stated_rate(part, work.name, mode)
     cost, cost_basis, cost_rests = software_cost(part, work) if networked else (0.0, "physics", "")
     if not cost:
         return rate, basis, rests

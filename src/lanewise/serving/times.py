@@ -15,6 +15,7 @@ from lanewise.catalog import Part
 from lanewise.errors import InputError
 from lanewise.perf.resources import cite, weakest
 from lanewise.serving.queues import md1_service
+from lanewise.serving.server_share import server_share
 from lanewise.serving.workload import Workload
 from lanewise.topology.model import System
 from lanewise.units import readable
@@ -63,6 +64,9 @@ def service_times(part: Part, work: Workload, mode: str = "server", networked: b
     score, stated, peak = _score(part, work.name, mode), _stated(part, work.name), inf
     if score is None and mode == "offline":  # a Server score tells the GPU's own rate as well
         mode, score = "server", _score(part, work.name, "server")
+    derived = server_from_offline(part, work) if score is None and mode == "server" else None
+    if derived is not None:
+        score = derived.qps
     if score is None:
         if len(stated) < 2 and max(stated, default=0) < work.batch:
             raise unknown_rate(part, work.name, mode)
@@ -73,16 +77,45 @@ def service_times(part: Part, work: Workload, mode: str = "server", networked: b
         batch = max(1, int(min(work.batch, peak * _longest(work, mode))))
         points, doubt = _from_rate(stated, peak, batch)
         used = [size for size in stated if size < batch]
-    keys = [f"service.{work.name}.{mode}"] * (score is not None) + [time_key(work.name, size) for size in used]
+    keys = [f"service.{work.name}.{mode}"] * (score is not None and derived is None)
+    keys += [time_key(work.name, size) for size in used]
     figures = [part.figure(key) for key in keys]
     bases = [figure.basis for figure in figures]
     sources = [cite(part, key, figure) for key, figure in zip(keys, figures, strict=True)]
+    if derived is not None:
+        bases, sources = ["typical", *bases], [derived.source, *sources]
+        doubt = "; ".join(filter(None, (derived.doubt, doubt)))
     cost, basis, source = software_cost(part, work) if networked else (0.0, "physics", "")
     if cost:
         points, peak = [(size, time + size * cost) for size, time in points], 1.0 / (1.0 / peak + cost)
         bases.append(basis)
         sources.append(source)
     return ServiceTimes(batch, tuple(points), weakest(bases), tuple(sources), doubt, peak)
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedScore:
+    """A Server score in queries/s that follows from the Offline one, where it may lie, and why."""
+
+    qps: float
+    interval: tuple[float, float]
+    source: str
+    doubt: str
+
+
+def server_from_offline(part: Part, work: Workload) -> DerivedScore | None:
+    """The Server score of a GPU of which only the Offline rate is stated; None where that is not so."""
+    offline = _score(part, work.name, "offline")
+    if offline is None or _score(part, work.name, "server") is not None:
+        return None
+    share, key = server_share(work.name), f"service.{work.name}.offline"
+    low, high = share.low * offline, offline
+    doubt = (
+        f"the Server rate is {100 * share.median:.0f} % of the Offline rate, the median of {share.pairs} published "
+        f"pairs; a GPU of this rate may have {readable(low, '1/s')} to {readable(high, '1/s')}"
+    )
+    source = f"{100 * share.median:.0f} % of {cite(part, key, part.figure(key))}"
+    return DerivedScore(share.median * offline, (low, high), source, doubt)
 
 
 def gpu_part(system: System, gpu: str) -> Part:

@@ -124,6 +124,7 @@ def render_steady_service(system: System, rate: ServiceRate, mode: str, division
         ("limit", rate.limit),
         ("basis", basis_note([rate.basis]) or rate.basis),
         *(("source", text) for text in rate.rests_on),
+        *([("note", rate.note)] if rate.note else []),
         ("note", "steady state: the ceiling; a latency bound lowers it (--peak finds by how much)"),
     ]
     title = f"{heading(system)}: {rate.workload.name}, {mode}, {division} division, {gpus}"

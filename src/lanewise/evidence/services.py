@@ -1,0 +1,168 @@
+"""Published services as evidence: what predictions say of their Server scores and latencies, and how far off it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from lanewise import package_data
+from lanewise.catalog import Catalog, Figure
+from lanewise.errors import InputError
+from lanewise.evidence.score import quantile
+from lanewise.serving.load import ServiceLoad
+from lanewise.serving.peak import simulate
+from lanewise.serving.steady import MODES
+from lanewise.serving.times import gpu_part, server_from_offline
+from lanewise.serving.workload import workload
+from lanewise.topology.model import System
+from lanewise.topology.read import read_system
+from lanewise.yaml_positions import YamlNode, load
+
+VERSION = 1
+_TOP = ("lanewise-services", "source", "round", "systems")
+_SYSTEM = ("system", "gpu", "gpus", "slot", "cpu", "rows")
+_ROW = ("workload", "batch", "timeout", "offline", "server", "lower")
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRate:
+    """A rate in queries/s with the p99 in s that was measured at it."""
+
+    qps: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedService:
+    """A published Server score with its p99, the Offline rate (queries/s), and the p99 at `lower` rates.
+
+    `gpus` of the part `gpu` are in a `slot` ("gen4 x16") each, of a `cpu` (None: not known). Batches hold up to `batch`
+    queries, of which none waits longer than `timeout` s.
+    """
+
+    system: str
+    gpu: str
+    gpus: int
+    slot: str
+    cpu: str | None
+    workload: str
+    batch: int
+    timeout: float
+    offline: float
+    server: ServedRate
+    lower: tuple[ServedRate, ...]
+
+    def described(self, catalog: Catalog, mode: str) -> System:
+        """The system, of whose GPUs only the published score of that mode (server or offline) is known."""
+        score = {"server": self.server.qps, "offline": self.offline}[mode] / self.gpus
+        part = catalog.get(self.gpu)
+        for other in MODES:
+            part = part.with_figure(f"service.{self.workload}.{other}", Figure(None, "1/s", "left out"))
+        stated = Figure(score, "1/s", f"published {mode} score of {self.system}", basis="calibrated")
+        part = part.with_figure(f"service.{self.workload}.{mode}", stated)
+        text = (
+            f"lanewise: 1\nsystem: {self.system}\ndevices:\n  cpu0: {{cpu: {self.cpu or 'null'}}}\n"
+            f'  "gpu[0-{self.gpus - 1}]": {{gpu: {part.name}}}\n'
+            f'links:\n  - {{from: cpu0, to: "gpu[0-{self.gpus - 1}]", pcie: {self.slot}}}\n'
+        )
+        return read_system(text, self.system, catalog=catalog.merge(Catalog({part.name: part})))
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedService:
+    """A published service as predicted: its Server `score` (queries/s) from the Offline rate, and where it may lie; its
+    `p99` (s) at the published rate, given the Server score."""
+
+    service: PublishedService
+    score: float
+    interval: tuple[float, float]
+    p99: float
+
+    @property
+    def score_error(self) -> float:
+        """(predicted - published) / published of the Server score."""
+        return self.score / self.service.server.qps - 1.0
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the published Server score."""
+        return self.interval[0] <= self.service.server.qps <= self.interval[1]
+
+    @property
+    def p99_error(self) -> float:
+        """(predicted - published) / published of the p99."""
+        return self.p99 / self.service.server.p99 - 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSummary:
+    """Of errors as shares: how many, the median and 90th percentile without sign, the share of at most `limit`."""
+
+    rows: int
+    median: float
+    p90: float
+    limit: float
+    within: float
+
+
+def summary(errors: Iterable[float | None], limit: float) -> ErrorSummary:
+    """The summary of errors; InputError without any."""
+    known = [abs(error) for error in errors if error is not None]
+    if not known:
+        raise InputError("no error to summarise", hint="name services that can be predicted")
+    within = sum(error <= limit for error in known) / len(known)
+    return ErrorSummary(len(known), quantile(known, 0.5), quantile(known, 0.9), limit, within)
+
+
+@lru_cache(maxsize=1)
+def published_services() -> tuple[PublishedService, ...]:
+    """The services that come with Lanewise."""
+    files = [package_data.text("services", name, "list of services") for name in package_data.names("services")]
+    return tuple(service for file in files for service in read_services(*file))
+
+
+def read_services(text: str, file: str) -> tuple[PublishedService, ...]:
+    """The services of a file; InputError with file, line and hint for anything that cannot be used."""
+    top = load(text, file).root
+    top.check_fields(_TOP, "the file", needed=("lanewise-services", "source", "systems"))
+    if top["lanewise-services"].value != VERSION:
+        raise top["lanewise-services"].error(f"this is no list of services of format {VERSION}", "begin with that line")
+    return tuple(service for node in top["systems"].items() for service in _services(node))
+
+
+def predict_service(service: PublishedService, catalog: Catalog) -> PredictedService:
+    """A service as predicted, on the parts of `catalog`; InputError where the GPU or the workload is not known."""
+    # A score is that of the batches that it was reached with.
+    work = replace(workload(service.workload), batch=service.batch, timeout=service.timeout)
+    offline = service.described(catalog, "offline")
+    derived = server_from_offline(gpu_part(offline, "gpu0"), work)
+    if derived is None:
+        raise InputError(f"{service.system} has no Offline rate", hint="state one")
+    load, gpus = ServiceLoad(work, qps=service.server.qps, batch=service.batch), service.gpus
+    result = simulate(service.described(catalog, "server"), [load])[0][0]
+    interval = derived.interval[0] * gpus, derived.interval[1] * gpus
+    return PredictedService(service, derived.qps * gpus, interval, result.latency)
+
+
+def _services(node: YamlNode) -> Iterable[PublishedService]:
+    node.check_fields(_SYSTEM, "a system", needed=("system", "gpu", "gpus", "slot", "rows"))
+    for row in node["rows"].items():
+        row.check_fields(_ROW, "a service", needed=_ROW)
+        yield PublishedService(
+            system=node["system"].needed(), gpu=node["gpu"].needed(), gpus=node["gpus"].integer(1, 1000, 8),
+            slot=node["slot"].needed(), cpu=node["cpu"].line() or None, workload=row["workload"].needed(),
+            batch=row["batch"].integer(1, 999_999, 64),
+            timeout=row["timeout"].quantity("s", negative=False, example="2 ms", bare=False),
+            offline=_rate(row["offline"]), server=_served(row["server"]),
+            lower=tuple(_served(each) for each in row["lower"].items()),
+        )  # fmt: skip
+
+
+def _served(node: YamlNode) -> ServedRate:
+    node.check_fields(("qps", "p99"), "a latency", needed=("qps", "p99"))
+    return ServedRate(_rate(node["qps"]), node["p99"].quantity("s", 0, example="8 ms", bare=False))
+
+
+def _rate(node: YamlNode) -> float:
+    return node.quantity("1/s", 0, example="66000 QPS", bare=False)

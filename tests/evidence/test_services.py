@@ -1,0 +1,72 @@
+"""Published services: how they are read, what is predicted of them, and how errors are summed up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lanewise.catalog import builtin
+from lanewise.errors import InputError
+from lanewise.evidence.services import ServedRate, predict_service, published_services, read_services, summary
+from lanewise.report.service_accuracy import service_sections, services_json
+from lanewise.serving.server_share import server_share
+from lanewise.serving.workload import workloads
+
+TEXT = """lanewise-services: 1
+source: this test
+systems:
+  - system: s
+    gpu: l4
+    gpus: 2
+    slot: gen4 x16
+    rows:
+      - {workload: retinanet, batch: 2, timeout: 30 ms, offline: 360 QPS, server: {qps: 300 QPS, p99: 90 ms}, lower: []}
+"""
+
+
+def test_the_ready_services_are_of_known_gpus_and_workloads() -> None:
+    services = published_services()
+    assert len(services) >= 15
+    assert {service.workload for service in services} <= set(workloads())
+    for service in services:
+        assert service.gpu in builtin()
+        assert [lower.qps < service.server.qps for lower in service.lower] == [True, True]
+        assert service.server.p99 <= workloads()[service.workload].bound
+
+
+def test_a_service_is_predicted_from_offline_and_simulated_at_its_rate() -> None:
+    (service,) = read_services(TEXT, "mine.yaml")
+    row = predict_service(service, builtin())
+    assert row.score == pytest.approx(360.0 * server_share("retinanet").median)
+    assert row.score_error == pytest.approx(row.score / 300.0 - 1.0)
+    assert row.covered
+    assert not replace(row, service=replace(service, server=ServedRate(361.0, 0.09))).covered
+    # A batch of two takes 2/150 s where 150 queries/s are the score of a GPU, and hardly any is answered sooner.
+    assert row.p99 > 2 / 150
+    page = "\n".join(service_sections([replace(row, service=replace(service, lower=(ServedRate(288.0, 0.06),)))]))
+    assert "-33 % (median" in page
+    assert services_json([row])[0]["error"] == row.score_error
+    assert service_sections([]) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "cause"),
+    [
+        ("lanewise-services: 1", "lanewise-services: 2", "format 1"),
+        ("qps: 300 QPS", "qps: 300", "qps"),
+        ("batch: 2", "batch: 0", "batch"),
+        ("slot: gen4 x16", "slots: 1", "slots"),
+    ],
+)
+def test_what_cannot_be_used_is_an_error_with_its_line(old: str, new: str, cause: str) -> None:
+    with pytest.raises(InputError, match=cause) as caught:
+        read_services(TEXT.replace(old, new), "mine.yaml")
+    assert "mine.yaml:" in str(caught.value)
+
+
+def test_errors_count_without_sign_and_none_is_left_out() -> None:
+    found = summary([0.1, -0.3, None], 0.2)
+    assert (found.rows, found.median, found.within) == (2, pytest.approx(0.2), 0.5)
+    with pytest.raises(InputError):
+        summary([None], 0.2)
