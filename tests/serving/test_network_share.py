@@ -39,7 +39,9 @@ def test_an_unknown_software_cost_makes_the_share_an_upper_bound() -> None:
     network = lanewise.serve(system(), "resnet50", division="network").network
     assert network
     assert network.software is None
-    assert network.note == f"{UNKNOWN}; the share is an upper bound"
+    assert network.note.startswith(f"{UNKNOWN}; the share is an upper bound")
+    assert network.share
+    assert network.interval == (0.9 * network.share, network.share)
     assert "software.resnet50" in network.hint
     known = lanewise.serve(system(0.0), "resnet50", division="network").network
     assert known
@@ -71,6 +73,10 @@ def test_the_share_of_a_peak_has_the_interval_of_both_searches() -> None:
     assert network.interval[0] <= network.share <= network.interval[1]
     assert network.share == result.qps / (network.closed or math.nan)
     assert network.ingress == result.qps * 150_528
+    unknown = lanewise.predict_service(system(), "resnet50", options).results[0].network
+    assert unknown
+    assert unknown.interval
+    assert unknown.interval[0] < 0.9 * (unknown.share or 0.0) < unknown.interval[1]
 
 
 def test_offline_has_a_share_and_one_rate_only_its_ingress() -> None:
