@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes import Symptom, causes
+from lanewise.checking.collective_causes import collective_causes
 from lanewise.checking.expectation import (
     Expect,
     ExpectationModel,
@@ -157,6 +158,8 @@ class Knowledge:
         """The causes of a slow or fast row: by the model where it predicts the row, else by the rows alone."""
         ability = self.references.ability_of(result.row)
         if self.model is not None and self.model.value(result.row) is not None:
+            if result.row.metric == COLLECTIVE:
+                return collective_causes(result, self.model.system, self.model.device)
             return causes(
                 Symptom(result, self.conditions, results, self.posted, ability, model=self.model,
                         machine_causes=self.of_machine)
@@ -183,7 +186,7 @@ def incomplete_results(rows: Sequence[Observation], system: System | None) -> li
 
 
 def _of_bounds(row: Observation) -> bool:
-    """Whether a row is a collective, which bounds alone judge."""
+    """Whether a row is a collective, which bounds alone judge where no machine is described."""
     return row.metric == COLLECTIVE and row.value is not None
 
 

@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 from lanewise.checking.abilities import raw_rate
 from lanewise.checking.changes import ModelChange
+from lanewise.checking.collective_rows import collective_point, is_collective
+from lanewise.collectives.model import CollectivePoint
 from lanewise.errors import InputError, LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.perf.flow_demand import ENGINE_DOUBT
@@ -81,6 +83,7 @@ TOLERANCES = {
         Tolerance("several flows", 0.40, "several paths at once share what is least known of a host"),
         Tolerance("CPU copy", 0.45, "a CPU's stores cross in packets of 64 B, a copy engine's in 128 to 256 B"),
         Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
+        Tolerance("collective", 0.12, "a collective library's choice and ramp, beyond the predicted interval"),
         Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
         Tolerance("parts", 0.20, "what parts of that name reach at best; the host is not described"),
         Tolerance("line", 0.30, "payload over a network or NFS is 70 to 97 % of the line's rate"),
@@ -142,7 +145,7 @@ class ExpectationModel:
         return tuple(self._between_devices(flow) for flow in parsed)
 
     def _between_devices(self, flow: Flow) -> Flow:
-        src, dst = self._device(flow.src), self._device(flow.dst)
+        src, dst = self.device(flow.src), self.device(flow.dst)
         return replace(flow, src=src, dst=dst, p2p=flow.p2p and frozenset((src, dst)) not in self.non_peers_by_design)
 
     def route_devices(self, row: Observation) -> frozenset[str]:
@@ -155,16 +158,19 @@ class ExpectationModel:
         except LanewiseError:
             return frozenset()
 
-    def _device(self, word: str) -> str:
+    def device(self, word: str) -> str:
+        """The device that a word of the results means."""
         return word if word in self.system.devices else self.device_of_word.get(word, word)
 
     def _own(self, row: Observation) -> str:
         source, arrow, target = row.flow.partition("->")
-        return f"{self._device(source.strip())}{arrow}{self._device(target.strip())}"
+        return f"{self.device(source.strip())}{arrow}{self.device(target.strip())}"
 
     def _predict_row(self, row: Observation, change: ModelChange) -> Expectation:
         if row.metric == "latency":
             return self._latency(row, change)
+        if is_collective(row):
+            return _of_collective(collective_point(self._changed(change), row, self.device), row)
         if not covers(row):
             return expectation(row, note=f"the model has no {row.metric} of such a copy; compare with an earlier run")
         flows = self.flows(row)
@@ -207,6 +213,16 @@ class ExpectationModel:
         if result.api is None:
             return expectation(row, note=result.note)
         return expectation(row, basis="latency", value=result.api, limit=result.limit, rests_on=result.rests_on)
+
+
+def _of_collective(point: CollectivePoint | str, row: Observation) -> Expectation:
+    if isinstance(point, str):
+        return expectation(row, note=point)
+    limit = f"{point.algorithm} {point.protocol}, {point.limit}"
+    return expectation(
+        row, basis="collective", value=point.bus_bandwidth, interval=(point.low, point.high), limit=limit,
+        rests_on=("NCCL's choice over the described links, rates and ramps of other machines",),
+    )  # fmt: skip
 
 
 def covers(row: Observation) -> bool:

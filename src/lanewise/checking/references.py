@@ -16,6 +16,7 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.cause import speed
+from lanewise.checking.collective_rows import SHORT
 from lanewise.checking.expectation import TOLERANCES, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
 from lanewise.checking.part_references import Reference, collective, peer_copy, short_copy
@@ -27,9 +28,9 @@ from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT, PostedFacts
 from lanewise.results.sample import Sample
 
-# The rate of a collective (NCCL): no model predicts it, and only bounds judge it.
+# The rate of a collective (NCCL): only bounds judge it where the machine is not described.
 COLLECTIVE = "bus_bandwidth"
-NO_COLLECTIVES = "no model of collectives: only bounds are checked"
+NO_COLLECTIVES = "without a description of the machine a collective is checked by bounds alone"
 RATES = ("goodput", "total", COLLECTIVE)
 # Copies within one memory: the diagonal of a matrix says nothing of a path.
 WITHIN_ONE = ("GPU memory", "host memory")
@@ -72,7 +73,7 @@ class References:
             if verdict in verdicts:
                 return _judged(row, references[verdicts.index(verdict)], verdict)
         if row.metric == COLLECTIVE:
-            return replace(result, note=NO_COLLECTIVES)
+            return result if result.note == SHORT else replace(result, note=NO_COLLECTIVES)
         own = [reference for reference in references if reference.own]
         if own:
             note = f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"

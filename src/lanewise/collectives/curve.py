@@ -53,7 +53,7 @@ def predict_collective(
     members = rank_set(system, ranks)
     smallest = min(members.nodes, key=len)
     fabric = local_fabric(system, members, smallest, settings)
-    network = node_network(system, members) if len(members.nodes) > 1 else None
+    network = node_network(system, members, settings.gdr) if len(members.nodes) > 1 else None
     plans = _plans(members, fabric, network)
     peaks = algorithm_peaks(system, collective, members, fabric, network, plans, settings)
     library = members.library(settings.version)

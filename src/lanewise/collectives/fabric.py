@@ -178,8 +178,8 @@ def all_to_all_rate(system: System, node: Sequence[str]) -> FlowRate:
     return min(prediction.rates, key=lambda flow: flow.rate)
 
 
-def node_network(system: System, ranks: RankSet) -> NodeNetwork:
-    """The cards of the first two nodes; Unreachable where no network joins them."""
+def node_network(system: System, ranks: RankSet, gdr: bool = True) -> NodeNetwork:
+    """The cards of the first two nodes; Unreachable where no network joins them. Without `gdr` over host memory."""
     one, other = ranks.nodes[0], ranks.nodes[1]
     mine, theirs = _cards(system, one), _cards(system, other)
     count = min(len(mine), len(theirs))
@@ -189,8 +189,16 @@ def node_network(system: System, ranks: RankSet) -> NodeNetwork:
             hint="describe a network card of each host with network: links",
         )
     wire = predict(system, [Flow(a, b) for a, b in zip(mine[:count], theirs[:count], strict=True)]).rates
-    to_cards = predict(system, [Flow(gpu, card) for gpu in one for card in _own(system, gpu, one, mine[:count])]).rates
-    sums = [_total(rates) for rates in (wire, to_cards)]
+    pairs = [(gpu, card) for gpu in one for card in _own(system, gpu, one, mine[:count])]
+    copies = [Flow(gpu, card) for gpu, card in pairs]
+    if not gdr:
+        copies = [Flow(gpu, cpu_above(system, gpu)) for gpu, _ in pairs]
+        copies += [Flow(cpu_above(system, card), card) for _, card in pairs]
+    to_cards = predict(system, copies).rates
+    sums = [
+        _total(wire),
+        *(_total(to_cards[start : start + len(pairs)]) for start in range(0, len(copies), len(pairs))),
+    ]
     slowest = min(sums, key=lambda total: total[0])
     part = system.part(mine[0])
     kind = part.text("net.kind") if part is not None else None

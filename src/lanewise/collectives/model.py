@@ -60,14 +60,16 @@ class CollectiveSettings:
     """What decides beside the topology.
 
     `version` is the library's ("2.27.7"; '' for the newest known), `algorithm` what NCCL_ALGO forces. `p2p` is None for
-    NCCL's own rule (PCIe peers below one host bridge), False with NCCL_P2P_DISABLE=1, True with NCCL_P2P_LEVEL=SYS.
-    `without` names measured machines of which no learned figure may come.
+    NCCL's own rule (PCIe peers below one host bridge), False with NCCL_P2P_DISABLE=1, True with NCCL_P2P_LEVEL=SYS;
+    `gdr` False: cards exchange with host memory. `without` names measured machines of which no
+    learned figure may come.
     """
 
     version: str = ""
     launch: Launch = Launch.NCCL_TESTS
     algorithm: Algorithm | None = None
     p2p: bool | None = None
+    gdr: bool = True
     without: frozenset[str] = frozenset()
 
 

@@ -1,0 +1,61 @@
+"""Collectives of nccl-tests and rccl-tests, as the model of collectives predicts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lanewise.collectives.curve import predict_collective
+from lanewise.collectives.model import Collective, CollectivePoint, CollectiveSettings, collective_named
+from lanewise.errors import UnknownName
+from lanewise.perf.flow import Flow, parse_flows
+from lanewise.results.observation import Observation
+from lanewise.topology.model import Kind, System
+
+BUS_BANDWIDTH = "bus_bandwidth"
+# Shorter messages (B) take as long as whoever issues them: torch, one process for all GPUs, a CUDA graph.
+LEAST_JUDGED = 2**20
+SHORT = "messages below 1 MiB take as long as issuing them does: not judged"
+_DEFAULT = CollectiveSettings()
+
+
+def is_collective(row: Observation) -> bool:
+    """Whether a row is the bus bandwidth of a collective."""
+    return row.metric == BUS_BANDWIDTH
+
+
+def collective_point(
+    system: System, row: Observation, device: Callable[[str], str], settings: CollectiveSettings = _DEFAULT
+) -> CollectivePoint | str:
+    """The row as predicted, or why it is not: ranks that are not described, a collective of other tools.
+
+    `device` has the device that a word of the results means. Raises what predict_collective raises.
+    """
+    size = row.settings.get("bytes")
+    collective = _collective(row)
+    if collective is None or not size:
+        return "the model has no such collective"
+    if size < LEAST_JUDGED:
+        return SHORT
+    ranks = _ranks(system, row, device)
+    if not ranks:
+        return f"{row.flow} is not among the GPUs of {system.name}"
+    return predict_collective(system, collective, ranks, [float(size)], settings).points[0]
+
+
+def _collective(row: Observation) -> Collective | None:
+    words = row.scenario.split()
+    try:
+        return collective_named(words[0]) if words else None
+    except UnknownName:
+        return None
+
+
+def _ranks(system: System, row: Observation, device: Callable[[str], str]) -> list[str]:
+    """The GPUs of a ring within a host; of several hosts all GPUs of the system, if they are as many."""
+    if row.settings.get("hosts", 1) == 1 and row.flow:
+        flows: Sequence[Flow] = parse_flows(row.flow)
+        names = [device(flow.src) for flow in flows]
+        return names if all(name in system.devices for name in names) else []
+    gpus = system.of_kind(Kind.GPU)
+    several = len(system.hosts) == row.settings.get("hosts") and len(gpus) == row.settings.get("ranks")
+    return gpus if several else []

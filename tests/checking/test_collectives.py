@@ -1,0 +1,79 @@
+"""Collectives of nccl-tests on a described machine: judged, and a planted fault named."""
+
+from __future__ import annotations
+
+import pytest
+from collectives.collective_systems import gpu_node, two_nodes
+
+from lanewise.checking.checkup import Checkup, check
+from lanewise.checking.verdict import Verdict
+from lanewise.collectives.curve import predict_collective
+from lanewise.collectives.model import Algorithm, Collective, CollectiveSettings
+from lanewise.readers.nccl_tests import read_text
+from lanewise.topology.model import System
+
+GiB = 2**30
+NODE = gpu_node("h100-sxm")
+NODES = two_nodes(8, "connectx-7-ndr")
+
+
+def rate(system: System, ranks: str, settings: CollectiveSettings | None = None, name: str = "all_reduce") -> float:
+    """GB/s of 8 GiB."""
+    curve = predict_collective(system, Collective(name), ranks, [8.0 * GiB], settings)
+    return curve.points[0].bus_bandwidth / 1e9
+
+
+def checked(system: System, rates: dict[int, float], hosts: int = 1, collective: str = "all_reduce") -> Checkup:
+    """What check says of a table that nccl-tests printed on all GPUs of the machine."""
+    ranks = [
+        f"#  Rank {rank:2d} Group  0 Pid 1 on host{rank // 8} device {rank % 8} [0x1b] NVIDIA H100 80GB HBM3"
+        for rank in range(8 * hosts)
+    ]
+    head = "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong"
+    rows = [f"  {size} 4 float sum -1 1.0 1.0 {value:.2f} 0 1.0 1.0 {value:.2f} 0" for size, value in rates.items()]
+    text = [f"# Collective test starting: {collective}_perf", *ranks, head, *rows]
+    return check(read_text(text, "nccl.txt").observations, target=system)
+
+
+def titles(checkup: Checkup) -> list[str]:
+    return [finding.title.removeprefix("perhaps ") for finding in checkup.findings if finding.kind != "unknown"]
+
+
+def test_a_healthy_curve_is_ok_and_short_messages_are_not_judged() -> None:
+    checkup = checked(NODE, {1024: 0.02, 2**25: 301.0, GiB: 467.0, 8 * GiB: 480.0})
+    verdicts = [result.verdict for result in sorted(checkup.results, key=lambda result: result.row.settings["bytes"])]
+    assert verdicts == [Verdict.UNKNOWN] * 2 + [Verdict.OK] * 6
+    assert checkup.exit_code == 0
+    assert "below 1 MiB" in checkup.results[0].note
+
+
+@pytest.mark.parametrize(
+    ("settings", "title"),
+    [
+        (CollectiveSettings(p2p=False), "peer copies are off: data goes through host memory"),
+        (CollectiveSettings(algorithm=Algorithm.RING), "NCCL runs a ring where NVLink switches could reduce"),
+        (CollectiveSettings(algorithm=Algorithm.TREE), "NCCL runs a tree where a ring is faster"),
+    ],
+)
+def test_a_setting_that_costs_is_named(settings: CollectiveSettings, title: str) -> None:
+    checkup = checked(NODE, {8 * GiB: rate(NODE, "gpu[0-7]", settings)})
+    assert titles(checkup)[0].startswith(title)
+    assert checkup.exit_code == 1
+
+
+def test_cards_that_carry_nothing_are_counted() -> None:
+    four = rate(two_nodes(4, "connectx-7-ndr"), "n[0-1]gpu[0-7]", name="all_gather")
+    checkup = checked(NODES, {8 * GiB: four}, hosts=2, collective="all_gather")
+    assert titles(checkup) == ["4 network cards of each host carry nothing"]
+    healthy = rate(NODES, "n[0-1]gpu[0-7]", name="all_gather")
+    assert checked(NODES, {8 * GiB: healthy}, hosts=2, collective="all_gather").exit_code == 0
+
+
+def test_half_of_the_nvlinks_are_down() -> None:
+    half = rate(gpu_node("h100-sxm", 9), "gpu[0-7]")
+    assert titles(checked(NODE, {8 * GiB: half})) == ["9 of the 18 NVLinks of a GPU are down"]
+
+
+def test_ranks_that_are_not_described_are_left_to_the_bounds() -> None:
+    checkup = checked(gpu_node("h100-sxm", gpus=4), {8 * GiB: 480.0})
+    assert {result.verdict for result in checkup.results} == {Verdict.UNKNOWN}
