@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import kept
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from process_tree import ProcessTimes
 
 from lanewise.api import sweep

@@ -74,3 +74,9 @@ def named_rate_of_survivor(number: int) -> Rate:
     if number == 13:
         kill_worker(number)
     return named_rate(number)
+
+
+def slow_rate(number: int) -> Rate:
+    """The same after 20 ms."""
+    time.sleep(0.02)
+    return named_rate(number)

@@ -21,9 +21,11 @@ from lanewise.engines.batch_size import BatchSizer
 from lanewise.engines.local import InlineEngine, LocalEngine
 from lanewise.engines.work import WorkerLost
 from lanewise.errors import InputError
+from lanewise.options.plan import PlanOptions
 from lanewise.options.predict import PredictOptions, ServiceOptions
 from lanewise.options.system import SystemOptions
 from lanewise.options.workers import WorkerOptions
+from lanewise.planning.layouts import Ranking
 
 parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: lanewise[parquet]")
 
@@ -152,6 +154,21 @@ def test_measured_machines_are_scored_the_same_on_workers(tmp_path: Path) -> Non
         assert [row.observation for row in score.rows] == [row.observation for row in alone.rows]
         assert score.total == alone.total
     assert len(list((tmp_path / "finished").glob("*.parquet"))) == 1
+
+
+def test_systems_are_ranked_the_same_on_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanewise.api.layout_scores.open_engine", lambda on: InlineEngine())
+    systems = ["cirrascale-typical", "cirrascale-1cpu", "composable-server-gen4"]  # the last has too few GPUs
+    options = PlanOptions(flows="gpu0->gpu7", by="total")
+    alone, ranked = lanewise.plan(systems, options), lanewise.plan(systems, options, "local:2")
+    assert isinstance(alone, Ranking)
+    assert isinstance(ranked, Ranking)
+    assert [(each.label, each.score, each.reason) for each in ranked.ranks] == [
+        (each.label, each.score, each.reason) for each in alone.ranks
+    ]
+    assert [str(error) for _, error in ranked.errors] == [str(error) for _, error in alone.errors] != []
+    with pytest.raises(InputError, match="no effect with one system"):
+        lanewise.plan("cirrascale-typical", options, "local:2")
 
 
 def test_a_combination_that_cannot_be_is_a_row_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:

@@ -130,13 +130,15 @@ def peers(system: System | str | Path) -> tuple[Peers, ...]:
 
 
 def plan(
-    systems: System | str | Path | Sequence[System | str | Path], options: PlanOptions | None = None, **keywords: Any
-) -> Placement | Ranking | Pinning:
+    systems: System | str | Path | Sequence[System | str | Path], options: PlanOptions | None = None,
+    on: str | None = None, **keywords: Any,
+) -> Placement | Ranking | Pinning:  # fmt: skip
     """The best way to run work: one system's devices placed (Placement) or its GPUs pinned to network cards (Pinning,
     with pin="nic"), or several systems ranked (Ranking).
 
     Work is `services`, `flows` or `pattern`: keywords are the fields of PlanOptions, or give `options`. A Placement is
-    simulated against the latency bounds before it is returned.
+    simulated against the latency bounds before it is returned. `on` names the engine that scores the systems of a
+    Ranking, such as "local:4" or "ray://HOST:10001".
 
     Raises FormatError for text that is not a service or a list of flows, InputError for work that is missing or cannot
     be planned, UnknownName for a name that does not exist, and Unreachable for flows without a route.
@@ -144,11 +146,15 @@ def plan(
     >>> lanewise.plan(["composable-server-gen4", "tx2550-m7-l40s"], flows="host->gpu[0-3]").ranks[0].system.name
     'tx2550-m7-l40s'
     """
+    from lanewise.api.layout_scores import scores_on
     from lanewise.options.plan import PlanOptions
     from lanewise.planning.answer import answer
 
     several = systems if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
-    return answer([as_system(system) for system in several], options or PlanOptions(**keywords), load_workload)
+    if on is not None and len(several) < 2:
+        raise InputError("--on has no effect with one system", hint="name several: their ranking runs on workers")
+    scores = scores_on(on) if on is not None else None
+    return answer([as_system(each) for each in several], options or PlanOptions(**keywords), load_workload, scores)
 
 
 def predict(

@@ -11,13 +11,14 @@ from lanewise.cli import interrupts, terminal
 from lanewise.cli.command import Json, option_group
 from lanewise.options.option import settings
 from lanewise.options.plan import PlanOptions, PlanVerbOptions
+from lanewise.options.workers import EngineChoice
 
 if TYPE_CHECKING:
     from lanewise.topology.model import System
 
 
 @option_group
-def plan(options: PlanVerbOptions, json: Json = None) -> None:
+def plan(options: PlanVerbOptions, engine: EngineChoice, json: Json = None) -> None:
     """Rank systems for a workload, propose which devices to attach where, or which card each GPU should use.
 
     Exit code 1 if the best plan does not fit.
@@ -33,7 +34,7 @@ def plan(options: PlanVerbOptions, json: Json = None) -> None:
     name, parts = _split(options.systems[0])[0], [str(path) for path in options.parts]
     answers = []
     for question in questions:
-        answer = api.plan(systems, question)
+        answer = api.plan(systems, question, engine.on)
         answers.append((answer, question))
         if answer.error is not None and not (answer.interrupted or options.anyway):
             terminal.print_error(answer.error.show())

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import tempfile
+import time
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from lanewise.engines.work import (
 from lanewise.errors import EngineFailure, InputError, import_extra
 
 _REACH = 5.0  # s until an address that does not answer is given up
+_COUNT_AGAIN = 5.0  # s
 _OBJECT_STORE = 100 * 2**20  # B; results travel inline, and Ray would take 30 % of the memory
 # Ray's switch for machines without a cluster: its nodes then listen on loopback alone. (Ray 2.60 replaces a stated
 # 127.0.0.1 by an address that other machines reach.) It is read when Ray is imported.
@@ -45,6 +47,7 @@ class RayEngine:
         self._folder = tempfile.mkdtemp(prefix="lanewise-")
         self._version = installed_version()
         self._running: dict[Any, WorkBatch] = {}
+        self._workers, self._counted = 1, float("-inf")
         try:
             self._ray = _import_ray(loopback=not address)
             options = self._cluster(address) if address else self._own(workers)
@@ -61,8 +64,11 @@ class RayEngine:
 
     @property
     def workers(self) -> int:
-        """The CPUs of all nodes."""
-        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        """The CPUs of all nodes, as they were a few seconds ago: nodes come and go."""
+        if time.monotonic() - self._counted >= _COUNT_AGAIN:
+            self._workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            self._counted = time.monotonic()
+        return self._workers
 
     def nodes(self) -> tuple[EngineNode, ...]:
         """The nodes that are alive, by Ray's id."""

@@ -9,10 +9,16 @@ from lanewise.options.option import Options, option
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerOptions(Options):
-    """Where scenarios run, and the folder of those that are finished."""
+class EngineChoice(Options):
+    """Where scenarios run."""
 
     on: str | None = option(None, "Run on several processes: local:4, ray:4 (a Ray of this machine), or "
                             "ray://HOST:10001 (any Ray).", metavar="ENGINE", default_text="this process")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions(EngineChoice):
+    """The same, and the folder of scenarios that are finished."""
+
     results: Path | None = option(None, "Keep finished scenarios in this folder, as Parquet; the same command again "
                                   "resumes.", metavar="FOLDER")  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
-from lanewise.errors import InputError, error_location, unknown_name
+from lanewise.errors import InputError, LanewiseError, error_location, unknown_name
 from lanewise.options.option import words
 from lanewise.options.plan import GOALS, PlanOptions
 from lanewise.perf.flow import Flow, names_of, parse_flows
@@ -14,6 +15,7 @@ from lanewise.planning.pins import Pinning, pin
 from lanewise.planning.place import Placement, place, place_within_bounds
 from lanewise.planning.positions import default_devices, movables
 from lanewise.planning.question import Question
+from lanewise.planning.score import Score, by_model
 from lanewise.planning.search import SearchLimits
 from lanewise.planning.work import Tenant, TenantGpus, Work, parse_service, tenant, unique_tenants
 from lanewise.serving.load import ServiceLoad
@@ -25,13 +27,19 @@ _KEYS = ("lanewise", "plan", "services", "flows", "pattern", "by", "move", "host
 _SERVICE = ("workload", "qps", "host", "from", "each", "mode")
 _EXAMPLE = "shop: {workload: resnet50, qps: 170000}"
 
+# Work and score of each system, or why it cannot run the work, in their order.
+LayoutScores: TypeAlias = Callable[
+    [Sequence[System], PlanOptions, Sequence[Tenant]], Sequence[tuple[Work, Score] | LanewiseError]
+]
+
 
 def answer(
-    systems: Sequence[System], options: PlanOptions, find: Callable[[str], Workload] = workload
-) -> Placement | Ranking | Pinning:
+    systems: Sequence[System], options: PlanOptions, find: Callable[[str], Workload] = workload,
+    scores: LayoutScores | None = None,
+) -> Placement | Ranking | Pinning:  # fmt: skip
     """Pins for `pin`, a ranking of several systems, else a placement; InputError for what cannot be planned together.
 
-    `find` gives the workload of a name.
+    `find` gives the workload of a name; `scores` scores the systems of a ranking in place of this process.
     """
     _check(systems, options)
     limits = SearchLimits(candidates=options.candidates)
@@ -43,7 +51,10 @@ def answer(
         for service in tenants:
             _check_tenant(system, service)
     if len(systems) > 1:
-        return rank_layouts(systems, lambda system: _as_it_stands(system, options, tenants))
+        if scores is None:
+            return rank_layouts(systems, lambda system: score_layout(system, options, tenants))
+        answers = iter(scores(systems, options, tenants))
+        return rank_layouts(systems, lambda _: _raised(next(answers)))
     system = systems[0]
     flows = _flows(system, options)
     names = names_of(options.move) if options.move is not None else _worth_moving(system, flows, tenants)
@@ -53,6 +64,18 @@ def answer(
     movable = movables(system, names, options.hosts, at)
     question = Question(system, movable, tenants, flows, _goal(options), options.slots)
     return place_within_bounds(question, limits)
+
+
+def score_layout(system: System, options: PlanOptions, tenants: Sequence[Tenant]) -> tuple[Work, Score]:
+    """What a system does of the work if nothing moves; LanewiseError where it cannot."""
+    work = _as_it_stands(system, options, tenants)
+    return work, by_model(system, work)
+
+
+def _raised(answer: tuple[Work, Score] | LanewiseError) -> tuple[Work, Score]:
+    if isinstance(answer, LanewiseError):
+        raise answer
+    return answer
 
 
 def read_plan(text: str, file: str, find: Callable[[str], Workload] = workload) -> PlanOptions:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lanewise.errors import InputError, LanewiseError
-from lanewise.planning.score import DEMAND, Score, by_model
+from lanewise.planning.score import DEMAND, Score
 from lanewise.planning.search import TOLERANCE, lowest_equal
 from lanewise.planning.work import Work
 from lanewise.topology.model import System
@@ -47,16 +47,18 @@ class Ranking:
     error: ClassVar[None] = None
 
 
-def rank_layouts(systems: Sequence[System], work_of: Callable[[System], Work]) -> Ranking:
-    """The systems ranked for the work that `work_of` gives each; the first reason as an error if none can run it."""
+def rank_layouts(systems: Sequence[System], score_of: Callable[[System], tuple[Work, Score]]) -> Ranking:
+    """The systems ranked by what `score_of` gives each: its work and how well it does it.
+
+    InputError without a system; the first reason as an error if none can run the work.
+    """
     if not systems:
         raise InputError("no system to rank", hint="name systems: lanewise plan SYSTEM SYSTEM")
     scored: list[tuple[System, Work, Score]] = []
     cannot: list[tuple[System, LanewiseError]] = []
     for system in systems:
         try:
-            work = work_of(system)
-            scored.append((system, work, by_model(system, work)))
+            scored.append((system, *score_of(system)))
         except LanewiseError as error:
             cannot.append((system, error))
     if not scored:
