@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ EARLIER = {
 # Described on 2026-11-23 from our documentation alone, before anyone saw a prediction of theirs: held out, all of them.
 UNSEEN_LIST = Path(__file__).parents[2] / "benchmarks/runs/2026-11-23-accuracy-unseen/machines.txt"
 UNSEEN = UNSEEN_LIST.read_text(encoding="utf-8").split()
+THREAD = re.compile(r"[\w.-]+/[\w.-]+ (?:issue|pull request) \d+")
 every_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 
 
@@ -58,3 +60,11 @@ def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
         third = int(hashlib.sha256(machine.name.encode()).hexdigest()[:8], 16) % 3 == 0
         held_out = machine.name in UNSEEN or (third and machine.name not in EARLIER)
         assert machine.held_out == held_out, machine.name
+
+
+def test_no_figure_cites_the_thread_of_an_unseen_machine() -> None:
+    parts = " ".join(figure.source + str(figure.condition) for part in builtin().parts.values()
+                     for figure in part.figures.values())  # fmt: skip
+    unseen = {thread for machine in MACHINES if machine.name in UNSEEN for thread in THREAD.findall(machine.source)}
+    assert len(unseen) > 10
+    assert not unseen & set(THREAD.findall(parts))
