@@ -2,7 +2,10 @@
 
 The machines of data/evidence are healthy as far as anybody knows; figures measured on a machine are left out for it.
 
-    .venv/bin/python benchmarks/check_evidence.py [--json FILE]
+With --by-name the machines are not described: only the names of their GPUs are known, as from a tool's header. A row
+that is slow then has the link it really has named as a cause, where that is less than the card can.
+
+    .venv/bin/python benchmarks/check_evidence.py [--by-name] [--json FILE]
 """
 
 from __future__ import annotations
@@ -11,13 +14,16 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from lanewise.catalog import builtin
+from lanewise.catalog import Catalog, builtin
 from lanewise.checking.checkup import check
 from lanewise.evidence.model import EACH, FIRST, EvidenceMachine, EvidenceRow
 from lanewise.evidence.reading import ready_machines
 from lanewise.readers.figures import path_of
 from lanewise.results.observation import Observation, Source
+from lanewise.results.posted import PostedFacts
+from lanewise.topology.model import Kind, System
 
 UNTIMED = "together"
 
@@ -37,16 +43,28 @@ def measured(row: EvidenceRow) -> Observation:
     )  # fmt: skip
 
 
-def verdicts(machine: EvidenceMachine) -> list[dict[str, object]]:
-    """Each row's verdict with its numbers."""
-    rows = [measured(row) for row in machine.rows if not row.skip and row.schedule == UNTIMED]
-    checkup = check(rows, target=machine.system(builtin().without_machine(machine.name)))
+def names(system: System, catalog: Catalog) -> PostedFacts:
+    """What a tool's header would say of a machine: the names of its GPUs."""
+    parts = {gpu: system.device(gpu).part for gpu in system.of_kind(Kind.GPU)}
+    return PostedFacts({gpu: catalog.get(part).title for gpu, part in parts.items() if part})
+
+
+def verdicts(machine: EvidenceMachine, by_name: bool = False) -> list[dict[str, Any]]:
+    """Each row's verdict with its numbers, and the keys of the causes of what is slow."""
+    rows = [measured(row) for row in machine.rows if row.flows and not row.skip and row.schedule == UNTIMED]
+    catalog = builtin().without_machine(machine.name)
+    system = machine.system(catalog)
+    described = None if by_name else system
+    posted = names(system, catalog) if by_name else None
+    checkup = check(rows, target=described, posted=posted, catalog=catalog)
+    causes = {id(row): finding.causes for finding in checkup.findings for row in finding.results}
     return [
         {
             "machine": machine.name, "row": result.row.scenario, "flow": result.row.flow, "metric": result.row.metric,
             "verdict": result.verdict.value, "measured": result.row.value, "expected": result.expected.value,
             "low": result.fine_low, "high": result.fine_high,
             "basis": result.tolerance.basis if result.tolerance else None,
+            "causes": [cause.key[0] for cause in causes.get(id(result), ())],
         }
         for result in checkup.results
     ]  # fmt: skip
@@ -54,13 +72,14 @@ def verdicts(machine: EvidenceMachine) -> list[dict[str, object]]:
 
 def main(arguments: list[str]) -> None:
     """Print every row that is not ok, and the counts."""
-    results = [result for machine in ready_machines() for result in verdicts(machine)]
+    results = [result for machine in ready_machines() for result in verdicts(machine, "--by-name" in arguments)]
     for result in results:
         if result["verdict"] != "ok":
             values = (result[key] for key in ("measured", "expected", "low", "high"))
             numbers = " ".join(f"{float(str(value or 'nan')):.3g}" for value in values)
             flow = str(result["flow"])[:40]
-            print(f"{result['verdict']:8}{result['machine']:24.24} {flow:40} {numbers} {result['basis']}")
+            why = f"{result['basis']} {', '.join(map(str, result['causes']))}"
+            print(f"{result['verdict']:8}{result['machine']:24.24} {flow:40} {numbers} {why}")
     for metric in ("goodput", "total", "latency"):
         print(metric, dict(Counter(result["verdict"] for result in results if result["metric"] == metric)))
     if "--json" in arguments:

@@ -89,6 +89,14 @@ def test_both_ways_to_the_memory_of_the_far_socket_may_be_as_slow_as_one_way():
     assert verdicts == [Verdict.OK, Verdict.SLOW, Verdict.SLOW]
 
 
+def test_memory_of_a_stated_node_may_be_far_where_nobody_described_the_machine():
+    text = "lanewise-rows: 1\ngpus: AMD Instinct MI100\nrows:\n  - {{flows: {flows}, value: {rate} GB/s}}\n"
+    rates = (('"cpu1<->gpu0"', 25), ('"host0:1->gpu0"', 14), ('"host0<->gpu0"', 25), ('"host0->gpu0"', 14))
+    results = [read_results(text.format(flows=flows, rate=rate), "f") for flows, rate in rates]
+    verdicts = [check(each.observations, posted=each.posted).results[0].verdict for each in results]
+    assert verdicts == [Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.SLOW, Verdict.SLOW]
+
+
 def test_over_a_network_only_perftest_reaches_the_payload_of_the_line():
     rates = (("10.2", Verdict.OK), ("7", Verdict.SLOW))
     for rate, verdict in rates:

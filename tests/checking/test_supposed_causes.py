@@ -10,6 +10,7 @@ from lanewise.checking.verdict import Verdict
 from lanewise.errors import FormatError
 from lanewise.readers.kinds import read_results
 from lanewise.topology.model import System
+from lanewise.topology.read import read_system
 
 PAIRS = [(a, b) for a in range(4) for b in range(4) if a != b]
 STAGED = [f'flows: "gpu{a}->gpu{b}", value: 20.9 GB/s, p2p: false' for a, b in PAIRS]
@@ -139,6 +140,47 @@ def test_a_short_copy_is_slow_only_where_no_launch_takes_that_long(row: str, slo
         assert "software" in causes(checkup)[:2]
     else:
         assert checkup.exit_code == 3
+
+
+def test_a_short_copy_that_is_as_fast_as_a_long_one_is_fine():
+    row = 'flows: "host0->gpu0", value: 20 GB/s, engine: CPU, bytes: 8 MB'
+    assert checked(row, head="gpus: NVIDIA A100 80GB PCIe\n").count(Verdict.OK) == 1
+
+
+def test_kernels_that_read_host_memory_are_fine_at_six_tenths_of_a_copy_engine():
+    for rate, verdict in ((35, Verdict.OK), (25, Verdict.SLOW)):
+        row = f'flows: "host0->gpu0", value: {rate} GB/s, engine: SM'
+        assert checked(row, head="gpus: NVIDIA H100 80GB HBM3\n").results[0].verdict is verdict
+        described = 'lanewise: 1\nsystem: s\ndevices: {cpu0: {cpu: sapphire-rapids}, gpu0: {gpu: h100-sxm}}\nlinks:\n'
+        system = read_system(described + "  - {from: cpu0, to: gpu0, pcie: gen5 x16}\n", "s.yaml")
+        assert checked(row, system=system).results[0].verdict is verdict
+
+
+def test_peers_at_the_best_of_pcie_are_fine_where_a_bridge_is_an_option_and_a_note_says_so():
+    checkup = checked('flows: "gpu0->gpu1", value: 26 GB/s', head="gpus: GeForce RTX 3090\n")
+    assert checkup.count(Verdict.OK) == 1
+    assert checkup.notes[-1].endswith("if a bridge joins these GPUs, its NVLinks are not in use (nvidia-smi nvlink -s)")
+    board = checked('flows: "gpu0->gpu1", value: 26 GB/s', head="gpus: NVIDIA H100 80GB HBM3\n")
+    assert (board.count(Verdict.SLOW), causes(board)[0]) == (1, "nvlink")
+
+
+def test_rows_over_lines_of_other_rates_are_not_compared_with_each_other():
+    one, four = (f'flows: "gpu{gpu}->host1", value: {rate} GB/s, line: {line} Gb/s' for gpu, rate, line in
+                 ((1, 24, 200), (0, 86, 800)))  # fmt: skip
+    assert checked(one, four).count(Verdict.OK) == 2
+    assert checked(one, four.replace("line: 800", "line: 200")).count(Verdict.SLOW) == 1
+
+
+def test_a_network_card_whose_link_carries_no_more_is_named():
+    checkup = checked('flows: "host0->host1", value: 12 GB/s, line: 200 Gb/s')
+    assert checkup.findings[0].causes[0].key == ("link", "network card")
+    assert "Gen3 x16 or Gen4 x8" in checkup.findings[0].causes[0].what
+    assert "link" not in causes(checked('flows: "host0->host1", value: 5 GB/s, line: 200 Gb/s'))
+
+
+def test_pageable_memory_is_no_cause_where_the_gpu_reads_it_coherently():
+    rows = ('path: bound, flows: "host0->gpu0", value: 330 GB/s', 'path: free, flows: "host0->gpu0", value: 115 GB/s')
+    assert causes(checked(*rows, head="gpus: NVIDIA GB200\n")) == ["software", "memory"]
 
 
 def test_no_host_is_known_that_gives_a_card_gen6():

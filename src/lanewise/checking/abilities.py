@@ -87,6 +87,11 @@ def ability(title: str, catalog: Catalog) -> GpuAbility | None:
     return GpuAbility(title, *series) if series else None
 
 
+def is_coherent(title: str) -> bool:
+    """Whether a GPU of that name reaches host memory over a coherent link, not over PCIe."""
+    return bool(_COHERENT.search(title))
+
+
 def part_of_title(title: str, catalog: Catalog) -> Part | None:
     """The GPU of the catalogue that a driver calls so; None if none or several could be."""
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")

@@ -19,7 +19,13 @@ from lanewise.checking.expectation import (
     nothing_described,
 )
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
-from lanewise.checking.notes import idle_link_notes, left_aside_note, pageable_notes, unused_statement_notes
+from lanewise.checking.notes import (
+    idle_link_notes,
+    left_aside_note,
+    pageable_notes,
+    unused_statement_notes,
+    without_nvlink_notes,
+)
 from lanewise.checking.posted_causes import posted_faults
 from lanewise.checking.references import COLLECTIVE, References
 from lanewise.checking.row_causes import row_causes
@@ -138,7 +144,7 @@ def check(
     findings += _unjudged_findings(results)
     findings += incomplete_results(rows, system)
     notes = (*notes, *left_aside_note(left_aside), *unused_statement_notes(posted, system, catalog or builtin()))
-    notes = (*notes, *pageable_notes(results))
+    notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results))
     notes = (*notes, *idle_link_notes(machine.conditions, results))
     described = bool(earlier) or system is not None or not rows
     return Checkup(tuple(results), tuple(findings), notes, left_aside=tuple(left_aside), described=described)

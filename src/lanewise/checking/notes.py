@@ -8,6 +8,7 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import host_generation
+from lanewise.checking.part_references import NO_NVLINK
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
@@ -34,6 +35,15 @@ def pageable_notes(results: Sequence[PathResult]) -> tuple[str, ...]:
     count = f"{len(rows)} copies of pageable memory are" if len(rows) > 1 else "a copy of pageable memory is"
     pinned = units.show(rows[0].expected.value, rows[0].row.display_unit, 3)
     return (f"{count} as fast as those are; pinned memory reaches about {pinned} ({rows[0].row.flow})",)
+
+
+def without_nvlink_notes(results: Sequence[PathResult]) -> tuple[str, ...]:
+    """Pairs that are fine for PCIe though their GPUs could be joined by NVLinks."""
+    rows = [each.row.flow for each in results if (each.expected.limit or "").startswith(NO_NVLINK)]
+    if not rows:
+        return ()
+    text = f"{rows[0]}{' and others' if len(rows) > 1 else ''} reach what PCIe carries"
+    return (f"{text}; if a bridge joins these GPUs, its NVLinks are not in use (nvidia-smi nvlink -s)",)
 
 
 def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: Catalog) -> tuple[str, ...]:

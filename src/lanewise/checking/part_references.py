@@ -13,6 +13,7 @@ from lanewise.results.observation import Observation
 _START = 40e-6
 # Shorter copies (B) tell nothing of a path: even on a healthy machine they cost more to start than to carry.
 LEAST_SHORT_COPY = 10**6
+NO_NVLINK = "without NVLinks,"
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
 _LEAST_MESSAGE = 256 * 2**20
 # These load every rank's links alike; those between pairs, from or to one rank need not.
@@ -49,6 +50,8 @@ class Reference:
 def short_copy(row: Observation, long: Reference) -> Reference | None:
     """The reference of a copy too short for the rate of a long one: slow only where no start could cost as much."""
     size = row.settings.get("bytes", 0)
+    if (row.value or 0.0) >= long.fine_low:
+        return long
     if size < LEAST_SHORT_COPY or row.how.get("p2p") == "off":
         return None
 
@@ -77,6 +80,9 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
         slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.15 * pcie
         high = 1.15 * nvlink
         yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
+        if not part.all_linked and (row.value or 0.0) <= pcie * 1.15:
+            # A bridge joins pairs alone, and not every machine has one.
+            yield Reference("parts", pcie, 0.75 * pcie, slow, None, f"{NO_NVLINK} {limit}", part.source)
     elif row.how.get("p2p") == "on":
         yield Reference("parts", pcie, 0.75 * pcie, 0.25 * pcie, fastest, limit, part.source)
 

@@ -40,6 +40,8 @@ LEAST_PAIRS = 2
 _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
 _LINE = (0.70, 0.60)
+# Host memory of a stated NUMA node.
+_NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 _METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory")
 _IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
 _IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path", *(key for key in METHOD if key not in ("flows", "p2p")))
@@ -161,6 +163,10 @@ class References:
             low, slow = 0.2, 0.2
         elif row.how.get("engine") == "CPU":
             low, slow = 0.5, 0.3
+        elif row.how.get("engine") == "SM":
+            low, slow = 0.6, 0.5  # kernels read host memory at 35 of 55 on H100 (NVIDIA/nvbandwidth#24)
+        if _NODE.search(row.flow):
+            slow = min(slow, 0.45 if row.metric == "goodput" else 0.4)  # that node may be the far one
         high = raw_rate(part.gen, part.lanes) * (2 if row.metric == "total" else 1)
         pageable = "pageable memory over " if row.how.get("host memory") == "pageable" else ""
         limit = f"{pageable}Gen{part.gen} x{part.lanes} of {part.title}"
@@ -182,6 +188,7 @@ class References:
     def _same_path(self, row: Observation) -> Iterator[Reference]:
         """The best rate that the same path reached in another row."""
         rows = [each for each in self._paths[identity(row, _IGNORED_ON_A_PATH)] if not too_short(each)]
+        rows = [each for each in rows if _line(each) == _line(row)]
         best = max(rows, key=lambda each: each.value or 0.0, default=row)
         # Pageable memory is slower on a healthy machine, a smaller request too.
         tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
@@ -242,14 +249,14 @@ class References:
 
     def _siblings(self, row: Observation) -> Iterator[Reference]:
         """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""
-        like = [each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow]
+        like = [each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow and _line(each) == _line(row)]
         values = [each.value for each in like if each.value]
         # What several paths at once share differs from set to set.
         if not values or row.path == "peer" or not _one_pair(row):
             return
         middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
         # Which switches and sockets lie between decides what a staged copy loses, and one to a stated NUMA node.
-        slow = 0.45 if row.path.startswith("peer") or re.search(r"host\d*:\d|\bcpu\d", row.flow) else 0.75
+        slow = 0.45 if row.path.startswith("peer") or _NODE.search(row.flow) else 0.75
         limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
         yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
 
@@ -284,6 +291,11 @@ def _one_pair(row: Observation) -> bool:
     """Whether all flows that ran together are between the same two ends, one way or both."""
     flows = _flows(row)
     return len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1 or not flows
+
+
+def _line(row: Observation) -> str:
+    """The data rate of the network as stated: other cards, or other numbers of them, are other paths."""
+    return row.how.get("line", "")
 
 
 def _ends(row: Observation) -> frozenset[str]:

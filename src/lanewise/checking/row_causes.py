@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from lanewise import units
-from lanewise.checking.abilities import GpuAbility, lesser_links, link_rate
+from lanewise.checking.abilities import GpuAbility, is_coherent, lesser_links, link_rate
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import one_memory
@@ -71,6 +71,8 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
     tool = row.how.get("tool", "lanewise")
     if row.path not in HOST_COPIES or kind == "pinned" or row.metric != "goodput" or tool.startswith(_PINNED):
         return
+    if not kind and is_coherent(symptom.posted.title(symptom.gpu)):
+        return  # their GPUs read pageable memory as fast as pinned
     step = "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once, in pieces of 16 MiB and more"
     what = "the host memory is pageable: the driver copies it through a buffer of its own"
     if kind == "pageable":
@@ -290,6 +292,19 @@ def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("confidential",), what, "nvidia-smi conf-compute -f")
 
 
+def link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
+    """The network card's own PCIe link carries less than its lines: a slot of an older generation or of fewer lanes."""
+    row = symptom.row
+    if row.path != "network" or "gpu" in row.flow or not row.value or row.metric != "goodput":
+        return
+    links = [(gen, lanes) for gen in (3, 4, 5) for lanes in (16, 8)]
+    near = [link for link in links if 0.8 < row.value / link_rate(*link, False) < 1.05]
+    if near and symptom.share < 0.8:
+        what = f"the network card's link runs at {speeds(near)}, or both its ports share one: it carries no more"
+        step = "sudo lspci -vv -d 15b3: | grep -E 'LnkCap:|LnkSta:'; a card for 400 Gb/s needs Gen5 x16"
+        yield Cause(("link", "network card"), what, step)
+
+
 def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
     """Without relaxed ordering the writes of a network card wait for each other at the root complex."""
     row = symptom.row
@@ -315,5 +330,5 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     *WITH_A_MODEL_TOO, host_side, far_apart, staged_through_host, far_redirection, lesser_link, lesser_link_of_peers,
     nvlinks_unused, confidential_computing,
-    far_memory, relaxed_ordering,
+    far_memory, link_of_card, relaxed_ordering,
 )  # fmt: skip
