@@ -157,12 +157,14 @@ def test_what_the_model_says_of_most_of_a_class_accuses_no_node() -> None:
 
 def test_a_node_is_compared_with_its_own_past() -> None:
     reports = fleet(2, row("host0->host0", 90e9))
-    before = {"n0": [("monday.json", (row("host0->host0", 110e9),))]}
+    before = {"n0": [(f"{day}.json", (row("host0->host0", 110e9 + day * 1e8),)) for day in range(3)]}
     verdict = of(judge_fleet(reports, before), "n0")
     assert verdict.cause is not None
     assert (verdict.cause.cause, verdict.cause.basis) == ("memory", "past")
-    same = {"n0": [("monday.json", (row("host0->host0", 91e9),))]}
+    same = {"n0": [(f"{day}.json", (row("host0->host0", 97e9),)) for day in range(3)]}  # 7 % less: not worth a look
     assert of(judge_fleet(reports, same), "n0").state is NodeState.OK
+    few = {"n0": before["n0"][:2]}
+    assert of(judge_fleet(reports, few), "n0").state is NodeState.UNKNOWN
 
 
 # --- what pairs of nodes say of each ----------------------------------------------------------------------------------

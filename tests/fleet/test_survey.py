@@ -101,6 +101,21 @@ def test_a_disturbance_is_gone_in_a_second_look_and_a_lost_node_costs_only_itsel
     assert "lost in phase network: its connection ended" in survey.reports["node0002"].failure
 
 
+def test_what_a_node_did_before_has_it_measured_a_second_time_too() -> None:
+    fleet = SimulatedFleet(system(), 2)
+    first = Survey(SimulatedConnections(fleet), SurveyRequest(network=False))
+    list(first.run())
+    past = {"node0001": [(str(day), first.reports["node0001"].rows) for day in range(3)]}
+    slower = SimulatedFleet(system(), 2, faults={"node0001": PlantedFault("memory", 0.6)})
+    for now, cause in ((fleet, None), (slower, "memory")):
+        connections = SimulatedConnections(now)
+        survey = Survey(connections, SurveyRequest(network=False), past)
+        list(survey.run())
+        verdict = next(node for node in survey.verdicts().nodes if node.name == "node0001")
+        assert (verdict.cause and verdict.cause.cause) == cause
+        assert [names for do, names, _ in connections.steps if do == ALONE][1:] == ([["node0001"]] if cause else [])
+
+
 def test_an_interrupted_survey_can_be_judged() -> None:
     survey = Survey(SimulatedConnections(planted_fleet(system(), 8, 8, seed=1)), REQUEST)
     steps = survey.run()

@@ -47,7 +47,7 @@ def check_fleet(options: FleetCheckOptions, say: Callable[[str], object] = lambd
     start = time.monotonic()
     interrupted = False
     with _connections(options) as connections:
-        survey = Survey(connections, request)
+        survey = Survey(connections, request, past)
         try:
             say(_bound(_phases(options, len(connections.addresses)), len(connections.addresses)))
             for line in survey.run():
@@ -55,7 +55,7 @@ def check_fleet(options: FleetCheckOptions, say: Callable[[str], object] = lambd
         except KeyboardInterrupt:
             interrupted = True
     notes = ["interrupted: what was measured by then is judged"] if interrupted else []
-    verdicts = survey.verdicts(past, notes)
+    verdicts = survey.verdicts(notes)
     seconds = time.monotonic() - start
     result = FleetCheck(
         verdicts, survey.reports_with_network(), tuple(survey.phases), survey.rounds, seconds, interrupted

@@ -12,7 +12,7 @@ from lanewise.checking.verdict import Verdict, judge
 from lanewise.fleet.causes import row_findings
 from lanewise.fleet.classes import equipment_findings, machine_classes
 from lanewise.fleet.node import CONTACT, MODEL, PAST, NodeFinding, NodeReport, NodeState, NodeVerdict
-from lanewise.fleet.siblings import ClassComparison, SlowRow, compare_siblings
+from lanewise.fleet.siblings import ClassComparison, SlowRow, compare_siblings, half_width, least_loss
 from lanewise.results.observation import Observation
 
 # The rows of a node's earlier runs, oldest first, by the node's name.
@@ -68,8 +68,8 @@ def judge_fleet(reports: Sequence[NodeReport], past: Past | None = None, notes: 
             findings = [*equipment[report.name], *own]
             findings += row_findings(comparison.slow.get(report.name, ()), "siblings", len(report.gpus))
             earlier = (past or {}).get(report.name, ())
-            findings += row_findings(_slower_than_before(report, earlier), PAST, len(report.gpus))
-            verdicts.append(_verdict(report, name, findings, comparison, bool(earlier)))
+            findings += row_findings(slower_than_before(report, earlier), PAST, len(report.gpus))
+            verdicts.append(_verdict(report, name, findings, comparison, len(earlier) >= LEAST_MACHINES))
     verdicts += [_lost(report) for report in reports if report.failure]
     order = list(NodeState)
     verdicts.sort(key=lambda verdict: (order.index(verdict.state), _worst(verdict), verdict.name))
@@ -88,16 +88,20 @@ def _common_findings(members: Sequence[NodeReport]) -> dict[tuple[str, str], tup
     return {key: (first[key], count) for key, count in counts.items() if count >= least}
 
 
-def _slower_than_before(report: NodeReport, earlier: Sequence[tuple[str, Sequence[Observation]]]) -> list[SlowRow]:
-    """The rows that are slower than in the node's earlier runs: of two, the later one counts."""
-    if not earlier:
+def slower_than_before(report: NodeReport, earlier: Sequence[tuple[str, Sequence[Observation]]]) -> list[SlowRow]:
+    """The rows that are slower than in the node's earlier runs by more than is worth a look; fewer than LEAST_MACHINES
+    runs do not say what is usual."""
+    if len(earlier) < LEAST_MACHINES:
         return []
-    expect = expect_earlier(earlier[-1:] if len(earlier) < LEAST_MACHINES else earlier)
+    expect = expect_earlier(earlier)
     slow = []
     for row in report.rows:
         result = judge(row, expect(row))
-        if result.verdict is Verdict.SLOW and result.expected.value:
-            slow.append(SlowRow(row, result.expected.value, len(earlier)))
+        if result.verdict is not Verdict.SLOW or not result.expected.value:
+            continue
+        entry = SlowRow(row, result.expected.value, len(earlier))
+        if 1 - entry.share > max(least_loss(row), half_width(row) or 0.0):
+            slow.append(entry)
     return slow
 
 

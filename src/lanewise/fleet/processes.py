@@ -105,7 +105,8 @@ class NodeProcess:
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         errors = [line for line in lines if line.startswith("error:")] or lines[-1:]
         code = self.process.poll()
-        ended = "its process ended" if code is None else f"its process ended with exit code {code}"
+        how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
+        ended = f"its process ended{how}"
         return f"{ended}: {shorten(printable(errors[0]), 200)}" if errors else ended
 
 

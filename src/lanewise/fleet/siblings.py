@@ -89,6 +89,17 @@ def compare_siblings(members: Sequence[NodeReport]) -> ClassComparison:
     return ClassComparison(slow, shares, compared, divided)
 
 
+def least_loss(row: Observation) -> float:
+    """The relative loss of a row below which it is not looked at."""
+    return _FLOOR_OF_GPUS if "gpu" in row.flow else _FLOOR
+
+
+def half_width(row: Observation) -> float | None:
+    """Half of the row's interval, relative to its value; None where it has none."""
+    ends = interval(row)
+    return (ends[1] - ends[0]) / 2 / row.value if row.value and ends is not None else None
+
+
 def _loss(row: Observation, middle: float) -> float:
     """How much worse than the median, relative to it: of times, how much longer."""
     value = row.value or 0.0
@@ -104,7 +115,7 @@ def _deviations(comparisons: int) -> float:
 
 def _allowance(rows: Sequence[Observation], middle: float, deviations: float) -> float:
     """The relative loss beyond which a row is an outlier."""
-    floor = _FLOOR_OF_GPUS if "gpu" in rows[0].flow and len(rows) >= _FEW else _FLOOR
+    floor = least_loss(rows[0]) if len(rows) >= _FEW else _FLOOR
     losses = [_loss(row, middle) for row in rows]
     # The median loss is 0, so the distances of the worse half, both ways, have it in their middle too.
     worse = [sign * loss for loss in losses if loss >= 0 for sign in (1, -1)]
@@ -116,5 +127,5 @@ def _allowance(rows: Sequence[Observation], middle: float, deviations: float) ->
 
 def _typical_half_width(rows: Iterable[Observation]) -> float:
     """The median of the rows' relative half widths of their intervals; 0 where none has one."""
-    widths = [(ends[1] - ends[0]) / 2 / row.value for row in rows if row.value and (ends := interval(row)) is not None]
+    widths = [width for row in rows if (width := half_width(row)) is not None]
     return statistics.median(widths) if widths else 0.0

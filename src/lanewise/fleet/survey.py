@@ -12,7 +12,7 @@ from typing import Protocol
 
 from lanewise.checking.verdict import lower_is_better
 from lanewise.fleet.classes import machine_classes
-from lanewise.fleet.judgement import FleetVerdicts, Past, judge_fleet
+from lanewise.fleet.judgement import FleetVerdicts, Past, judge_fleet, slower_than_before
 from lanewise.fleet.node import (
     ALONE,
     DRIVE,
@@ -79,8 +79,8 @@ class SurveyRequest:
 class Survey:
     """The state of a survey; `run` goes on step by step."""
 
-    def __init__(self, connections: NodeConnections, request: SurveyRequest) -> None:
-        self._connections, self._request = connections, request
+    def __init__(self, connections: NodeConnections, request: SurveyRequest, past: Past | None = None) -> None:
+        self._connections, self._request, self._past = connections, request, past or {}
         self.reports = {name: NodeReport(name) for name in connections.addresses}
         self.tests: list[PairTest] = []
         self.bisection: int | None = None
@@ -103,9 +103,9 @@ class Survey:
                 yield from self._step(SHARED_ALONE, {"path": request.shared}, [name])
             yield from self._twice(SHARED_TOGETHER, {"path": request.shared})
 
-    def verdicts(self, past: Past | None = None, notes: Sequence[str] = ()) -> FleetVerdicts:
+    def verdicts(self, notes: Sequence[str] = ()) -> FleetVerdicts:
         """One verdict a node, of what has been answered by now."""
-        return judge_fleet(list(self.reports_with_network().values()), past, [*notes, *self._network_notes()])
+        return judge_fleet(list(self.reports_with_network().values()), self._past, [*notes, *self._network_notes()])
 
     def reports_with_network(self) -> dict[str, NodeReport]:
         """The report of each node, with its rows of the network tests."""
@@ -122,7 +122,7 @@ class Survey:
         What many nodes load together is loaded by all of them again.
         """
         yield from self._step(phase, values)
-        slow = slow_nodes([report for report in self.reports.values() if not report.failure], phase)
+        slow = slow_nodes([report for report in self.reports.values() if not report.failure], phase, self._past)
         if not slow:
             return
         first = {name: self.reports[name] for name in slow}
@@ -222,12 +222,13 @@ def _endpoint(address: str, port: str) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def slow_nodes(reports: Sequence[NodeReport], phase: str) -> list[str]:
-    """The nodes that the model or their siblings call slow in a phase."""
+def slow_nodes(reports: Sequence[NodeReport], phase: str, past: Past) -> list[str]:
+    """The nodes that the model, their siblings or their own `past` call slow in a phase."""
     own = [replace(report, rows=tuple(row for row in report.rows if row.table == phase)) for report in reports]
     by_siblings = {name for members in machine_classes(own).values() for name in compare_siblings(members).slow}
-    return [report.name for report in reports
-            if report.name in by_siblings or any(entry.phase == phase for entry in report.findings)]  # fmt: skip
+    by_past = {report.name for report in own if slower_than_before(report, past.get(report.name, ()))}
+    by_model = {report.name for report in own if any(entry.phase == phase for entry in report.findings)}
+    return [report.name for report in reports if report.name in by_siblings | by_past | by_model]
 
 
 def without_phase(report: NodeReport, phase: str) -> NodeReport:
