@@ -37,6 +37,7 @@ _PLAIN: dict[str, Key] = {
     "pcie.max_payload": Key(_PCIE, "B", "largest max payload size the part supports"),
     "pcie.max_read_request": Key(_PCIE, "B", "max read request size as usually set"),
     "pcie.tags": Key(_PCIE, "1", "reads that may be outstanding at once"),
+    "power.limit": Key(("gpu",), "W", "power of the board as delivered"),
     "memory.size": Key(("gpu",), "B", "device memory"),
     "memory.rate": Key(("gpu", "cpu"), "B/s", "memory bandwidth of the device, or of one socket"),
     "memory.dma_reads": Key(("cpu",), "1", "share of memory.rate that devices get which only read"),

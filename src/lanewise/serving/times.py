@@ -14,6 +14,7 @@ from math import inf
 from lanewise.catalog import Part
 from lanewise.errors import InputError
 from lanewise.perf.resources import cite, weakest
+from lanewise.serving.power import at_power_limit
 from lanewise.serving.queues import md1_service
 from lanewise.serving.server_share import server_share
 from lanewise.serving.workload import Workload
@@ -119,12 +120,12 @@ def server_from_offline(part: Part, work: Workload) -> DerivedScore | None:
 
 
 def gpu_part(system: System, gpu: str) -> Part:
-    """The part that says how fast a GPU serves; InputError if the GPU names none."""
+    """The part that says how fast a GPU serves, at its power limit; InputError if the GPU names none."""
     part = system.part(gpu)
     if part is None:
         hint = "give it a part in the description; lanewise plan also takes a rate: '... each 40000 QPS'"
         raise InputError(f"{gpu} names no part, so its service rate is unknown", hint=hint)
-    return part
+    return at_power_limit(part, system.device(gpu))
 
 
 def own_rate(score: float, load: Workload, mode: str = "server") -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from lanewise import units
 from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.topology.model import Device, Kind
 from lanewise.topology.ranges import check_name
@@ -69,6 +71,7 @@ def _device(name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple
         host=_host(name, kind, entry, pattern, hosts, scope),
         numa=None if entry.numa is None else scope.whole(entry.numa, index * numa_nodes),
         numa_nodes=numa_nodes,
+        power_limit=_power_limit(name, kind, entry, pattern, scope),
         partitions=tuple(frozenset(scope.names(group)) for group in entry.partitions),
         os_names=_os_names(entry, pattern, scope),
         location=scope.location("devices", pattern),
@@ -85,6 +88,19 @@ def _os_names(entry: DeviceForm, pattern: str, scope: Scope) -> tuple[str, ...]:
         with error_location(scope.location("devices", pattern, "os_names")):
             check_name(name)
     return tuple(entry.os_names)
+
+
+def _power_limit(name: str, kind: Kind, entry: DeviceForm, pattern: str, scope: Scope) -> float | None:
+    if entry.power_limit is None:
+        return None
+    location = scope.location("devices", pattern, "power_limit")
+    if kind is not Kind.GPU:
+        raise Contradiction(f"'{name}' is no GPU and has no power limit", location=location, hint="take it out")
+    with error_location(location):
+        watts = units.parse(entry.power_limit, "W")
+    if not isinstance(entry.power_limit, str) or not 0.0 < watts < math.inf:
+        raise FormatError(f"'{entry.power_limit}' is no power", location=location, hint="write such as 225 W")
+    return watts
 
 
 def _numa_nodes(name: str, kind: Kind, entry: DeviceForm, pattern: str, scope: Scope) -> int:

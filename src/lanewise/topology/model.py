@@ -41,6 +41,7 @@ class Device:
 
     `os_names` are its names in the operating system: PCI address, mlx5_0, nvme0n1.
     `numa_nodes` (CPUs only) is how many NUMA nodes the socket has (NPS, SNC), `numa` then the first of them.
+    `power_limit` (GPUs only) is the power in W that it is set to, None: as delivered.
     `partitions` (switches only) are groups of neighbour names that the chip joins; empty means one group.
     """
 
@@ -51,6 +52,7 @@ class Device:
     numa: int | None = None
     partitions: tuple[frozenset[str], ...] = ()
     numa_nodes: int = 1
+    power_limit: float | None = None
     os_names: tuple[str, ...] = ()
     location: Location | None = None
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby, takewhile
 from typing import Any
 
+from lanewise import units
 from lanewise.errors import LanewiseError
 from lanewise.topology import speeds
 from lanewise.topology.binding import StatedHosts, default_bridge, name_ports, settle_hosts
@@ -127,6 +128,8 @@ def _device(system: System, device: Device, stated: StatedHosts) -> FlowStyle:
         entry["numa"] = device.numa
     if device.numa_nodes > 1:
         entry["numa_nodes"] = device.numa_nodes
+    if device.power_limit is not None:
+        entry["power_limit"] = units.exact(device.power_limit, "W")
     if device.os_names:
         entry["os_names"] = list(device.os_names)
     if device.partitions:
