@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lanewise.catalog import Catalog
     from lanewise.options.workers import WorkerOptions
     from lanewise.results.plan import StudyProbe
-    from lanewise.results.run import LeftOut, Run
+    from lanewise.results.run import LeftOut, Run, StudyRun
     from lanewise.studies.calibrate import CalibrationFit
     from lanewise.studies.measured import MeasuredRun
 
@@ -39,9 +39,8 @@ def run_studies(
 
     `refs` are names or files; `measured` adds runs of `lanewise measure` or `loadtest` to compare with: "run.json", or
     "xeon=run.json" where a study has several systems. `say` is called with the progress as text; `probe` answers rows
-    in place of the model.
-    `workers` says on which engine the rows are predicted, and which folder keeps the finished ones of each
-    study; `progress` is called as they finish.
+    in place of the model. `workers` says on which engine the rows are predicted, and which folder keeps the finished
+    ones of each study; `progress` is called as they finish.
 
     Raises UnknownName for a study that does not exist, FormatError with file and line for a wrong one, and InputError
     for a run without measured rows.
@@ -50,19 +49,25 @@ def run_studies(
     >>> sum(conclusion.holds is True for conclusion in study.conclusions), len(study.conclusions)
     (8, 9)
     """
+    parts = catalog if catalog is not None else builtin()
+    results = each_study(refs or ready_studies(), say, parts, probe, load_measured(measured), workers, progress)
+    return new_run(studies=tuple(results))
+
+
+def each_study(
+    refs: Sequence[str | Path], say: Progress, catalog: Catalog, probe: StudyProbe | None,
+    measured: Sequence[MeasuredRun], workers: WorkerOptions | None, progress: Callable[[ScenarioProgress], None],
+) -> Iterator[StudyRun]:  # fmt: skip
+    """The result of each study as it ends, all on one engine; arguments and errors are those of run_studies."""
     from lanewise.api.study_rows import open_study_rows
     from lanewise.probes.model import ModelProbe
     from lanewise.studies.runner import run_study
 
-    parts = catalog if catalog is not None else builtin()
-    runs = load_measured(measured)
-    results = []
     with open_study_rows(workers, progress) as rows_of:
-        for ref in refs or ready_studies():
+        for ref in refs:
             say(str(ref))
             form, reader, tell = load_study(ref), relative_reader(ref), _prefixed(say, f"{ref}: ")
-            results.append(run_study(form, probe or ModelProbe(), parts, reader, tell, runs, rows_of(ref)))
-    return new_run(studies=tuple(results))
+            yield run_study(form, probe or ModelProbe(), catalog, reader, tell, measured, rows_of(ref))
 
 
 def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun, ...]:

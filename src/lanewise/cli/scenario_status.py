@@ -17,8 +17,8 @@ _OFTEN, _SELDOM = 0.2, 10.0  # s between two states: on a terminal, in a log
 class ScenarioStatus:
     """Shows how far a run is; on a terminal in one line, in a log every ten seconds."""
 
-    def __init__(self, what: str = "scenario", heading: str = "") -> None:
-        self._what, self._heading = what, f"{heading}: " if heading else ""
+    def __init__(self, what: str = "scenario") -> None:
+        self._what = what
         self._shown = time.monotonic() if not terminal.overwrites() else 0.0  # a short run says nothing in a log
         self._last: ScenarioProgress | None = None
 
@@ -28,7 +28,7 @@ class ScenarioStatus:
         now = time.monotonic()
         if now - self._shown >= (_OFTEN if terminal.overwrites() else _SELDOM):
             self._shown = now
-            terminal.status(f"{self._heading}{progress_text(progress, self._what)}")
+            terminal.status(progress_text(progress, self._what))
 
     def end(self, engine: WorkerOptions, stopped: bool) -> None:
         """Nothing more comes: say what is left, and how to go on."""

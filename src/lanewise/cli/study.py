@@ -18,7 +18,7 @@ from lanewise.options.study import AccuracyOptions, NewStudyOptions, StudyOption
 from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
-    from lanewise.results.run import Run
+    from lanewise.results.run import Run, StudyRun
 
 app = typer.Typer(
     cls=QuickGroup, help="Run studies: a published table compared with predictions.", no_args_is_help=True
@@ -121,28 +121,25 @@ def _run(
 ) -> StudyRuns:  # fmt: skip
     """Run each study, which a signal interrupts; after each one the JSON file holds all that are finished."""
     from lanewise import api
-    from lanewise.api.studies import load_measured
+    from lanewise.api.provenance import new_run
+    from lanewise.api.studies import each_study, load_measured
 
     catalog, measured = api.load_catalog(options.parts), load_measured(options.measured)
-    finished: Run | None = None
-    for number, name in enumerate(names):
-
-        def answer(name: str = name) -> Run:
-            status = ScenarioStatus("scenario", name)
-            return api.run_studies([name], terminal.status, catalog, None, measured, workers, status.show)
-
-        try:
-            result = deferral.interruptible(answer)
-        except (LanewiseError, KeyboardInterrupt) as error:
-            terminal.done()
-            return StudyRuns(finished, tuple(names[number:]), error)
-        finished = result if finished is None else replace(finished, studies=finished.studies + result.studies)
-        if json not in (None, "-"):
-            api.save_run(finished, str(json))
+    status = ScenarioStatus()
+    studies: list[StudyRun] = []
+    results = each_study(names, terminal.status, catalog, None, measured, workers, status.show)
+    failure: LanewiseError | KeyboardInterrupt | None = None
+    try:
+        for _ in deferral.collect(results, studies):
+            if json not in (None, "-"):
+                api.save_run(new_run(studies=tuple(studies)), str(json))
+    except (LanewiseError, KeyboardInterrupt) as error:
+        failure = error
     terminal.done()
-    if finished is not None:
+    finished = new_run(studies=tuple(studies)) if studies else None
+    if finished is not None and failure is None:
         _count(finished, [entry.name for entry in measured])
-    return StudyRuns(finished)
+    return StudyRuns(finished, tuple(names[len(studies) :]), failure)
 
 
 def _count(run: Run, names: Sequence[str]) -> None:
