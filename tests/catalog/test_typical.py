@@ -32,6 +32,17 @@ def test_a_maker_without_any_measurement_gets_the_median_of_all() -> None:
     assert completed(parts, parts.get("x")).number(KEY) == 25e9
 
 
+def test_an_engine_measured_at_another_generation_is_left_to_that_where_the_maker_states_none_here() -> None:
+    def old(name: str, maker: str) -> Part:
+        figure = Figure(12e9, "B/s", f"a bench of {name}", basis="calibrated")
+        return Part(name, "gpu", f"{maker} {name}", (), {"engine.h2d.gen3": figure})
+
+    parts = catalog(old("a", "NVIDIA"), gpu("d", 28e9, "AMD"), gpu("x", None, "AMD"))
+    done = completed(parts, parts.get("x"))
+    # Scaled from 28 GB/s at Gen4 the model has 14 at Gen3, which is nearer to AMD's cards than NVIDIA's 12.
+    assert (done.number("engine.h2d.gen3"), done.number("engine.h2d.gen4")) == (None, 28e9)
+
+
 def test_figures_carried_over_and_those_of_the_part_itself_do_not_count() -> None:
     parts = catalog(gpu("a", 24e9), gpu("b", 20e9, carried_from="y"), gpu("x", None))
     assert completed(parts, parts.get("x")).number(KEY) == 24e9

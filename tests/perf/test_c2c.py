@@ -48,5 +48,5 @@ def test_more_links_than_the_gpu_has_are_refused() -> None:
 
 def test_both_directions_share_the_memory_of_the_cpu() -> None:
     rates = predict(read_system(ONE, "grace.yaml"), parse_flows("host0<->gpu0")).rates
-    reads, writes = 512e9 * 0.723, 512e9 * 0.722  # medians of three machines
+    reads, writes = 512e9 * 0.728, 512e9 * 0.7295  # medians of what machines measured
     assert sorted(flow.rate for flow in rates) == pytest.approx([reads * writes / (reads + writes)] * 2)

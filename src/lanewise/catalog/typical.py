@@ -81,7 +81,7 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
         order = part.text("staging.stages")
         near = [pair for pair in near if pair[0].text("staging.stages") == order]
     chosen = near if (near and word) or key == _STAGING else stated
-    if not chosen:
+    if not chosen or (chosen is not near and _of_other_generations(catalog, part, key)):
         return None
     values = [figure.value for _, figure in chosen if isinstance(figure.value, float)]
     names = _named([other.name for other, _ in chosen])
@@ -89,6 +89,12 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
         statistics.median(values), chosen[0][1].unit, f"median of {names}", basis="typical",
         low=min(values), high=max(values),
     )  # fmt: skip
+
+
+def _of_other_generations(catalog: Catalog, part: Part, key: str) -> bool:
+    """Whether parts of its maker state that engine at another PCIe generation: scaled, that is nearer than others'."""
+    keys = [f"{key[:-1]}{gen}" for gen in GENERATIONS] if key in _ENGINES and _maker(part) else []
+    return any(_maker(other) == _maker(part) for each in keys for other, _ in _stated(catalog, part, each))
 
 
 def _typical_goodput(catalog: Catalog, part: Part) -> Figure | None:

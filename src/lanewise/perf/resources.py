@@ -349,9 +349,13 @@ def best_read(system: System, gen: int) -> tuple[float, str] | None:
     used = {part.name: part for name in system.devices if (part := system.part(name)) is not None}
     makers = {_maker(part) for part in used.values() if part.kind == "gpu"}
     key = f"engine.h2d.gen{gen}"
-    parts = [part for part in {**system.catalog.parts, **used}.values() if part.kind == "gpu" and part.number(key)]
-    same = [part for part in parts if part.name in used or _maker(part) in makers]
-    copies = [(part.number(key) or 0.0, part) for part in same or parts]
+    gpus = [part for part in {**system.catalog.parts, **used}.values() if part.kind == "gpu"]
+    near = [part for part in gpus if part.name in used or _maker(part) in makers]
+    same = [part for part in near if part.number(key)]
+    others = {f"engine.h2d.gen{other}" for other in GENERATIONS} - {key}
+    if not same and any(part.number(other) for part in near for other in others):
+        return None  # their engines are scaled from another generation; those of other makers say nothing of them
+    copies = [(part.number(key) or 0.0, part) for part in same or gpus if part.number(key)]
     if not copies:
         return None
     # Of equal figures the measured one is cited, not one carried over from it.
