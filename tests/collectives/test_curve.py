@@ -108,7 +108,7 @@ def test_a_machine_is_predicted_from_the_others() -> None:
 def test_learned_figures_come_from_machines_that_are_there_and_not_held_out() -> None:
     machines = {machine.name: machine.held_out for machine in ready_machines()}
     for key in ("ring_share", "pair_share", "mesh_share", "nvls_share", "nvls_tree_share", "network_share", "ramp",
-                "shared_memory_share", "peer_share"):  # fmt: skip
+                "shared_memory_share", "peer_share", "all_to_all_share"):  # fmt: skip
         for values in classes_of(key).values():
             assert {machines[name] for name in values} == {False}, key
 

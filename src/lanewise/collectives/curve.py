@@ -24,7 +24,7 @@ from lanewise.collectives.search import ChannelPlan, channel_plan
 from lanewise.topology.model import System
 
 # Added to a call by who issues it (s): eight H100 of a p5 above NCCL's latency; torch eagerly above a CUDA graph.
-_ADDED = {Launch.GRAPH: 0.0, Launch.NCCL_TESTS: 1.5e-6, Launch.ONE_PROCESS: 1.5e-6, Launch.TORCH: 20e-6}
+_ADDED = {Launch.GRAPH: 0.0, Launch.NCCL_TESTS: 1.5e-6, Launch.ONE_PROCESS: 1.5e-6, Launch.TORCH: 25e-6}
 # One process issues the kernels of its GPUs one after the other: 3.7 to 5.5 us each.
 _ISSUE = 4.5e-6
 _EXPONENT = 0.25
@@ -101,8 +101,9 @@ def _kernel_time(
         return max(model.time(choice, size), wire)
     if choice.protocol is Protocol.LL128:
         wire *= 128 / 120  # 8 B of each line of 128 are a flag
-    latency = model.latency(choice, size) - model.plugin_latency(choice)
-    length = min(max(wire / 1e-6, 1.0), _LONGEST_RAMP)
+    planned = model.latency(choice, size)
+    latency = planned * (1 - model.plugin_latency(choice) / choice.latency) if planned else 0.0
+    length = min(wire / 1e-6, _LONGEST_RAMP)
     beyond = _ramp(model, choice, settings, fabric) * math.pow(length, _EXPONENT)
     return wire + max(beyond, latency * (_PCIE_LATENCY if fabric.kind is FabricKind.PCIE else 1.0))
 
@@ -128,10 +129,8 @@ def _issued(kernel: float, launch: Launch, ranks: RankSet) -> float:
 
 
 def _interval(bandwidth: float, peak: AlgorithmPeak, size: float) -> tuple[float, float]:
-    if size >= _LONG_FROM:
-        low = min(_LONG[0], peak.low / peak.bus_bandwidth)
-        return bandwidth * low, bandwidth * max(_LONG[1], peak.high / peak.bus_bandwidth)
-    low, high = _MIDDLE if size >= _MIDDLE_FROM else _SMALL
+    low, high = _LONG if size >= _LONG_FROM else _MIDDLE if size >= _MIDDLE_FROM else _SMALL
+    low, high = min(low, peak.low / peak.bus_bandwidth), max(high, peak.high / peak.bus_bandwidth)
     return bandwidth * low, bandwidth * high
 
 
