@@ -259,6 +259,14 @@ def test_a_measured_duplex_rate_stands_for_the_computed_one() -> None:
     assert total(gpus_on("sapphire-rapids", 1), "host0<->gpu0") == pytest.approx(reads + writes, rel=1e-4)
 
 
+def test_host_copies_of_an_amd_card_both_ways_reach_the_share_of_other_amd_cards_of_its_generation() -> None:
+    # MI100 51.8 of 56.9 GB/s, RX 7900 XTX 48.2 of 57.4: an MI210 without figures gets the median of both shares.
+    system = machine("cpu0: {cpu: genoa}\ngpu0: {gpu: mi210}", "{from: cpu0, to: gpu0, pcie: gen4 x16}")
+    share = (51.8 / (28.35 + 28.53) + 48.2 / (28.41 + 29.01)) / 2
+    alone = total(system, "host0->gpu0") + total(system, "gpu0->host0")
+    assert total(system, "host0<->gpu0") == pytest.approx(share * alone, rel=0.01)
+
+
 def test_acks_against_the_data_of_a_full_link() -> None:
     # Two GPUs each way over one uplink: wire bytes 280/256 of the data, and 8 for every 280 of the other direction.
     link = 63.015 * 0.983 / (280 / 256) * (1 - ACKS)

@@ -23,9 +23,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from lanewise.catalog import Part
 from lanewise.catalog.keys import GENERATIONS
+from lanewise.catalog.typical import both_ways_share
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
-from lanewise.perf.resources import DMA_ENGINE_DOUBT, Resource, is_infinity_fabric
+from lanewise.perf.resources import DMA_ENGINE_DOUBT, Resource, is_of_amd
 from lanewise.routes.model import Hop, LinkDirection, Route, Via
 from lanewise.topology.model import Kind, LinkKind, System
 
@@ -95,7 +96,7 @@ def _answers(system: System, hop: Hop) -> bool:
         return part is not None and part.text("intersocket.kind") in ("xgmi", None)
     name = system.part(hop.start) if hop.link.kind is LinkKind.NVLINK else None
     link = name.text("nvlink.part") if name is not None and name.kind == "gpu" else None
-    return link is not None and is_infinity_fabric(system.catalog.get(link))
+    return link is not None and is_of_amd(system.catalog.get(link))
 
 
 def beside_opposite(system: System, amounts: Amounts, taken: Mapping[Resource, float]) -> dict[Resource, float]:
@@ -130,6 +131,10 @@ def _displaced(system: System, engine: Resource, direction: Direction, far_end: 
     measured = _measured(part, engine) if part is not None and with_host else None
     if measured is not None:
         return measured
+    # Packets say it well of NVIDIA's engines (H200: 105 of 103 GB/s); AMD's lose two to three times as much.
+    share = both_ways_share(system.catalog, part) if part is not None and with_host and is_of_amd(part) else None
+    if share is not None:
+        return 1 - share
     if direction == "out" or not with_host:
         return ACK_SHARE
     request = system.number(gpu, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST

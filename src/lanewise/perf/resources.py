@@ -248,7 +248,7 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
     if isinstance(goodput.value, float):
         rests, within = cite(generation, "nvlink.goodput", goodput), figure_range(goodput)
         one = _on_link(hop, label, goodput.value, goodput.basis, rests).within(within)
-        return _by_one_engine(one, hop.link.count) if is_infinity_fabric(generation) else _times(one, hop.link.count)
+        return _by_one_engine(one, hop.link.count) if is_of_amd(generation) else _times(one, hop.link.count)
     raw = generation.figure("nvlink.link_rate")
     if not isinstance(raw.value, float):
         return None
@@ -257,9 +257,9 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
     return _on_link(hop, label, rate, "typical", rests)
 
 
-def is_infinity_fabric(link: Part) -> bool:
-    """Whether a part of kind nvlink is AMD's link between GPUs."""
-    return _maker(link) == "AMD"
+def is_of_amd(part: Part) -> bool:
+    """Whether AMD makes a part; one of the kind nvlink is Infinity Fabric between GPUs then."""
+    return _maker(part) == "AMD"
 
 
 def _times(one: Resource, count: float) -> Resource:
