@@ -173,9 +173,14 @@ def test_rows_over_lines_of_other_rates_are_not_compared_with_each_other():
 
 def test_a_network_card_whose_link_carries_no_more_is_named():
     checkup = checked('flows: "host0->host1", value: 12 GB/s, line: 200 Gb/s')
-    assert checkup.findings[0].causes[0].key == ("link", "network card")
-    assert "Gen3 x16 or Gen4 x8" in checkup.findings[0].causes[0].what
+    keys = [cause.key for cause in checkup.findings[0].causes]
+    assert keys[:2] == [("software",), ("link", "network card")]
+    assert "Gen3 x16 or Gen4 x8" in checkup.findings[0].causes[1].what
     assert "link" not in causes(checked('flows: "host0->host1", value: 5 GB/s, line: 200 Gb/s'))
+
+
+def test_a_program_of_one_thread_may_be_why_a_network_of_hosts_is_slow():
+    assert causes(checked('flows: "host0->host1", value: 12.5 Gb/s, line: 100 Gb/s'))[0] == "software"
 
 
 def test_pageable_memory_is_no_cause_where_the_gpu_reads_it_coherently():

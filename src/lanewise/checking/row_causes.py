@@ -101,6 +101,9 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("software",), f"{what}, or two ways that ran one after another", step)
     elif too_short(row) and row.path in HOST_COPIES:
         yield Cause(("software",), what, step)
+    elif row.path == "network" and "gpu" not in row.flow and row.how.get("tool") != "perftest":
+        what = "the program: one thread, one connection or one queue pair carries less than the line"
+        yield Cause(("software",), what, "compare with ib_write_bw -q 4, or iperf with several threads and connections")
 
 
 def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
