@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -208,6 +209,7 @@ def test_history_compares_each_node_with_its_own_past(tmp_path: Path) -> None:
     run_1 = lanewise.as_measured_run([Sample("copy", "host0->host0", "goodput", 9e9, "GB/s", path="host memory")])
     name = lanewise.add_to_history(run_1, tmp_path, "rack 7/node")
     assert Path(name).parent == tmp_path / "rack_7_node"
+    assert re.fullmatch(r"\d{8}T\d{6}Z.json", Path(name).name)
     assert list(lanewise.read_history(tmp_path)) == ["rack_7_node"]
     assert list(lanewise.read_history(tmp_path, "rack 7/node")) == ["rack_7_node"]
     assert lanewise.read_history(tmp_path, "other") == {}

@@ -28,7 +28,7 @@ def add_to_history(run: Run, address: str | Path, machine: str) -> str:
     from lanewise.files import write_file
     from lanewise.results.codec import run_to_json
 
-    name = f"{str(address).rstrip('/')}/{_file_name(machine)}/{run.created.replace(':', '')}.json"
+    name = f"{str(address).rstrip('/')}/{_file_name(machine)}/{_time(run.created)}.json"
     if not _URL.match(str(address)):
         folder = Path(name).parent
         try:
@@ -128,6 +128,11 @@ def _remote(address: str) -> tuple[Any, str]:
         hint = "install what fsspec needs for it, such as s3fs, or name a folder"
         raise InputError(f"cannot be reached: {error}", location=Location(address), hint=hint) from None
     return system, str(path)
+
+
+def _time(created: str) -> str:
+    """A time as every store takes it in a name: 20261123T152622Z."""
+    return re.sub(r"[-:]", "", created.replace("+00:00", "Z"))
 
 
 def _file_name(machine: str) -> str:
