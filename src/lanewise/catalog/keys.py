@@ -66,6 +66,7 @@ _PLAIN: dict[str, Key] = {
     "bar.size": Key(("gpu",), "B", "size of BAR1, the window peers reach its memory through"),
     "cpu.host_bridge_rate": Key(("cpu",), "B/s", "DMA through one host bridge, one direction"),
     "cpu.host_bridges": Key(("cpu",), TEXT, "how root ports are grouped", ("per-socket", "per-port")),
+    "cpu.cores": Key(("cpu",), "1", "cores of one socket"),
     "cpu.sockets_max": Key(("cpu",), "1", "sockets that work without a node controller"),
     "completion.payload": Key(("cpu",), "B", "payload of the read completions the root complex returns"),
     "peer.payload": Key(("cpu",), "B", "payload to which the root ports split peer-to-peer writes"),

@@ -17,6 +17,7 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demand, flow_demands, solver_input
 from lanewise.perf.latency import latency
 from lanewise.perf.sharing import SolverFlow, native_errors, network_of
+from lanewise.serving.host_cost import with_host_cost
 from lanewise.serving.load import ServiceLoad, check, gpus_of
 from lanewise.serving.times import ServiceTimes, gpu_part, service_times
 from lanewise.topology.model import System
@@ -201,6 +202,7 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
     times = tuple(service_times(gpu_part(system, gpu), load.workload, load.mode, load.networked) for gpu in gpus)
     ends = [load.frontend or system.device(gpu).host or "" for gpu in gpus]
     inward = flow_demands(system, [Flow(end, gpu) for end, gpu in zip(ends, gpus, strict=True)])
+    inward = with_host_cost(system, inward, ends, load.workload)
     # Answers are small: planned one by one, they do not slow the queries' copies as two full streams would.
     outward = [flow_demand(system, Flow(gpu, end)) for end, gpu in zip(ends, gpus, strict=True)]
     one_by_one = load.one_by_one

@@ -11,6 +11,7 @@ from lanewise.perf.flow_demand import limit_source
 from lanewise.perf.resources import weakest
 from lanewise.results.observation import Source
 from lanewise.results.service_result import ResourceUtilization, ServiceResult, Stage
+from lanewise.serving.host_cost import host_doubt
 from lanewise.serving.load import ServiceLoad
 from lanewise.serving.simulation import Deployment, Simulation, SimulationInput
 from lanewise.serving.verdict import PERCENTILES, invalid_reason
@@ -70,9 +71,11 @@ def service_result(
     resource_uses = sorted(uses(simulation, outcome, run), key=lambda use: -use.busy.mean)
     limit = limit_of(simulation, place, resource_uses)
     basis, rests_on = _limit_source(simulation, deployment, limit)
+    hosts = dict.fromkeys(load.frontend or simulation.system.device(gpu).host for gpu in deployment.gpus)
     near_peak = load.scenario == "server" and limit.busy.kind == "GPU" and limit.busy.mean > NEAR_PEAK
     notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in deployment.times),
-                           P99_DOUBT if near_peak else ""])  # fmt: skip
+                           P99_DOUBT if near_peak else "",
+                           *(host_doubt(simulation.system, host, load.workload) for host in hosts)])  # fmt: skip
     return ServiceResult(
         name=name_of(simulation, deployment), workload=load.workload.name, scenario=load.scenario,
         system=simulation.system.name, source=Source.PREDICTED, qps=rate if load.scenario == "server" else answer_rate,

@@ -13,6 +13,7 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
 from lanewise.results.network_share import NetworkShare
+from lanewise.serving.host_cost import host_cpu, host_doubt
 from lanewise.serving.load import ServiceLoad, check_frontend, gpus_of
 from lanewise.serving.times import gpu_part, server_from_offline, service_times, software_cost, stated_rate
 from lanewise.serving.workload import Workload
@@ -51,12 +52,19 @@ def steady_rate(system: System, load: ServiceLoad) -> ServiceRate:
     prediction = predict(system, [service_flow(system, load, gpu) for gpu in gpus])
     slowest = min(prediction.rates, key=lambda flow: flow.rate)
     basis = weakest([slowest.basis, *(flow.basis for flow in prediction.rates)])
-    qps = prediction.total / load.workload.bytes_in
+    qps, limit, rests_on = prediction.total / load.workload.bytes_in, slowest.limit, slowest.rests_on
+    host = load.frontend or system.device(gpus[0]).host
+    cpu = host_cpu(system, host, load.workload)
+    if cpu is not None and load.workload.host_cost and cpu.capacity / load.workload.host_cost < qps:
+        qps, limit, rests_on = cpu.capacity / load.workload.host_cost, cpu.name, (cpu.rests_on,)
+        basis = weakest([basis, cpu.basis])
     scores = [server_from_offline(gpu_part(system, gpu), load.workload) for gpu in gpus if load.mode == "server"]
-    notes = dict.fromkeys(score.doubt for score in scores if score is not None)
+    notes = dict.fromkeys([*(score.doubt for score in scores if score is not None),
+                           host_doubt(system, host, load.workload)])  # fmt: skip
     return ServiceRate(
-        load.workload, qps, prediction.total, slowest.limit, basis, slowest.rests_on, prediction, note="; ".join(notes)
-    )
+        load.workload, qps, qps * load.workload.bytes_in, limit, basis, rests_on, prediction,
+        note="; ".join(filter(None, notes)),
+    )  # fmt: skip
 
 
 def service_flow(system: System, load: ServiceLoad, gpu: str, stated: float | None = None) -> Flow:

@@ -12,11 +12,11 @@ from lanewise.errors import Contradiction, FormatError, Location, unknown_name
 from lanewise.yaml_positions import YamlNode, load
 
 _NEEDED = ("bytes_in", "bytes_out", "bound", "percentile", "source")
-_FIELDS = ("title", *_NEEDED, "batch", "timeout", "samples", "software", "variation", "length_variation")
+_FIELDS = ("title", *_NEEDED, "batch", "timeout", "samples", "software", "variation", "length_variation", "host_cost")
 _VALUE_FIELDS = ("value", "source")
 # The name becomes part of figure keys: service.NAME.server.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-_UNITS = {"bytes_in": "B", "bytes_out": "B", "bound": "s", "timeout": "s", "software": "s"}
+_UNITS = {"bytes_in": "B", "bytes_out": "B", "bound": "s", "timeout": "s", "software": "s", "host_cost": "s"}
 _EXAMPLES = {"B": "150528 B", "s": "15 ms"}
 MAX_BATCH = 999_999
 
@@ -28,7 +28,8 @@ class Workload:
     A batch holds up to `batch` queries; the oldest waits at most `timeout` s for it to fill (0: takes what is there).
     A MultiStream query has `samples` samples. `software` is the time (s) the host adds to a query that comes over the
     network, for GPUs that state none of their own. The time of a batch of equal samples varies by `variation`,
-    what one sample adds to a full batch by `length_variation` (coefficients of variation, 0 to 1). `sources` says
+    what one sample adds to a full batch by `length_variation` (coefficients of variation, 0 to 1). The host that sends
+    a query spends `host_cost` s of CPU time on it. `sources` says
     where single values come from.
     """
 
@@ -45,6 +46,7 @@ class Workload:
     software: float | None = None
     variation: float = 0.0
     length_variation: float = 0.0
+    host_cost: float | None = None
     sources: tuple[tuple[str, str], ...] = ()
 
     def source_of(self, value: str) -> str:
@@ -118,6 +120,7 @@ def _read(name: str, node: YamlNode) -> Workload:
         timeout=quantity("timeout", 0.0),
         samples=values["samples"].integer(1, MAX_BATCH, 64) if "samples" in values else 1,
         software=quantity("software", 0.0) if "software" in values else None,
+        host_cost=quantity("host_cost", 0.0) if "host_cost" in values else None,
         variation=_share(values["variation"]) if "variation" in values else 0.0,
         length_variation=_share(values["length_variation"]) if "length_variation" in values else 0.0,
         sources=tuple((key, source) for key, source in sources.items() if source),
