@@ -69,6 +69,19 @@ def test_cards_that_carry_nothing_are_counted() -> None:
     assert checked(NODES, {8 * GiB: healthy}, hosts=2, collective="all_gather").exit_code == 0
 
 
+def test_the_version_of_the_text_chooses() -> None:
+    # Six B200: NCCL 2.27 takes NVLS (778 GB/s), 2.28 plans a ring (678), NVIDIA's constants of either.
+    head = ["# nccl-tests version 2.17.6 nccl-headers={0} nccl-library={0}", "NCCL version {1}+cuda12.9"]
+    ranks = [f"#  Rank {rank:2d} Group  0 Pid 1 on host device {rank} [0x1b] NVIDIA B200" for rank in range(6)]
+    table = ["# all_reduce_perf", *ranks, "#  size  count  type  redop  root  time  algbw  busbw  #wrong"]
+    for code, version, rate in (("22707", "2.27.7", 763.0), ("22803", "2.28.3", 686.0)):
+        for line in head:
+            text = [line.format(code, version), *table, "  8589934592 4 float sum -1 1.0 1.0 700.00 0"]
+            (result,) = check(read_text(text, "nccl.txt").observations, target=gpu_node("b200")).results
+            assert result.row.how["library"] == f"NCCL {version}"
+            assert result.expected.value == pytest.approx(rate * 1e9, rel=0.02)
+
+
 def test_half_of_the_nvlinks_are_down() -> None:
     half = rate(gpu_node("h100-sxm", 9), "gpu[0-7]")
     assert titles(checked(NODE, {8 * GiB: half})) == ["9 of the 18 NVLinks of a GPU are down"]

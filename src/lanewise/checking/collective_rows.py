@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from lanewise.collectives.curve import predict_collective
 from lanewise.collectives.model import Collective, CollectivePoint, CollectiveSettings, collective_named
@@ -39,6 +40,9 @@ def collective_point(
     ranks = _ranks(system, row, device)
     if not ranks:
         return f"{row.flow} is not among the GPUs of {system.name}"
+    library, _, version = row.how.get("library", "").partition(" ")
+    if library == "NCCL":
+        settings = replace(settings, version=version)
     return predict_collective(system, collective, ranks, [float(size)], settings).points[0]
 
 

@@ -22,6 +22,8 @@ _NAMED = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|sendrecv|alltoall|scatter|gather|hypercube)_perf\b"
 )
 _RANK = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)")
+# "nccl-library=23102" in the head of nccl-tests from 2.14 on, "NCCL version 2.27.7+cuda12.9" with NCCL_DEBUG=VERSION.
+_VERSION = re.compile(r"\bnccl-library=(\d{5,6})\b|\bNCCL version (\d+\.\d+\.\d+)")
 _DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
 
 
@@ -31,6 +33,12 @@ class _NcclJob:
 
     collective: str = "collective"
     ranks: list[tuple[str, str, str]] = field(default_factory=list)
+    version: str = ""
+
+    @property
+    def how(self) -> dict[str, str]:
+        """What carried the data, and the version of the library where the text says it."""
+        return {"engine": "NCCL"} | ({"library": f"NCCL {self.version}"} if self.version else {})
 
     @property
     def hosts(self) -> int:
@@ -61,7 +69,9 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     for number, line in enumerate(lines, 1):
         rank, named, at = _RANK.search(line), _NAMED.search(line), Location(file, number)
         if heads and (named or rank):
-            job, heads = _NcclJob(), []
+            job, heads = _NcclJob(version=job.version), []
+        if (stated := _VERSION.search(line)) is not None:
+            job.version = stated[2] or _dotted(int(stated[1]))
         if named:
             job.collective = named[1]
         if rank:
@@ -79,6 +89,11 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     return ImportedResults(TOOL, tuple(rows), posted=PostedFacts(devices))
 
 
+def _dotted(code: int) -> str:
+    """NCCL_VERSION_CODE as people write it: 23102 is 2.31.2 (nccl.h, from 2.9 on)."""
+    return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
+
+
 def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Observation]:
     """The two bus bandwidths of a line. Words that a message of NCCL appended are left out."""
     if len(words) < len(heads):
@@ -89,4 +104,4 @@ def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location
         settings["ranks"] = len(job.ranks)
     for place, way in zip(places, ("", " in place"), strict=False):
         value = figure(words[place], at)
-        yield observation(TOOL, job.collective + way, job.value(), value, {"engine": "NCCL"}, settings)
+        yield observation(TOOL, job.collective + way, job.value(), value, job.how, settings)
