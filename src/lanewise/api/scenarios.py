@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lanewise.engines.batch_size import BatchSizer
-from lanewise.engines.work import BatchResult, WorkBatch, WorkEngine, WorkerLost, installed_version, stream
+from lanewise.engines.work import (
+    BatchResult,
+    PlacedWork,
+    WorkBatch,
+    WorkEngine,
+    WorkerLost,
+    installed_version,
+    stream,
+)
 
 if TYPE_CHECKING:
     from lanewise.api.scenario_store import ScenarioStore
@@ -82,7 +90,7 @@ def _results(
     losses: list[BatchResult],
 ) -> Iterator[BatchResult]:  # fmt: skip
     """The results of batches that fit the time; a batch that was lost is taken apart, as one item may be the cause."""
-    sizer, apart = BatchSizer(), _PlacedWork(function)
+    sizer, apart = BatchSizer(), PlacedWork(function)
 
     def batches(places: Sequence[int], whole: bool) -> Iterator[WorkBatch]:
         start = 0
@@ -104,13 +112,3 @@ def _results(
             losses.append(result)
         else:
             yield result
-
-
-@dataclass(frozen=True, slots=True)
-class _PlacedWork:
-    """The function, of an item with its place."""
-
-    function: Callable[[Any], Any]
-
-    def __call__(self, placed: tuple[int, Any]) -> Any:
-        return self.function(placed[1])

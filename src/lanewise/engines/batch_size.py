@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TARGET = 0.75  # s that a batch should take: long compared with sending it, short to lose with a worker
+TARGET = 1.0  # s that a batch should take: long compared with sending it, short to lose with a worker
 _GROWTH = 4  # times the last size at most, as the first items may be the quick ones
 
 

@@ -13,6 +13,8 @@ import signal
 import socket
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -66,19 +68,19 @@ class RayEngine:
     def workers(self) -> int:
         """The CPUs of all nodes, as they were a few seconds ago: nodes come and go."""
         if time.monotonic() - self._counted >= _COUNT_AGAIN:
-            self._workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            with self._reached():
+                self._workers = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
             self._counted = time.monotonic()
         return self._workers
 
     def nodes(self) -> tuple[EngineNode, ...]:
         """The nodes that are alive, by Ray's id."""
+        with self._reached():
+            alive = [(node, node["Resources"]) for node in self._ray.nodes() if node["Alive"]]
         return tuple(
-            EngineNode(
-                node["NodeID"], node["NodeManagerAddress"], int(node["Resources"].get("CPU", 0)),
-                int(node["Resources"].get("GPU", 0)),
-            )
-            for node in self._ray.nodes() if node["Alive"]
-        )  # fmt: skip
+            EngineNode(node["NodeID"], node["NodeManagerAddress"], int(has.get("CPU", 0)), int(has.get("GPU", 0)))
+            for node, has in alive
+        )
 
     def submit(self, batch: WorkBatch) -> None:
         """Take a batch."""
@@ -87,24 +89,24 @@ class RayEngine:
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(batch.node, soft=False)
-        task = self._task.options(**options).remote(pickle.dumps(batch), self._version)
+        with self._reached():
+            task = self._task.options(**options).remote(pickle.dumps(batch), self._version)
         self._running[task] = batch
 
     def next_result(self, timeout: float | None = None) -> BatchResult | None:
         """The next batch that finishes."""
         if not self._running:
             return None
-        try:
+        with self._reached():
             finished, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
-        except (self._ray.exceptions.RayError, ConnectionError) as error:
-            raise _gone(error) from None
         return self._result(finished[0]) if finished else None
 
     def cancel(self) -> None:
         """Drop every batch; tasks that run are interrupted."""
         running, self._running = self._running, {}
-        for task in running:
-            self._ray.cancel(task, force=True)
+        with suppress(EngineFailure), self._reached():
+            for task in running:
+                self._ray.cancel(task, force=True)
 
     def close(self) -> None:
         """Disconnect; a Ray of this machine ends."""
@@ -143,7 +145,8 @@ class RayEngine:
             raise EngineFailure(f"Ray {f'at {address} ' if address else ''}does not start: {lines[0]}",
                                 hint=hint) from None  # fmt: skip
         finally:
-            signal.signal(signal.SIGTERM, handler)
+            with suppress(ValueError):  # not in the main thread, where Ray replaces nothing
+                signal.signal(signal.SIGTERM, handler)
 
     def _result(self, task: Any) -> BatchResult:
         batch = self._running.pop(task)
@@ -161,6 +164,14 @@ class RayEngine:
             cause = f"Ray's nodes cannot install the wheel of Lanewise: {str(error).strip().splitlines()[-1]}"
             raise EngineFailure(cause, hint="the nodes need pip, for the same platform as this machine") from None
         except (failures.RayError, ConnectionError) as error:
+            raise _gone(error) from None
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """EngineFailure where Ray does not answer."""
+        try:
+            yield
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise _gone(error) from None
 
 

@@ -56,6 +56,16 @@ class WorkBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedWork:
+    """A function of items that each come with their place among all, which it does not need."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, placed: tuple[int, Any]) -> Any:
+        return self.function(placed[1])
+
+
+@dataclass(frozen=True, slots=True)
 class BatchResult:
     """What a batch gave: a value or a LanewiseError for each item, and the seconds that the worker took.
 
