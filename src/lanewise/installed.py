@@ -185,6 +185,7 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
         lambda: _version("ray"),
         "--on ray does not run, --on local does: pip install 'lanewise[ray]'",
     ),
+    ("fsspec", lambda: _version("fsspec"), "a history is a folder, not s3://: pip install 'lanewise[history]'"),
     (
         "CUDA driver",
         lambda: _library(cuda_driver()),

@@ -18,6 +18,7 @@ import lanewise
 from lanewise.api import fleet_agent
 from lanewise.api.provenance import version
 from lanewise.cli.verbs import run
+from lanewise.errors import InputError
 from lanewise.fleet.fleet_check import FleetCheck
 from lanewise.fleet.node import NodeReport, NodeState
 from lanewise.fleet.processes import ProcessConnections, node_command
@@ -213,3 +214,13 @@ def test_history_compares_each_node_with_its_own_past(tmp_path: Path) -> None:
     assert list(lanewise.read_history(tmp_path)) == ["rack_7_node"]
     assert list(lanewise.read_history(tmp_path, "rack 7/node")) == ["rack_7_node"]
     assert lanewise.read_history(tmp_path, "other") == {}
+
+
+def test_a_history_at_an_fsspec_address_is_read_back() -> None:
+    pytest.importorskip("fsspec", reason="fsspec is not installed (pip install 'lanewise[history]')")
+    address = "memory://fleet-history"
+    run_1 = lanewise.as_measured_run([Sample("copy", "host0->gpu0", "goodput", 5e10, "GB/s")])
+    assert lanewise.add_to_history(run_1, address, "n1").startswith(f"{address}/n1/")
+    assert lanewise.drift(address)["n1"][0].values == (5e10,)
+    with pytest.raises(InputError, match="cannot be reached"):
+        lanewise.read_history("nosuch://x/y")
