@@ -25,7 +25,7 @@ mi50 mi100 mi210 mi250x mi300x mi325x mi355x radeon-pro-vii rx-7900-xtx
 CPUS = """
 ivy-bridge-ep haswell-ep broadwell-ep skylake-sp cascade-lake-sp ice-lake-sp sapphire-rapids
 emerald-rapids rome milan genoa turin threadripper-pro-7000 xeon-e5-2600-v2 xeon-gold-6454s
-xeon-gold-6530 xeon-gold-6526y xeon-gold-5120t epyc-7452 epyc-7742 naples granite-rapids
+xeon-gold-6530 xeon-gold-6526y xeon-gold-5120t epyc-7452 epyc-7742 naples granite-rapids granite-rapids-sp
 xeon-w-sapphire-rapids xeon-w-3300 threadripper-2000 threadripper-3000 threadripper-7000 threadripper-9000
 threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-am5 grace power9
 """

@@ -90,3 +90,27 @@ def test_half_of_the_nvlinks_are_down() -> None:
 def test_ranks_that_are_not_described_are_left_to_the_bounds() -> None:
     checkup = checked(gpu_node("h100-sxm", gpus=4), {8 * GiB: 480.0})
     assert {result.verdict for result in checkup.results} == {Verdict.UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "redop", "expected"),
+    [
+        ("all_reduce", 1.75, "sum", {Verdict.OK}),
+        ("reduce_scatter", 0.875, "sum", {Verdict.OK}),
+        ("all_gather", 0.875, "none", {Verdict.UNKNOWN}),  # all_to_all has the same factor
+    ],
+)
+def test_a_table_that_names_no_collective_is_known_by_its_factor(
+    name: str, factor: float, redop: str, expected: set[Verdict]
+) -> None:
+    bus = rate(NODE, "gpu[0-7]", name=name)
+    ranks = [f"#  Rank {rank} Group 0 Pid 1 on a device {rank} [0x1b] NVIDIA H100 80GB HBM3" for rank in range(8)]
+    head = "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong"
+    numbers = f"1.0 {bus / factor:.2f} {bus:.2f} 0"
+    rows = [
+        f"8 2 float {redop} -1 1.0 0.01 0.01 0 1.0 0.01 0.01 0",
+        f"{8 * GiB} 4 float {redop} -1 {numbers} {numbers}",
+    ]
+    checkup = check(read_text([*ranks, head, *rows], "nccl.txt").observations, target=NODE)
+    assert {result.verdict for result in checkup.results if result.row.settings["bytes"] == 8 * GiB} == expected
+    assert (expected == {Verdict.OK}) == all(result.row.scenario.startswith(name) for result in checkup.results)

@@ -250,3 +250,12 @@ tables:
         "error: s.yaml:4: nope.yaml: cannot be read: No such file or directory",
         "hint:  check the path",
     ]
+
+
+def test_a_part_file_is_not_overwritten(lanewise, tmp_path):
+    (tmp_path / "mine.yaml").write_text("parts: []\n")
+    assert complaint(lanewise, "parts", "template", "nic", "-o", "mine.yaml") == snapshot("""\
+error: mine.yaml: exists already and is not overwritten
+hint:  choose another name
+""")
+    assert (tmp_path / "mine.yaml").read_text() == "parts: []\n"

@@ -154,3 +154,14 @@ links:
     rate = lone(text, "cpu0->cpu1")
     assert "lanewise measure network" in rate.doubt
     assert rate.low == pytest.approx(1.25e9, rel=0.02)
+
+
+@pytest.mark.parametrize("device", ["{ssd: null}", "{nic: null}"])
+def test_a_drive_or_card_of_unknown_rate_may_be_slower_than_its_slot(device: str) -> None:
+    text = (
+        "{lanewise: 1, system: a, devices: {cpu0: {cpu: genoa}, x0: %s}, links: [{from: cpu0, to: x0, pcie: gen5 x4}]}"
+    )
+    for rate in lanewise.predict(read_system(text % device, "a.yaml"), "host0->x0, x0->host0").rates:
+        assert rate.low < 0.3 * rate.rate
+        assert rate.rate <= rate.high
+        assert "no figure for the rate" in rate.doubt

@@ -211,3 +211,27 @@ volumes:
 error: s.yaml:6: 'raid' must be 0, 5 or 10, not '6'
 hint:  it is the RAID level: 0, 5 or 10\
 """)
+
+
+def test_what_manuals_call_a_link_between_sockets(refused: Shown) -> None:
+    body = """\
+devices:
+  "cpu[0-1]": {cpu: null}
+links:
+  - {from: cpu0, to: cpu1, upi: 4}
+"""
+    assert refused(body) == snapshot("""\
+error: s.yaml:6: unknown key 'upi' in a link
+hint:  write socket: with the number of links between the two CPUs\
+""")
+
+
+def test_a_card_that_the_catalogue_lacks(refused: Shown) -> None:
+    body = """\
+devices:
+  nic0: {nic: Intel E810}
+"""
+    assert refused(body) == snapshot("""\
+error: s.yaml:4: unknown nic part 'Intel E810'
+hint:  lanewise parts list --kind nic has the names; write null, or lanewise parts template nic\
+""")

@@ -12,7 +12,7 @@ from lanewise.catalog import builtin
 from lanewise.errors import LanewiseError, Location
 from lanewise.topology.model import Kind, LinkKind, System
 from lanewise.topology.read import read_system
-from lanewise.topology.speeds import NETWORKS, read_network
+from lanewise.topology.speeds import NETWORKS, read_network, read_pcie
 
 Read = Callable[..., System]
 
@@ -377,3 +377,7 @@ def test_the_model_is_importable_without_yaml_and_pydantic() -> None:
     code = "import lanewise.topology.read, sys; print({'yaml', 'pydantic'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_generation_and_lanes_may_stand_in_one_word() -> None:
+    assert read_pcie("Gen5x16") == read_pcie("gen5 x16")

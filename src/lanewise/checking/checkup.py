@@ -292,6 +292,8 @@ def _step(result: PathResult) -> str:
         return "keep a run that was fine (lanewise check FINE.txt -o fine.json); compare with it (--expect fine.json)"
     if result.row.value is None:
         return "measure longer (--seconds, or a larger --size)"
+    if result.note.startswith("unknown device") and result.row.path == "network":
+        return "describe both hosts and the network, or name the card that the data leaves by (--as host1=nic0)"
     if result.note.startswith("unknown device"):
         return "say which device it is (--as WORD=DEVICE), or name the machine that has it (--system machine.yaml)"
     return "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json"

@@ -31,6 +31,9 @@ from lanewise.results.sample import Sample
 # The rate of a collective (NCCL): only bounds judge it where the machine is not described.
 COLLECTIVE = "bus_bandwidth"
 NO_COLLECTIVES = "without a description of the machine a collective is checked by bounds alone"
+UNNAMED_COLLECTIVE = (
+    "the table does not say which collective it is: add a line with the command, such as all_gather_perf"
+)
 RATES = ("goodput", "total", COLLECTIVE)
 # Copies within one memory: the diagonal of a matrix says nothing of a path.
 WITHIN_ONE = ("GPU memory", "host memory")
@@ -75,7 +78,9 @@ class References:
             if verdict in verdicts:
                 return _judged(row, references[verdicts.index(verdict)], verdict)
         if row.metric == COLLECTIVE:
-            return result if result.note == SHORT else replace(result, note=NO_COLLECTIVES)
+            unnamed = row.scenario.removesuffix(" in place") == "collective"
+            note = UNNAMED_COLLECTIVE if unnamed else NO_COLLECTIVES
+            return result if result.note == SHORT else replace(result, note=note)
         own = [reference for reference in references if reference.own]
         if own:
             note = f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"

@@ -6,6 +6,7 @@ import typer
 
 from lanewise.cli import terminal
 from lanewise.cli.command import Command, Json, QuickGroup, option_group
+from lanewise.errors import InputError, Location
 from lanewise.options.system import ListPartsOptions, PartTemplateOptions, ShowPartOptions
 
 app = typer.Typer(
@@ -45,4 +46,7 @@ def template(options: PartTemplateOptions) -> None:
     """Print a part file to fill in, for a part that the catalogue lacks."""
     from lanewise.catalog.template import part_template
 
+    if options.output is not None and options.output.exists():
+        cause = "exists already and is not overwritten"
+        raise InputError(cause, location=Location(str(options.output)), hint="choose another name")
     terminal.write(options.output, part_template(options.kind, options.name))

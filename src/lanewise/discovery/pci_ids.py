@@ -53,7 +53,7 @@ _INTEL_PORTS = (
     ((0x2030, 0x2034), ("skylake-sp", "cascade-lake-sp")),
     ((0x347A, 0x347D), ("ice-lake-sp",)),
     ((0x352A, 0x352D), ("sapphire-rapids", "emerald-rapids")),
-    ((0x0DB0, 0x0DB9), ("granite-rapids",)),
+    ((0x0DB0, 0x0DB9), ("granite-rapids", "granite-rapids-sp")),
 )
 _AMD_FABRICS = (
     ((0x1440, 0x1447), ("ryzen-am4",)),
@@ -85,7 +85,7 @@ _CPU_NAMES = (
     (r"Sky Lake-E (?:DMI3|PCI Express Root Port)", ("skylake-sp", "cascade-lake-sp")),
     (r"Ice Lake PCI Express Root Port", ("ice-lake-sp",)),
     (r"PCI Express Gen5 Port [A-D]", ("sapphire-rapids", "emerald-rapids")),
-    (r"P-Cores Processors PCIe and CXL.io Root Port", ("granite-rapids",)),
+    (r"P-Cores Processors PCIe and CXL.io Root Port", ("granite-rapids", "granite-rapids-sp")),
     (r"Starship Device 24", ("rome", "threadripper-pro-3000")),
     (r"Milan Data Fabric", ("milan", "threadripper-pro-5000")),
     (r"Genoa(?:/Bergamo)? (?:Data Fabric|Root Complex)", ("genoa", "threadripper-pro-7000")),

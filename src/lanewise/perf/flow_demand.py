@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from lanewise.errors import Unreachable
 from lanewise.perf.duplex import RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
-from lanewise.perf.resources import UNKNOWN_LINK, Resource, figure_demand, weakest
+from lanewise.perf.resources import END_DOUBT, UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.perf.staging import Amounts, Opposite, Staging, shared_port, slowest_of, staging
@@ -20,7 +20,6 @@ from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, LinkKind, System, Volume
 
 ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
-DRIVE_DOUBT = "no figure for a drive's rate known: a ceiling of the links"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ def _doubt(system: System, routes: Sequence[Route], per_byte: Mapping[Resource, 
     """Which missing figure makes the links' rate only a ceiling for this flow."""
     ends = {system.device(name).kind for route in routes for name in (route.src, route.dst)}
     if ends & {Kind.SSD, Kind.RAID} and not any(r.kind in ("drive_reads", "drive_writes") for r in per_byte):
-        return DRIVE_DOUBT
+        return END_DOUBT
     copies = ends <= {Kind.GPU, Kind.CPU} and Kind.GPU in ends and routes[0].via is not Via.NETWORK
     over_pcie = any(hop.link.kind is LinkKind.PCIE for route in routes for hop in route.hops)
     return ENGINE_DOUBT if copies and over_pcie and not any(r.is_engine for r in per_byte) else ""

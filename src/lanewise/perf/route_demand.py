@@ -22,6 +22,7 @@ from lanewise.perf.resources import (
     figure_demand,
     figure_resource,
     link_resource,
+    unknown_end,
     weakest,
 )
 from lanewise.perf.sockets import socket_demand
@@ -289,15 +290,19 @@ def _window(system: System, name: str, completer: str, place: tuple[str, ...]) -
 
 
 def _ends(system: System, route: Route) -> Iterator[tuple[Resource, float]]:
-    for name, key, kind in ((route.src, "read.rate", "drive_reads"), (route.dst, "write.rate", "drive_writes")):
+    first, last = route.hops[0], route.hops[-1]
+    for name, hop, key, kind in (
+        (route.src, first, "read.rate", "drive_reads"), (route.dst, last, "write.rate", "drive_writes")
+    ):  # fmt: skip
         if system.device(name).kind in (Kind.SSD, Kind.RAID):
-            yield from figure_demand(system, name, key, kind)
+            yield from list(figure_demand(system, name, key, kind)) or unknown_end(system, name, hop)
     # A port is full duplex: what a card sends from its host does not slow what it brings in.
-    for name, kind in ((route.src, "ports_in"), (route.dst, "ports_out")):
+    for name, hop, kind in ((route.src, first, "ports_in"), (route.dst, last, "ports_out")):
         if system.device(name).kind is Kind.NIC:
             # A card is as wide as its cables; where none is described, as one port.
-            ports = max(1, sum(link.kind is LinkKind.NETWORK for link in system.links_at(name)))
-            yield from figure_demand(system, name, "net.rate", kind, ports * NETWORK_SHARE)
+            cables = sum(link.kind is LinkKind.NETWORK for link in system.links_at(name))
+            known = list(figure_demand(system, name, "net.rate", kind, max(1, cables) * NETWORK_SHARE))
+            yield from known or (unknown_end(system, name, hop) if not cables else ())
     for name in route.nodes[1:-1]:
         if system.device(name).kind is Kind.RAID:
             yield from figure_demand(system, name, "read.rate", "raid_controller")

@@ -17,6 +17,10 @@ from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
 TOOL = "nccl-tests"
+# The collective of a table without the line or command that names it.
+UNNAMED = "collective"
+# How near the quotient of two rates of 1.00 GB/s and more is to the factor.
+_ROUNDING = 0.03
 _HEAD = re.compile(r"#\s+size\s+count\s+type\b.*\bbusbw\b")
 _NAMED = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|sendrecv|alltoall|scatter|gather|hypercube)_perf\b"
@@ -31,7 +35,7 @@ _DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
 class _NcclJob:
     """The header above a table: which collective, and the ranks' hosts, devices and names."""
 
-    collective: str = "collective"
+    collective: str = UNNAMED
     ranks: list[tuple[str, str, str]] = field(default_factory=list)
     version: str = ""
 
@@ -80,6 +84,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
                 raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
         if _HEAD.match(line.strip()):
             heads = line.replace("#wrong", "wrong").replace("#", " ").split()
+            if job.collective == UNNAMED:
+                job.collective = _by_factor(job, heads, lines[number:])
             devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
         elif heads and _DATA.match(line):
             rows += _row(job, heads, line.split(), at)
@@ -105,3 +111,23 @@ def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location
     for place, way in zip(places, ("", " in place"), strict=False):
         value = figure(words[place], at)
         yield observation(TOOL, job.collective + way, job.value(), value, job.how, settings)
+
+
+def _by_factor(job: _NcclJob, heads: Sequence[str], lines: Sequence[str]) -> str:
+    """Which of the two collectives that reduce on every rank it is, by the factor of the first large bus bandwidth."""
+    ranks = len(job.ranks)
+    for line in lines:
+        columns = dict(zip(heads, line.split(), strict=False))
+        if ranks < 2 or _HEAD.match(line.strip()) or _RANK.search(line):
+            break
+        if not _DATA.match(line) or columns.get("root") != "-1" or columns.get("redop", "none") == "none":
+            continue
+        try:
+            rate, bus = float(columns["algbw"]), float(columns["busbw"])
+        except (KeyError, ValueError):
+            continue
+        factors = {"all_reduce": 2 * (ranks - 1) / ranks, "reduce_scatter": (ranks - 1) / ranks}
+        for name, factor in factors.items():
+            if rate >= 1 and abs(bus / rate / factor - 1) < _ROUNDING:
+                return name
+    return UNNAMED

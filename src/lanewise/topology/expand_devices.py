@@ -125,7 +125,13 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
     legal = WORDS[word][1]
     if name not in scope.catalog:
         names = [part for kind in legal for part in scope.catalog.names(kind)]
-        raise unknown_name(f"{word} part", name, names, location)
+        unknown = unknown_name(f"{word} part", name, names, location)
+        if unknown.hint.startswith("known:"):  # a list of all helps less than what to do
+            kind = legal[0]
+            unknown.hint = (
+                f"lanewise parts list --kind {kind} has the names; write null, or lanewise parts template {kind}"
+            )
+        raise unknown
     part = scope.catalog.get(name)
     if part.kind not in legal:
         fitting = next((fits for fits, (_, kinds) in WORDS.items() if part.kind in kinds), "")

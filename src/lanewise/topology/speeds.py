@@ -14,6 +14,7 @@ AUTO = "auto"
 UNKNOWN = "?"
 _PREFIXES = {"B": ("KiB", "MiB", "GiB"), "B/s": ("Gb/s", "GB/s", "MB/s")}
 _WORD = re.compile(r"(gen|x)(\d{1,3}|\?)")
+_JOINED = re.compile(r"(?<=\d)x(?=\d)")  # gen5x16 is gen5 x16
 _HINT = "write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown"
 
 # Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR 56.25 Gb/s on
@@ -46,7 +47,7 @@ def read_pcie(text: str) -> Pcie:
     if text.strip().lower() == AUTO:
         return Pcie()
     stated: dict[str, int | None] = {}
-    for word in text.lower().split():
+    for word in _JOINED.sub(" x", text.lower()).split():
         match = _WORD.fullmatch(word)
         if not match or match[1] in stated:
             dotted = re.fullmatch(r"(?:pcie)?(\d)\.0", word)

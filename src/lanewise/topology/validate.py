@@ -67,6 +67,14 @@ def _check_top(document: YamlDocument) -> None:
         raise FormatError(f"format version {version} is not known", location=document.location("lanewise"), hint=hint)
 
 
+# What manuals call a key, and what to write.
+_MANUALS_WORDS = {
+    **dict.fromkeys(("upi", "qpi"), "write socket: with the number of links between the two CPUs"),
+    "xgmi": "write socket: between CPUs, nvlink: between GPUs, with the number of links",
+    "accelerator": "write gpu: for every kind of accelerator",
+}
+
+
 def _path(document: YamlDocument, detail: ErrorDetails) -> Path:
     """Where the error is, without the steps that name pydantic's own types."""
     path: Path = ()
@@ -87,6 +95,7 @@ def _explain(document: YamlDocument, path: Path, details: list[ErrorDetails]) ->
         keys = [field.alias or name for name, field in form.model_fields.items()]
         unknown = unknown_name("key", str(path[-1]), keys, node.key_location)
         unknown.cause += f" in {_owner(path[:-1])}"
+        unknown.hint = _MANUALS_WORDS.get(str(path[-1]).lower(), unknown.hint)
         return unknown
     subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _owner(path)
     expected = dict.fromkeys(word for detail in details if (word := _expected(detail)))
