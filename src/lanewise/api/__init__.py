@@ -10,6 +10,7 @@ Where a function takes a system, the name of a ready one or the path of a file w
 from __future__ import annotations
 
 from lanewise.api.accuracy import accuracy
+from lanewise.api.blocks import kv_pieces, predict_blocks
 from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
 from lanewise.api.collectives import predict_collective
 from lanewise.api.director import backup_director, open_director, restore_director, serve_director
@@ -99,6 +100,7 @@ __all__ = [
     "fleet_junit",
     "fleet_metrics",
     "fleet_page",
+    "kv_pieces",
     "load_catalog",
     "load_run",
     "load_study",
@@ -122,6 +124,7 @@ __all__ = [
     "plan",
     "plan_fleet",
     "predict",
+    "predict_blocks",
     "predict_collective",
     "predict_paths",
     "predict_service",

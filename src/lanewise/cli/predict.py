@@ -11,16 +11,27 @@ from lanewise.cli import sweep, terminal
 from lanewise.cli.command import GivenFlags, Json, option_group
 from lanewise.cli.terminal import json_of
 from lanewise.errors import InputError
+from lanewise.options.blocks import BlockOptions
 from lanewise.options.collective import CollectiveOptions
 from lanewise.options.predict import PredictOptions, ServiceOptions
 from lanewise.options.system import SystemOptions
 from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
+    from lanewise.blocks.pieces import Pieces
     from lanewise.results.service_result import SearchRun
     from lanewise.topology.model import System
 
 _STEADY = ("mode", "division", "host")  # options that the steady state knows too
+# What an option belongs to.
+_KINDS: dict[str, tuple[str, ...]] = {
+    "schedule": ("flows",),
+    **{field.name: ("collective",) for field in fields(CollectiveOptions) if field.name != "collective"},
+    **dict.fromkeys(("path", "software", "posters"), ("blocks", "tokens")),
+    **dict.fromkeys(("model", "tp", "block_tokens", "layout"), ("tokens",)),
+    **dict.fromkeys(("both_ways", "devices"), ("matrix",)),
+    **{field.name: ("service",) for field in fields(ServiceOptions)},
+}
 
 
 @option_group
@@ -29,11 +40,12 @@ def predict(
     service_options: ServiceOptions,
     collective_options: CollectiveOptions,
     system_options: SystemOptions,
+    block_options: BlockOptions,
     engine: WorkerOptions,
     given: GivenFlags,
     json: Json = None,
 ) -> None:
-    """Predict flows that run together, a collective, all pairs, or an inference service, each with its limit.
+    """Predict flows that run together, a collective, KV caches, all pairs, or a service, each with its limit.
 
     Without any of them: what every kind of path delivers alone, and all GPUs of a host at once.
 
@@ -53,6 +65,8 @@ def predict(
         _predict_flows(system, options.flows, options, json)
     elif collective_options.collective is not None:
         _predict_collective(system, collective_options, options.no_p2p, json)
+    elif block_options.blocks is not None or block_options.tokens is not None:
+        _predict_blocks(system, block_options, options.no_p2p, json)
     elif options.matrix is not None:
         _predict_matrix(system, options, json)
     else:
@@ -62,30 +76,30 @@ def predict(
 
 def _check(options: PredictOptions, given: GivenFlags) -> None:
     """InputError unless one thing is to be predicted, and no option belongs to another."""
-    kinds = [name for name in ("flows", "collective", "matrix", "service") if name in given]
-    choice = "give one of --flows 'gpu0->gpu1', --collective all_reduce, --matrix goodput, --service resnet50"
+    kinds = [name for name in ("flows", "collective", "blocks", "tokens", "matrix", "service") if name in given]
+    choice = (
+        "give one of --flows 'gpu0->gpu1', --collective all_reduce, --blocks '1000 x 64 KiB' 'gpu0->gpu1', "
+        "--matrix goodput, --service resnet50"
+    )
     if len(kinds) > 1:
         raise InputError(f"{' and '.join(f'--{name}' for name in kinds)} exclude each other", hint=choice)
+    groups = (PredictOptions, ServiceOptions, CollectiveOptions, BlockOptions)
     if not kinds:
-        others = [field.name for kind in (PredictOptions, ServiceOptions, CollectiveOptions) for field in fields(kind)]
+        others = [field.name for kind in groups for field in fields(kind)]
         alone = next((name for name in others if name in given), None)
         if alone is not None:
-            raise InputError(f"nothing to predict with --{alone.replace('_', '-')}", hint=choice)
+            raise InputError(f"nothing to predict with {_flag(alone)}", hint=choice)
         return
-    groups = {
-        "flows": ("schedule",),
-        "collective": tuple(field.name for field in fields(CollectiveOptions) if field.name != "collective"),
-        "matrix": ("both_ways", "devices"),
-        "service": tuple(field.name for field in fields(ServiceOptions)),
-    }
-    for kind, names in groups.items():
-        wrong = next((name for name in names if name in given and kind != kinds[0]), None)
-        if wrong is not None:
-            flag = f"--{wrong.replace('_', '-')}"
-            hint = f"leave it out, or predict with --{kind}; see lanewise predict --help"
-            raise InputError(f"{flag} has no effect with --{kinds[0]}", hint=hint)
+    for name, its_kinds in _KINDS.items():
+        if name in given and kinds[0] not in its_kinds:
+            hint = f"leave it out, or predict with --{its_kinds[0]}; see lanewise predict --help"
+            raise InputError(f"{_flag(name)} has no effect with --{kinds[0]}", hint=hint)
     if options.service is not None and options.no_p2p:
         raise InputError("--no-p2p has no effect with --service", hint="leave it out: no data passes between GPUs")
+
+
+def _flag(name: str) -> str:
+    return "FLOW" if name == "path" else f"--{name.replace('_', '-')}"
 
 
 def _predict_flows(system: System, flows: str, options: PredictOptions, json: str | None) -> None:
@@ -113,6 +127,23 @@ def _predict_collective(system: System, options: CollectiveOptions, no_p2p: bool
         p2p,
     )  # fmt: skip
     terminal.show(json, json_of("collective_curve"), render_collective, curve)
+
+
+def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, json: str | None) -> None:
+    from lanewise import api
+    from lanewise.report.text.blocks import render_blocks
+
+    if options.path is None:
+        hint = "write from where to where: --blocks '1000 x 64 KiB' 'gpu0->gpu1'"
+        raise InputError("the blocks go nowhere", hint=hint)
+    if options.tokens is None:
+        pieces: str | Pieces = str(options.blocks)
+    elif options.model is None:
+        raise InputError("--tokens without a model", hint="write --model llama-3-70b")
+    else:
+        pieces = api.kv_pieces(options.model, options.tokens, options.tp, options.block_tokens, options.layout)
+    prediction = api.predict_blocks(system, options.path, pieces, options.software, options.posters, not no_p2p)
+    terminal.show(json, json_of("block_transfers"), render_blocks, prediction)
 
 
 def _predict_matrix(system: System, options: PredictOptions, json: str | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec
 
+from lanewise.blocks.transfer import BlockPrediction
 from lanewise.catalog import Figure, Part
 from lanewise.collectives.model import CollectiveCurve
 from lanewise.installed import Dependency
@@ -85,6 +86,22 @@ def collective_curve(curve: CollectiveCurve) -> dict[str, Any]:
             {"size": point.size, "time": point.time, "bus_bandwidth": point.bus_bandwidth, "low": point.low,
              "high": point.high, "algorithm": point.algorithm, "protocol": point.protocol,
              "channels": point.channels, "limit": point.limit} for point in curve.points
+        ],
+    }  # fmt: skip
+
+
+@json_document("predict")
+def block_transfers(prediction: BlockPrediction) -> dict[str, Any]:
+    """Pieces over each flow: time with its interval, rate, limit, and what path and software take."""
+    return {
+        **system_head(prediction.system), "posters": prediction.posters,
+        "transfers": [
+            {"flow": each.flow.name, "pieces": each.pieces.count, "size": each.pieces.size, "time": each.time,
+             "low": each.low, "high": each.high, "goodput": each.rate, "limit": each.limit,
+             "path_time": each.on_path, "software_time": each.on_software, "software": each.software.name,
+             "version": each.software.version, "source": each.software.source,
+             "pieces_source": each.pieces.source or None, "path": _flow_rate(each.path)}
+            for each in prediction.transfers
         ],
     }  # fmt: skip
 

@@ -1,0 +1,106 @@
+"""Pieces of memory: so many of one size, from text or from a model's KV cache."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from lanewise import package_data, units
+from lanewise.errors import FormatError, InputError, shorten, unknown_name
+from lanewise.yaml_positions import load
+
+MOST_PIECES = 10**12
+_PIECES = re.compile(r"\s*(\d[\d,_]*)\s*x\s*(.+)")
+_ELEMENT = 2  # bytes of a bf16
+
+
+class BlockLayout(StrEnum):
+    """What of a block of tokens is contiguous: K or V of one layer, both of one layer, or all layers."""
+
+    HALF = "half"
+    LAYER = "layer"
+    BLOCK = "block"
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """`count` pieces of `size` B; `source` says where they come from."""
+
+    count: int
+    size: float
+    source: str = ""
+
+    @property
+    def total(self) -> float:
+        """All bytes."""
+        return self.count * self.size
+
+
+def pieces_of(text: str) -> Pieces:
+    """The pieces of '40064 x 64 KiB'; FormatError for other text."""
+    match = _PIECES.fullmatch(text)
+    if match is None:
+        raise FormatError(f"'{shorten(text)}' is no number of blocks of a size", hint="write '40064 x 64 KiB'")
+    digits = match[1].replace(",", "").replace("_", "")
+    count = units.whole(digits)
+    size = units.parse(match[2], "B")
+    if not count or count > MOST_PIECES or not 1 <= size < math.inf:
+        raise FormatError(f"'{shorten(text)}' moves nothing or too much", hint="write '40064 x 64 KiB'")
+    return Pieces(count, size)
+
+
+def kv_models() -> tuple[str, ...]:
+    """The names of the models whose KV caches are known."""
+    return tuple(_models())
+
+
+def kv_pieces(
+    model: str, tokens: int, tp: int = 1, block_tokens: int = 16, layout: BlockLayout = BlockLayout.HALF
+) -> Pieces:
+    """The pieces of one rank's KV cache of `tokens`, in whole blocks of `block_tokens`.
+
+    UnknownName for a model that is not known, InputError for numbers that divide no cache.
+    """
+    if model not in _models():
+        raise unknown_name("model", model, _models())
+    for name, number in (("tokens", tokens), ("tp", tp), ("block-tokens", block_tokens)):
+        if number < 1:
+            raise InputError(f"--{name} is {number}", hint="write 1 or more")
+    entry = _models()[model]
+    halves, width = _vectors(entry, model, tp)
+    full, sliding = entry["layers"] - entry.get("sliding", 0), entry.get("sliding", 0)
+    size = block_tokens * width * _ELEMENT
+    if layout is BlockLayout.HALF:
+        per_layer = halves
+    else:
+        size, per_layer = size * halves, 1
+    # Sliding layers keep their window: the blocks that hold its tokens.
+    blocks = [math.ceil(kept / block_tokens) for kept in (tokens, min(tokens, entry.get("window", tokens)))]
+    if layout is BlockLayout.BLOCK:
+        # Layers that keep other tokens are blocks of their own; in every known model as many layers as the others.
+        size, layers = size * full, (1, 1 if sliding else 0)
+    else:
+        layers = (full, sliding)
+    count = sum(number * block for number, block in zip(layers, blocks, strict=True)) * per_layer
+    return Pieces(count, float(size), f"{entry['source']}, blocks of {block_tokens} tokens")
+
+
+def _vectors(entry: Mapping[str, Any], model: str, tp: int) -> tuple[int, int]:
+    """Of a token and a layer on one rank: how many vectors, and their elements."""
+    if "latent" in entry:
+        return 1, entry["latent"]
+    heads = entry["kv_heads"]
+    if heads % tp and tp % heads:
+        raise InputError(f"--tp {tp} does not divide the {heads} KV heads of {model}", hint=f"write --tp {heads}")
+    return 2, max(1, heads // tp) * entry["head"]
+
+
+@cache
+def _models() -> Mapping[str, Mapping[str, Any]]:
+    values: Mapping[str, Mapping[str, Any]] = load(*package_data.text("blocks", "models", "file of models")).root.value
+    return values

@@ -1,0 +1,120 @@
+"""Predicts how long pieces take over the paths of a system: t = start + max(bytes / path, pieces x cost / posters)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lanewise.blocks.pieces import Pieces
+from lanewise.blocks.software import BlockSoftware, block_software
+from lanewise.errors import InputError
+from lanewise.perf.flow import Flow
+from lanewise.perf.predict import FlowRate, predict
+from lanewise.routes.model import Route, Via
+from lanewise.topology.model import Kind, System
+
+# A cost was measured on one CPU; others run the same code that much faster or slower (their clocks and generations).
+_OTHER_CPU = (0.7, 1.4)
+
+
+class BlockLimit(StrEnum):
+    """What a transfer of pieces waits for."""
+
+    PATH = "path"
+    SOFTWARE = "software"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTransfer:
+    """One flow's pieces: `time` s within `low` to `high`, its `limit`, and the parts of the time in s.
+
+    `path` is the prediction of the flow itself, `on_path` the time of the bytes at the rate that the software reaches
+    there, `on_software` that of all pieces.
+    """
+
+    flow: Flow
+    pieces: Pieces
+    software: BlockSoftware
+    path: FlowRate
+    time: float
+    low: float
+    high: float
+    on_path: float
+    on_software: float
+    limit: BlockLimit
+
+    @property
+    def rate(self) -> float:
+        """Bytes over time, in B/s."""
+        return self.pieces.total / self.time
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPrediction:
+    """All flows at once, each with its pieces, `posters` threads each."""
+
+    system: System
+    transfers: tuple[BlockTransfer, ...]
+    posters: int
+
+
+def predict_blocks(
+    system: System, flows: Sequence[Flow], pieces: Pieces, software: str | None = None, posters: int = 1
+) -> BlockPrediction:
+    """The time of `pieces` over each of `flows`, which run together; `posters` threads a flow post them.
+
+    InputError for a flow that has a size or software that does not move data there, Unreachable or UnknownName as of
+    flows.
+    """
+    if posters < 1:
+        raise InputError(f"--posters is {posters}", hint="write 1 or more")
+    timed = next((flow for flow in flows if flow.size is not None or flow.start or flow.after or flow.every), None)
+    if timed is not None:
+        raise InputError(f"{timed.name} has a size or a time of its own", hint="the blocks say what it carries")
+    rates = predict(system, flows).rates
+    transfers = tuple(
+        transfer(rate, pieces, block_software(software, medium), medium, posters)
+        for rate, medium in ((rate, medium_of(system, rate.routes[0])) for rate in rates)
+    )
+    return BlockPrediction(system, transfers, posters)
+
+
+def transfer(path: FlowRate, pieces: Pieces, software: BlockSoftware, medium: str, posters: int = 1) -> BlockTransfer:
+    """The time of pieces over one path whose rate is known."""
+    cost = software.read if path.flow.read else software.piece
+    share = software.share[medium]
+    threads = 1 if software.in_turn else posters
+
+    def parts(rate: float, part: float, piece: float) -> tuple[float, float]:
+        return pieces.total / (rate * part), pieces.count * piece / threads
+
+    def whole(start: float, on_path: float, on_software: float) -> float:
+        return start + (on_path + on_software if software.in_turn else max(on_path, on_software))
+
+    on_path, on_software = parts(path.rate, share.value, cost.value)
+    fast, slow = _OTHER_CPU
+    return BlockTransfer(
+        path.flow, pieces, software, path,
+        time=whole(software.start.value, on_path, on_software),
+        low=whole(software.start.low * fast, *parts(path.high, share.high, cost.low * fast)),
+        high=whole(software.start.high * slow, *parts(path.low, share.low, cost.high * slow)),
+        on_path=on_path, on_software=on_software,
+        limit=BlockLimit.SOFTWARE if on_software + software.start.value > on_path else BlockLimit.PATH,
+    )  # fmt: skip
+
+
+def medium_of(system: System, route: Route) -> str:
+    """What data passes, as the file of costs names it: nvlink, pcie, staged, host, network, efa, storage or memory."""
+    devices = [system.device(name) for hop in route.hops for name in (hop.start, hop.end)]
+    kinds = {device.kind for device in devices}
+    if kinds & {Kind.SSD, Kind.RAID}:
+        return "storage"
+    if route.via is Via.NETWORK:
+        cards = [system.part(device.name) for device in devices if device.kind is Kind.NIC]
+        figures = [card.figure("net.kind") for card in cards if card is not None]
+        return "efa" if any(figure is not None and figure.value == "efa" for figure in figures) else "network"
+    ends = [system.device(name).kind for name in (route.src, route.dst)]
+    if ends == [Kind.GPU, Kind.GPU]:
+        return {Via.STAGED: "staged", Via.NVLINK: "nvlink"}.get(route.via, "pcie")
+    return "host" if Kind.GPU in ends else "memory"

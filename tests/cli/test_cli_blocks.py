@@ -1,0 +1,45 @@
+"""`lanewise predict --blocks` and `--tokens`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+PREDICT = ("predict", "h200-pair")
+
+
+def test_a_line_a_flow_with_limit_and_sources(lanewise):
+    done = lanewise(*PREDICT, "--blocks", "40064 x 64 KiB", "gpu0->gpu1")
+    assert done.returncode == 0
+    assert "40,064 pieces of 64 KiB a flow" in done.stdout
+    assert "software" in done.stdout
+    assert "NIXL 1.5.1" in done.stdout
+
+
+def test_the_json_of_a_model_is_in_si_units(lanewise):
+    arguments = ("--tokens", "32000", "--model", "llama-3-70b", "--tp", "4", "gpu[0-1]->host0", "--json")
+    document = json.loads(lanewise(*PREDICT, *arguments).stdout)
+    first, _ = document["transfers"]
+    assert (document["schema"], first["pieces"], first["size"]) == ("lanewise.predict/1", 320000, 8192)
+    assert first["low"] < first["time"] < first["high"]
+    assert (first["software"], first["limit"]) == ("cuMemcpyBatchAsync", "software")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (["--blocks", "8 x 1 MiB"], "the blocks go nowhere"),
+        (["--tokens", "8", "gpu0->gpu1"], "--tokens without a model"),
+        (["gpu0->gpu1"], "nothing to predict with FLOW"),
+        (["--posters", "2"], "nothing to predict with --posters"),
+        (["--blocks", "8 x 1 MiB", "--tokens", "8"], "--blocks and --tokens exclude each other"),
+        (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--tp", "2"], "--tp has no effect with --blocks"),
+        (["--flows", "gpu0->gpu1", "--software", "kernel"], "--software has no effect with --flows"),
+        (["--blocks", "1 MiB", "gpu0->gpu1"], "'1 MiB' is no number of blocks"),
+        (["--tokens", "-1", "--model", "llama-3-8b", "gpu0->gpu1"], "--tokens"),
+    ],
+)
+def test_what_does_not_go_together(lanewise, arguments, cause):
+    done = lanewise(*PREDICT, *arguments)
+    assert (done.returncode, cause in done.stderr) == (2, True)
