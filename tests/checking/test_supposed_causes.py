@@ -227,3 +227,25 @@ def test_what_is_stated_and_would_mean_nothing_is_refused_with_its_line(stated: 
         checked('flows: "host0->gpu0", value: 6 GB/s', head=f"stated: {{{stated}}}\n")
     assert raised.value.hint.startswith(hint)
     assert ":2:" in str(raised.value)
+
+
+TWO_HOSTS = """\
+lanewise: 1
+system: pair
+hosts: [host0, host1]
+devices:
+  cpu0: {cpu: emerald-rapids, host: host0}
+  cpu1: {cpu: emerald-rapids, host: host1}
+  "nic[0-1]": {nic: connectx-7-ndr}
+links:
+  - {from: "cpu[0-1]", to: "nic[0-1]", pairs: true, pcie: auto}
+  - {from: nic0, to: nic1, network: auto}
+"""
+
+
+@pytest.mark.parametrize(("rate", "first"), [(197.96, "port"), (213.0, "link")])
+def test_a_port_at_a_lower_rate_is_named_where_the_row_is_just_its_payload(rate: float, first: str):
+    head = "RDMA_Write BW Test\n #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+    rows = read_results(f"{head} 65536      20000            {rate}            {rate}            0.37\n", "ib.txt")
+    checkup = check(rows.observations, target=read_system(TWO_HOSTS, "pair.yaml"))
+    assert causes(checkup)[0] == first

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from lanewise import units
 from lanewise.checking import changes
 from lanewise.checking.abilities import lesser_links
 from lanewise.checking.cause import Cause, slow_link, speed
@@ -27,10 +28,13 @@ from lanewise.routes.endpoints import endpoint, memory_node, stated_node
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
 from lanewise.topology.model import Kind
+from lanewise.topology.speeds import NETWORKS
 
 NOISY = 0.05
 OUTLIER = 3.5
 LEAST_SIBLINGS, LEAST_SHARING = 4, 3
+# How near the rate of a row must be to the payload that a port of a lower rate carries.
+PORT_NEARNESS = 0.03
 _LINK = re.compile(r"(?:(?<![\w.:-])(?P<device>[\w.:-]++)\s++)?Gen(?P<gen>\d)\s+x(?P<lanes>\d+)")
 
 
@@ -256,6 +260,22 @@ def slower_link(symptom: Symptom) -> Iterator[Cause]:
         yield from [min(matching)[2]] if matching else []
 
 
+def slower_port(symptom: Symptom) -> Iterator[Cause]:
+    """The port of a network card that came up at a lower rate of its kind, if the row is just what that carries."""
+    system, row = symptom.model.system, symptom.row
+    names = sorted(symptom.model.route_devices(row) & set(system.of_kind(Kind.NIC))) if row.path == "network" else []
+    for part in {part.name: part for name in names if (part := system.part(name)) is not None}.values():
+        rates = sorted({units.to_si(rate, "Gb/s") for rate in NETWORKS.values()})
+        for rate in (rate for rate in rates if rate < (part.number("net.rate") or 0.0)):
+            change = changes.port_rate(part, rate)
+            predicted = symptom.model.value(row, change)
+            if predicted is not None and abs(predicted / (row.value or 1.0) - 1) < PORT_NEARNESS:
+                cards = [name for name in names if system.part(name) == part]
+                what = f"the port of {' or '.join(cards)} runs at {units.show(rate, 'Gb/s')}"
+                step = "ibstat, or ethtool DEVICE: the rate of the port; then its cable and the switch's port"
+                yield Cause(("port", *cards), what, step, change=change, devices=frozenset(cards))
+
+
 def far_buffers(symptom: Symptom) -> Iterator[Cause]:
     """The host buffer on another NUMA node."""
     copy, system = symptom.host_copy(), symptom.model.system
@@ -354,7 +374,7 @@ WITH_EVIDENCE: tuple[CauseFinder, ...] = (
     link_under_load, idle_link, wrong_node, compat_mode, nvlinks_not_in_use, one_among_equals, shared_uplink,
     noise,
 )  # fmt: skip
-WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (slower_link, far_buffers, peer_route, fewer_nvlinks)
+WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (slower_link, slower_port, far_buffers, peer_route, fewer_nvlinks)
 FAST: tuple[CauseFinder, ...] = (wrong_unit, cached, better_link)
 
 

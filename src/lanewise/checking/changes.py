@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lanewise.catalog import Figure, Part
 from lanewise.perf.flow import Flow
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
@@ -42,6 +43,22 @@ def _link(key: tuple[str, ...], device: str, figures: dict[str, Any]) -> ModelCh
         return replace(system, links=tuple(replace(x, **figures) if x is old else x for x in system.links))
 
     return ModelChange(key, change_system=change)
+
+
+def port_rate(part: Part, rate: float) -> ModelChange:
+    """Network cards of that part with their ports at `rate` (B/s)."""
+
+    def change(system: System) -> System:
+        figure = Figure(rate, "B/s", "a lower rate of the port")
+        cards = {name for name in system.of_kind(Kind.NIC) if system.part(name) == part}
+        links = tuple(
+            replace(link, rate=min(rate, link.rate or rate))
+            if link.kind is LinkKind.NETWORK and cards & {link.a, link.b} else link for link in system.links
+        )  # fmt: skip
+        catalog = system.catalog.with_part(part.with_figure("net.rate", figure))
+        return replace(system, catalog=catalog, links=links)
+
+    return ModelChange(("port", part.name, str(rate)), change_system=change)
 
 
 def fewer_nvlinks(device: str, down: int | None = None) -> ModelChange:
