@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 
 import lanewise
 from lanewise.blocks.pieces import Pieces
+from lanewise.blocks.rails import own_cards
 from lanewise.blocks.software import block_software, block_software_names
 from lanewise.blocks.transfer import BlockLimit, BlockTransfer, medium_of, predict_blocks, transfer
 from lanewise.errors import InputError, UnknownName
 from lanewise.perf.flow import parse_flows
 from lanewise.perf.predict import FlowRate
+from lanewise.topology.model import System
+from lanewise.topology.read import read_system
 
 FLOWS = ("gpu0->gpu1", "gpu0->host0")
 COUNTS = st.integers(1, 10**6)
@@ -119,3 +122,52 @@ def test_the_transfers_that_costs_come_from(way: str, count: int, size: int, mea
     assert predicted.time * 1e6 == pytest.approx(measured, rel=0.3)
     assert predicted.low * 1e6 <= measured <= predicted.high * 1e6
     assert predicted.limit is (BlockLimit.PATH if count == 1 else BlockLimit.SOFTWARE)
+
+
+# Pieces of 1 MiB between all eight GPUs of two hosts, GB/s written and read (Mooncake's documentation of EFA); nothing
+# was learned from them but that a piece takes at most 10.7 us. The number of pieces is not stated.
+PUBLISHED = {("h100-sxm", "efa-100", 4): (388.9, 381.64), ("b300", "efa-400", 2): (780.33, 755.78)}
+
+
+def two_hosts(gpu: str, card: str, cards: int) -> System:
+    """Two hosts of eight GPUs, each with that many cards below a switch of its own."""
+    return read_system(
+        f"""
+lanewise: 1
+system: two-hosts
+hosts: ["n[0-1]"]
+devices:
+  n0cpu0: {{cpu: null, host: n0}}
+  n1cpu0: {{cpu: null, host: n1}}
+  "n[0-1]sw[0-7]": {{switch: null}}
+  "n[0-1]gpu[0-7]": {{gpu: {gpu}}}
+  "n[0-1]nic[0-{8 * cards - 1}]": {{nic: {card}}}
+  net: {{netswitch: null}}
+links:
+  - {{from: "n0cpu0", to: "n0sw[0-7]", pcie: gen5 x16}}
+  - {{from: "n1cpu0", to: "n1sw[0-7]", pcie: gen5 x16}}
+  - {{from: "n[0-1]sw[0-7]", to: "n[0-1]gpu[0-7]", pairs: true, pcie: {"gen6" if gpu == "b300" else "gen5"} x16}}
+  - {{from: "n[0-1]sw[0-7]", to: "n[0-1]nic[0-{8 * cards - 1}]", pairs: true, pcie: gen5 x16}}
+  - {{from: "n[0-1]nic[0-{8 * cards - 1}]", to: net, network: auto}}
+""",
+        "two-hosts.yaml",
+    )
+
+
+@pytest.mark.parametrize("wiring", PUBLISHED, ids=lambda wiring: wiring[0])
+def test_published_transfers_over_efa(wiring: tuple[str, str, int]) -> None:
+    system = two_hosts(*wiring)
+    transfers = predict_blocks(system, parse_flows("n0gpu[0-7]->n1gpu[0-7]"), Pieces(1000, 2**20)).transfers
+    written, read = PUBLISHED[wiring]
+    total = sum(one.rate for one in transfers) / 1e9
+    assert total == pytest.approx(written, rel=0.04)
+    assert total == pytest.approx(read, rel=0.06)
+    assert {(one.limit, one.software.name) for one in transfers} == {(BlockLimit.PATH, "nixl-efa")}
+    assert sum(one.pieces.total / one.high for one in transfers) / 1e9 <= read
+
+
+def test_gpus_divide_the_cards_near_them() -> None:
+    system = two_hosts("h100-sxm", "efa-100", 4)
+    assert own_cards(system, "n0gpu1") == ("n0nic4", "n0nic5", "n0nic6", "n0nic7")
+    one_card = predict_blocks(system, parse_flows("n0gpu0->n1gpu0"), Pieces(1000, 2**20)).transfers[0].path
+    assert one_card.limit.startswith("4 network cards: ")

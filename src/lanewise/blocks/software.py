@@ -25,6 +25,7 @@ class BlockSoftware:
     """One way to move pieces: `start` s a transfer, `piece` s a piece (`read` where the destination reads).
 
     `share` is what long pieces reach of a path's rate, by medium. `in_turn`: a piece begins when the one before ends.
+    `all_cards`: pieces are spread over all network cards near a GPU.
     """
 
     name: str
@@ -36,6 +37,7 @@ class BlockSoftware:
     read: Spread
     share: Mapping[str, Spread]
     in_turn: bool
+    all_cards: bool
 
 
 def block_software_names() -> tuple[str, ...]:
@@ -62,6 +64,7 @@ def block_software(name: str | None, medium: str) -> BlockSoftware:
         name, entry["title"], entry["version"], entry["source"], _seconds(entry["start"]), piece,
         _seconds(entry["piece_read"]) if "piece_read" in entry else piece,
         {key: Spread(*map(float, values)) for key, values in entry["media"].items()}, bool(entry.get("in_turn", False)),
+        bool(entry.get("all_cards", False)),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lanewise.blocks.pieces import Pieces
+from lanewise.blocks.rails import over_all_cards
 from lanewise.blocks.software import BlockSoftware, block_software
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
@@ -72,10 +73,13 @@ def predict_blocks(
     timed = next((flow for flow in flows if flow.size is not None or flow.start or flow.after or flow.every), None)
     if timed is not None:
         raise InputError(f"{timed.name} has a size or a time of its own", hint="the blocks say what it carries")
-    rates = predict(system, flows).rates
+    rates = list(predict(system, flows).rates)
+    media = [medium_of(system, rate.routes[0]) for rate in rates]
+    chosen = [block_software(software, medium) for medium in media]
+    if chosen[0].all_cards and all(medium == media[0] for medium in media):
+        rates = over_all_cards(system, rates)
     transfers = tuple(
-        transfer(rate, pieces, block_software(software, medium), medium, posters)
-        for rate, medium in ((rate, medium_of(system, rate.routes[0])) for rate in rates)
+        transfer(rate, pieces, one, medium, posters) for rate, one, medium in zip(rates, chosen, media, strict=True)
     )
     return BlockPrediction(system, transfers, posters)
 
