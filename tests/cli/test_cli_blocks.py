@@ -37,6 +37,8 @@ def test_the_json_of_a_model_is_in_si_units(lanewise):
         (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--tp", "2"], "--tp has no effect with --blocks"),
         (["--flows", "gpu0->gpu1", "--software", "kernel"], "--software has no effect with --flows"),
         (["--blocks", "1 MiB", "gpu0->gpu1"], "'1 MiB' is no number of blocks"),
+        (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--sweep", "path=1,2"], "--sweep has no effect with --blocks"),
+        (["--collective", "all_reduce", "--sweep", "path=1,2"], "--sweep has no effect with --collective"),
         (["--tokens", "-1", "--model", "llama-3-8b", "gpu0->gpu1"], "--tokens"),
     ],
 )

@@ -90,6 +90,8 @@ def _check(options: PredictOptions, given: GivenFlags) -> None:
         if alone is not None:
             raise InputError(f"nothing to predict with {_flag(alone)}", hint=choice)
         return
+    if options.sweep and kinds[0] in ("collective", "blocks", "tokens"):
+        raise InputError(f"--sweep has no effect with --{kinds[0]}", hint="predict with --flows or --service")
     for name, its_kinds in _KINDS.items():
         if name in given and kinds[0] not in its_kinds:
             hint = f"leave it out, or predict with --{its_kinds[0]}; see lanewise predict --help"
