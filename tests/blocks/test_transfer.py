@@ -129,7 +129,7 @@ def test_the_transfers_that_costs_come_from(way: str, count: int, size: int, mea
 PUBLISHED = {("h100-sxm", "efa-100", 4): (388.9, 381.64), ("b300", "efa-400", 2): (780.33, 755.78)}
 
 
-def two_hosts(gpu: str, card: str, cards: int) -> System:
+def two_hosts(gpu: str, card: str, cards: int, link: str = "gen5 x16") -> System:
     """Two hosts of eight GPUs, each with that many cards below a switch of its own."""
     return read_system(
         f"""
@@ -146,7 +146,7 @@ devices:
 links:
   - {{from: "n0cpu0", to: "n0sw[0-7]", pcie: gen5 x16}}
   - {{from: "n1cpu0", to: "n1sw[0-7]", pcie: gen5 x16}}
-  - {{from: "n[0-1]sw[0-7]", to: "n[0-1]gpu[0-7]", pairs: true, pcie: {"gen6" if gpu == "b300" else "gen5"} x16}}
+  - {{from: "n[0-1]sw[0-7]", to: "n[0-1]gpu[0-7]", pairs: true, pcie: {link}}}
   - {{from: "n[0-1]sw[0-7]", to: "n[0-1]nic[0-{8 * cards - 1}]", pairs: true, pcie: gen5 x16}}
   - {{from: "n[0-1]nic[0-{8 * cards - 1}]", to: net, network: auto}}
 """,
@@ -156,7 +156,7 @@ links:
 
 @pytest.mark.parametrize("wiring", PUBLISHED, ids=lambda wiring: wiring[0])
 def test_published_transfers_over_efa(wiring: tuple[str, str, int]) -> None:
-    system = two_hosts(*wiring)
+    system = two_hosts(*wiring, "gen6 x16" if wiring[0] == "b300" else "gen5 x16")
     transfers = predict_blocks(system, parse_flows("n0gpu[0-7]->n1gpu[0-7]"), Pieces(1000, 2**20)).transfers
     written, read = PUBLISHED[wiring]
     total = sum(one.rate for one in transfers) / 1e9
@@ -171,3 +171,10 @@ def test_gpus_divide_the_cards_near_them() -> None:
     assert own_cards(system, "n0gpu1") == ("n0nic4", "n0nic5", "n0nic6", "n0nic7")
     one_card = predict_blocks(system, parse_flows("n0gpu0->n1gpu0"), Pieces(1000, 2**20)).transfers[0].path
     assert one_card.limit.startswith("4 network cards: ")
+
+
+def test_the_link_of_a_gpu_limits_many_cards() -> None:
+    system = two_hosts("h100-sxm", "efa-100", 4, "gen3 x16")
+    path = predict_blocks(system, parse_flows("n0gpu0->n1gpu0"), Pieces(1000, 2**20)).transfers[0].path
+    assert path.rate < 15.76e9  # 16 lanes of Gen3, four cards carry 49.5 GB/s
+    assert path.low <= path.rate <= path.high
