@@ -48,7 +48,7 @@ def test_long_pieces_take_what_the_path_takes() -> None:
     rate, _ = path_of("gpu0->host0")
     long = one("gpu0->host0", 8, 2**30)
     assert long.limit is BlockLimit.PATH
-    assert long.time == pytest.approx(2.8e-6 + 8 * 2**30 / rate.rate)
+    assert long.time == pytest.approx(2.8e-6 + 8 * (0.6e-6 + 2**30 / rate.rate))
 
 
 def test_copies_in_turn_add_their_cost_to_the_path() -> None:
