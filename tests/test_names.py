@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -43,6 +43,11 @@ def test_one_class_name_stands_for_one_thing() -> None:
 def test_a_module_is_named_by_a_noun() -> None:
     vague = {module for module in modules() if VAGUE & set(module.split(".")[-1].split("_"))}
     assert not vague, "name the module by what it holds"
+
+
+def test_no_two_files_of_tests_are_called_alike() -> None:
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert not [name for name, count in names.items() if count > 1], "pytest imports them by that name alone"
 
 
 def test_the_words_are_looked_for_in_every_module() -> None:
