@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from in_display_units import sample
 from loadtest.known_runner import KnownRunner
+from steady_probe import SteadyProbe
 
 from lanewise import api
 from lanewise.cli import verbs
@@ -222,6 +223,7 @@ def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_pat
     api.save_run(api.as_sweep_run(SweepOptions(), box), tmp_path / "box.json")
     runs = api.run_studies(
         ["composable-server"],
+        probe=SteadyProbe(),
         measured=[f"none5={tmp_path / 'box.json'}", *(f"gen5={path}" for path in kept)],
     )
     study = runs.studies[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from steady_probe import SteadyProbe
 
 from lanewise import api, load_study
 from lanewise.results.match import service_path
@@ -45,7 +46,7 @@ def measured(*runs: tuple[Observation, ...]) -> dict[tuple[str, str], float | No
 def test_closed_and_network_peaks_of_one_run_answer_rates_ingress_and_share(tmp_path: Path) -> None:
     rows = peak("closed", 50_000.0) + peak("network", 49_000.0)
     api.save_run(Run((), "2026-11-23T08:00:00+00:00", "0", rows=rows), tmp_path / "run.json")
-    study = api.run_studies(["network-division"], measured=[tmp_path / "run.json"]).studies[0]
+    study = api.run_studies(["network-division"], probe=SteadyProbe(), measured=[tmp_path / "run.json"]).studies[0]
     answered = {(row.table, row.scenario): row.measured for row in study.rows if row.measured}
     assert {key: row.display(row.value) for key, row in answered.items()} == {
         ("rates", "Closed"): 50_000.0, ("rates", "Network"): 49_000.0, ("shares", SERVER): pytest.approx(98.0),
