@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
 import re
 import subprocess
@@ -68,7 +67,6 @@ class Killing:
             self._whole(LOAD, transport, [])
             self._took[transport] = time.monotonic() - began
         kill = KillRound(side, transport, self._moment(transport))
-        memory = sorted(os.listdir("/dev/shm"))
         process, path = start_load_test(self._folder, self._nodes, self._with(LOAD, transport), name=self._name())
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(kill.delay)
@@ -86,8 +84,7 @@ class Killing:
         self._whole(CLEAN, transport, kill.faults)
         for node in self._nodes:
             self._free(node)
-        if sorted(os.listdir("/dev/shm")) != memory:
-            kill.faults.append("/dev/shm is not as before")
+            kill.faults += node.named_memory()
         return kill
 
     def _moment(self, transport: str) -> float:

@@ -103,6 +103,11 @@ class NodeProcess:
         """What its open descriptors are."""
         return descriptors(self.process.pid)
 
+    def named_memory(self) -> list[str]:
+        """Its shared memory that has a name, which a killed process would leave behind."""
+        maps = Path(f"/proc/{self.process.pid}/maps").read_text().splitlines()
+        return [line for line in maps if "/dev/shm/" in line and not line.endswith("(deleted)")]
+
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
