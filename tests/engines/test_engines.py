@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
+import zipfile
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 import engine_work
@@ -13,7 +16,9 @@ import pytest
 from lanewise.engines import work
 from lanewise.engines.choice import open_engine, parse_engine
 from lanewise.engines.local import InlineEngine, LocalEngine
-from lanewise.engines.work import VersionMismatch, WorkBatch, WorkerLost, run_batch, stream
+from lanewise.engines.wheel import FIRST, project_wheel
+from lanewise.engines.wheel_first import prefer_wheel
+from lanewise.engines.work import VersionMismatch, WorkBatch, WorkerLost, installed_version, run_batch, stream
 from lanewise.errors import EngineFailure, FormatError, InputError
 
 
@@ -123,3 +128,26 @@ def test_what_is_no_engine_is_refused_with_those_that_are(text: str) -> None:
 def test_an_address_needs_host_and_port(text: str) -> None:
     with pytest.raises(FormatError, match="no address of Ray"):
         parse_engine(text)
+
+
+class OneModuleFinder:
+    """An import hook that finds one module, as that of an editable install does."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, None) if name == self.module else None
+
+
+def test_the_wheel_goes_before_an_editable_install_and_other_hooks_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    editable, other = OneModuleFinder("lanewise"), OneModuleFinder("another")
+    monkeypatch.setattr(sys, "meta_path", [editable, other, PathFinder])
+    prefer_wheel()
+    assert sys.meta_path == [other, PathFinder]
+
+
+def test_the_wheel_carries_what_runs_before_it(tmp_path: Path) -> None:
+    with zipfile.ZipFile(project_wheel(tmp_path)) as wheel:
+        assert f"{FIRST}.py" in wheel.namelist()
+        assert f"{FIRST}.py,sha256=" in wheel.read(f"lanewise-{installed_version()}.dist-info/RECORD").decode()

@@ -59,10 +59,6 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayNodes]:
             cluster.shutdown()
 
 
-@pytest.mark.skipif(
-    any("Redirecting" in type(finder).__name__ for finder in sys.meta_path),
-    reason="the import hook of an editable install goes before the wheel in workers of the same environment",
-)
 def test_workers_import_the_wheel_of_the_driver(nodes: RayNodes) -> None:
     with open_engine(nodes.address) as engine:
         (result,) = stream(engine, [WorkBatch(0, resolve_name, ("lanewise:__file__", "lanewise._native:__file__"))])

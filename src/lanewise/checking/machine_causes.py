@@ -148,7 +148,7 @@ def _throttles(conditions: MachineConditions) -> Iterator[Cause]:
     for state in conditions.throttles:
         reasons = [reason for reason in state.reasons if reason.lower() not in _IDLE]
         if reasons:
-            what = f"the clocks of {state.device} are held down: {', '.join(reasons)}"
+            what = f"the clocks of {state.device} are throttled: {', '.join(reasons)}"
             step = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"
             devices = frozenset({state.device})
             yield Cause(("throttling", state.device), what, step, evidence=state.source, devices=devices)

@@ -19,7 +19,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from lanewise.engines.wheel import project_wheel
+from lanewise.engines.wheel import FIRST, project_wheel
+from lanewise.engines.wheel_first import prefer_wheel
 from lanewise.engines.work import (
     RETRIES,
     BatchResult,
@@ -132,7 +133,8 @@ class RayEngine:
         except OSError as error:
             cause = f"no Ray at {address}: {error.strerror or error}"
             raise EngineFailure(cause, hint="start one: ray start --head --ray-client-server-port 10001") from None
-        return {"address": address, "runtime_env": {"py_modules": [str(project_wheel(self._folder))]}}
+        wheel, first = str(project_wheel(self._folder)), f"{FIRST}.{prefer_wheel.__name__}"
+        return {"address": address, "runtime_env": {"py_modules": [wheel], "worker_process_setup_hook": first}}
 
     def _connect(self, address: str, options: dict[str, Any]) -> None:
         """Start or reach Ray; it replaces the handler of SIGTERM, which stays the program's own here."""

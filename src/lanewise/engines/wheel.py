@@ -9,13 +9,16 @@ import zipfile
 from pathlib import Path
 
 import lanewise
+from lanewise.engines import wheel_first
 from lanewise.engines.work import installed_version
+
+FIRST = "lanewise_wheel_first"  # the module of the wheel that a worker runs before it imports Lanewise
 
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same files give the same wheel, which Ray's nodes then keep
 
 
 def project_wheel(folder: str | Path) -> Path:
-    """The wheel, written to `folder`: every file of the package, native modules included.
+    """The wheel, written to `folder`: every file of the package, native modules included, and what runs before it.
 
     It states no requirements: pip on the node would install all of them again, and needs an index for that. Its tag
     names the platform but no version of Python, as the pip that Ray calls may be that of another one.
@@ -27,6 +30,7 @@ def project_wheel(folder: str | Path) -> Path:
     info = f"lanewise-{version}.dist-info"
     files = {f"lanewise/{entry.relative_to(root)}": entry.read_bytes() for entry in sorted(root.rglob("*"))
              if entry.is_file() and "__pycache__" not in entry.parts}  # fmt: skip
+    files[f"{FIRST}.py"] = Path(wheel_first.__file__).read_bytes()
     files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: lanewise\nVersion: {version}\n".encode()
     tag = f"Wheel-Version: 1.0\nGenerator: lanewise\nRoot-Is-Purelib: false\nTag: py3-none-{platform}\n"
     files[f"{info}/WHEEL"] = tag.encode()

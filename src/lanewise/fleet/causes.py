@@ -44,7 +44,7 @@ _WHAT = {
     "link": "{about}'s link or slot is slow",
     "host copies": "copies between the host and all GPUs are slow",
     "peer copies": "copies between GPUs are slow",
-    "throttle": "slow only while everything is busy: clocks are held down by heat or power",
+    "throttle": "slow only while everything is busy: clocks are throttled by heat or power",
     "network": "its network card, cable or switch port is slow both ways",
     "network send": "sends slowly and receives as it should",
     "network receive": "receives slowly and sends as it should",

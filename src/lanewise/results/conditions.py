@@ -103,7 +103,7 @@ class PeerState:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Why a GPU's clocks were held down when the facts were read, in the driver's words; `idle` is no fault."""
+    """Why a GPU's clocks were throttled when the facts were read, in the driver's words; `idle` is no fault."""
 
     device: str
     reasons: tuple[str, ...]
