@@ -54,6 +54,8 @@ TYPES = {
     "lanewise.blocks.pieces": ("Pieces",),
     "lanewise.blocks.software": ("BlockSoftware",),
     "lanewise.blocks.transfer": ("BlockPrediction", "BlockTransfer"),
+    "lanewise.weights.prediction": ("ModelLoadPrediction", "ModelLoad", "LoadStage", "WeightSource"),
+    "lanewise.weights.loaders": ("WeightLoader",),
     "lanewise.perf.transfers": ("FinishedTransfer",),
     "lanewise.perf.matrix": ("RateMatrix",),
     "lanewise.evidence.score": ("AccuracyScore", "GroupScore"),

@@ -4,8 +4,8 @@ Every verb of the command line is a function here (docs/reference/api.md, help(l
 
 systems   discover, capture, ready_systems, load_system, system_of_options, load_catalog, attach, detach, draw
 routes    route, all_routes, class_matrix, peers
-speed     predict, predict_paths, predict_collective, predict_blocks, kv_pieces, predict_sweep, finish_times, matrix,
-          serve
+speed     predict, predict_paths, predict_collective, predict_blocks, kv_pieces, predict_load, predict_sweep,
+          finish_times, matrix, serve
 scores    accuracy
 services  predict_service, simulate, peak, trace, ready_workloads, load_workload
 plans     plan

@@ -39,6 +39,7 @@ from lanewise.api.loadtest import (
     sweep_data,
 )
 from lanewise.api.measure import measure_gpu, measure_host, measure_network, measure_storage
+from lanewise.api.model_load import predict_load
 from lanewise.api.provenance import doctor
 from lanewise.api.runs import (
     as_measured_run,
@@ -126,6 +127,7 @@ __all__ = [
     "predict",
     "predict_blocks",
     "predict_collective",
+    "predict_load",
     "predict_paths",
     "predict_service",
     "predict_sweep",

@@ -13,6 +13,7 @@ from lanewise.cli.terminal import json_of
 from lanewise.errors import InputError
 from lanewise.options.blocks import BlockOptions
 from lanewise.options.collective import CollectiveOptions
+from lanewise.options.model_load import ModelLoadOptions
 from lanewise.options.predict import PredictOptions, ServiceOptions
 from lanewise.options.system import SystemOptions
 from lanewise.options.workers import WorkerOptions
@@ -29,6 +30,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     **{field.name: ("collective",) for field in fields(CollectiveOptions) if field.name != "collective"},
     **dict.fromkeys(("path", "software", "posters"), ("blocks", "tokens")),
     **dict.fromkeys(("model", "tp", "block_tokens", "layout"), ("tokens",)),
+    **{field.name: ("load",) for field in fields(ModelLoadOptions) if field.name != "load"},
     **dict.fromkeys(("both_ways", "devices"), ("matrix",)),
     **{field.name: ("service",) for field in fields(ServiceOptions)},
 }
@@ -41,11 +43,12 @@ def predict(
     collective_options: CollectiveOptions,
     system_options: SystemOptions,
     block_options: BlockOptions,
+    load_options: ModelLoadOptions,
     engine: WorkerOptions,
     given: GivenFlags,
     json: Json = None,
 ) -> None:
-    """Predict flows that run together, a collective, KV caches, all pairs, or a service, each with its limit.
+    """Predict flows that run together, a collective, KV caches, a model's load, all pairs, or a service, with limits.
 
     Without any of them: what every kind of path delivers alone, and all GPUs of a host at once.
 
@@ -67,6 +70,8 @@ def predict(
         _predict_collective(system, collective_options, options.no_p2p, json)
     elif block_options.blocks is not None or block_options.tokens is not None:
         _predict_blocks(system, block_options, options.no_p2p, json)
+    elif load_options.load is not None:
+        _predict_load(system, load_options, json)
     elif options.matrix is not None:
         _predict_matrix(system, options, json)
     else:
@@ -76,21 +81,21 @@ def predict(
 
 def _check(options: PredictOptions, given: GivenFlags) -> None:
     """InputError unless one thing is to be predicted, and no option belongs to another."""
-    kinds = [name for name in ("flows", "collective", "blocks", "tokens", "matrix", "service") if name in given]
+    kinds = [name for name in ("flows", "collective", "blocks", "tokens", "load", "matrix", "service") if name in given]
     choice = (
         "give one of --flows 'gpu0->gpu1', --collective all_reduce, --blocks '1000 x 64 KiB' 'gpu0->gpu1', "
-        "--matrix goodput, --service resnet50"
+        "--load 140GB --from volume0 --to 'gpu[0-7]', --matrix goodput, --service resnet50"
     )
     if len(kinds) > 1:
         raise InputError(f"{' and '.join(f'--{name}' for name in kinds)} exclude each other", hint=choice)
-    groups = (PredictOptions, ServiceOptions, CollectiveOptions, BlockOptions)
+    groups = (PredictOptions, ServiceOptions, CollectiveOptions, BlockOptions, ModelLoadOptions)
     if not kinds:
         others = [field.name for kind in groups for field in fields(kind)]
         alone = next((name for name in others if name in given), None)
         if alone is not None:
             raise InputError(f"nothing to predict with {_flag(alone)}", hint=choice)
         return
-    if options.sweep and kinds[0] in ("collective", "blocks", "tokens"):
+    if options.sweep and kinds[0] in ("collective", "blocks", "tokens", "load"):
         raise InputError(f"--sweep has no effect with --{kinds[0]}", hint="predict with --flows or --service")
     for name, its_kinds in _KINDS.items():
         if name in given and kinds[0] not in its_kinds:
@@ -101,7 +106,7 @@ def _check(options: PredictOptions, given: GivenFlags) -> None:
 
 
 def _flag(name: str) -> str:
-    return "FLOW" if name == "path" else f"--{name.replace('_', '-')}"
+    return "FLOW" if name == "path" else f"--{name.strip('_').replace('_', '-')}"
 
 
 def _predict_flows(system: System, flows: str, options: PredictOptions, json: str | None) -> None:
@@ -146,6 +151,13 @@ def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, json: s
         pieces = api.kv_pieces(options.model, options.tokens, options.tp, options.block_tokens, options.layout)
     prediction = api.predict_blocks(system, options.path, pieces, options.software, options.posters, not no_p2p)
     terminal.show(json, json_of("block_transfers"), render_blocks, prediction)
+
+
+def _predict_load(system: System, options: ModelLoadOptions, json: str | None) -> None:
+    from lanewise.api.model_load import predict_load_of
+    from lanewise.report.text.model_load import render_model_load
+
+    terminal.show(json, json_of("model_load"), render_model_load, predict_load_of(system, options))
 
 
 def _predict_matrix(system: System, options: PredictOptions, json: str | None) -> None:

@@ -27,6 +27,7 @@ from lanewise.serving.steady import ServiceRate
 from lanewise.studies.calibrate import CalibrationFit
 from lanewise.studies.form import StudyForm
 from lanewise.topology.model import System
+from lanewise.weights.prediction import ModelLoadPrediction
 
 P = ParamSpec("P")
 
@@ -102,6 +103,25 @@ def block_transfers(prediction: BlockPrediction) -> dict[str, Any]:
              "version": each.software.version, "source": each.software.source,
              "pieces_source": each.pieces.source or None, "path": _flow_rate(each.path)}
             for each in prediction.transfers
+        ],
+    }  # fmt: skip
+
+
+@json_document("predict")
+def model_load(prediction: ModelLoadPrediction) -> dict[str, Any]:
+    """A model loaded by each loader: time with its interval, limit, and what each stage passes of the model."""
+    return {
+        **system_head(prediction.system), "size": prediction.size, "from": prediction.source.name or None,
+        "storage_rate": prediction.source.rate, "targets": prediction.targets, "replicated": prediction.replicated,
+        "spread": prediction.spread,
+        "loads": [
+            {"loader": load.loader.name, "version": load.loader.version, "warm": load.warm, "readers": load.readers,
+             "time": load.time, "low": load.low, "high": load.high, "goodput": load.rate, "limit": load.limit,
+             "source": load.loader.source,
+             "stages": [
+                 {"stage": name, "goodput": stage.rate.value, "low": stage.rate.low, "high": stage.rate.high,
+                  "detail": stage.detail, "rests_on": stage.rests_on} for name, stage in load.stages.items()
+             ]} for load in prediction.loads
         ],
     }  # fmt: skip
 

@@ -1,0 +1,93 @@
+"""How long the weights of a model take to GPUs, predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lanewise.api.loading import as_system
+from lanewise.topology.model import System
+
+if TYPE_CHECKING:
+    from lanewise.options.model_load import ModelLoadOptions
+    from lanewise.weights.prediction import ModelLoadPrediction, WeightSource
+
+
+def predict_load(
+    system: System | str | Path,
+    size: str | float,
+    source: str,
+    targets: str | Sequence[str],
+    loaders: Sequence[str] = (),
+    *,
+    warm: bool = False,
+    replicated: bool = False,
+    spread: bool = False,
+    readers: int | None = None,
+    read_latency: float | None = None,
+) -> ModelLoadPrediction:
+    """Time (s) and rate (B/s) of loading a model of `size` (B, or text such as '140 GB') to GPUs, and what limits it.
+
+    `source` is the drive, volume or remote host that holds the weights, or the rate of storage ('1000 MiB/s') whose
+    reads take `read_latency` (s). Each of `targets` gets its part of the model, or all of it if `replicated`; with
+    `spread` each then reads a part and passes it on. `loaders` are names such as "safetensors", all that are possible
+    if empty; `warm` says that the page cache holds the files; `readers` (count) threads of a process read.
+
+    Raises FormatError for text that is no size, UnknownName for a name that does not exist, InputError for what cannot
+    be loaded so, and Unreachable where nothing joins the ends.
+
+    >>> load = lanewise.predict_load("puget-wrx90", "15 GB", "vol0", "gpu0", ["safetensors"]).loads[0]
+    >>> str(load.limit), round(load.time, 1)
+    ('read latency', 9.3)
+    """
+    from lanewise import units
+    from lanewise.perf.flow import names_of
+    from lanewise.weights.loaders import weight_loader_names
+    from lanewise.weights.prediction import possible_loaders
+    from lanewise.weights.prediction import predict_load as predict
+
+    known = as_system(system)
+    ends = names_of(targets) if isinstance(targets, str) else list(targets)
+    origin = _source(known, source, read_latency)
+    gpus = any(end not in known.hosts for end in ends)
+    names = list(loaders) or possible_loaders(weight_loader_names(), origin, known, warm, gpus)
+    return predict(
+        known, units.parse(size, "B"), origin, ends, names, warm=warm, replicated=replicated, spread=spread,
+        readers=readers,
+    )  # fmt: skip
+
+
+def predict_load_of(system: System, options: ModelLoadOptions) -> ModelLoadPrediction:
+    """The same of the command line's options; InputError where they do not say from where to where."""
+    from lanewise.errors import InputError
+
+    if options.load is None or options.from_ is None or options.to is None:
+        missing = "--from" if options.from_ is None else "--to"
+        raise InputError(f"--load without {missing}", hint="write --load 140GB --from volume0 --to 'gpu[0-7]'")
+    return predict_load(
+        system, options.load, options.from_, options.to, options.loader, warm=options.warm,
+        replicated=options.replicated, spread=options.spread, readers=options.readers,
+        read_latency=options.read_latency,
+    )  # fmt: skip
+
+
+def _source(system: System, text: str, latency: float | None) -> WeightSource:
+    """A drive, volume or host of the system, or storage of the rate that the text states."""
+    from lanewise import units
+    from lanewise.errors import FormatError, unknown_name
+    from lanewise.topology.model import Kind
+    from lanewise.weights.prediction import WeightSource
+
+    name = system.os_names.get(text, text)
+    drives = system.of_kind(Kind.SSD, Kind.RAID)
+    if name in {*system.volumes, *system.hosts, *drives}:
+        return WeightSource(name, latency=latency)
+    try:
+        rate = units.parse(text, "B/s") if text[:1].isdigit() else 0.0
+    except FormatError:
+        rate = 0.0
+    if rate <= 0:
+        known = [*system.volumes, *drives, *system.hosts]
+        raise unknown_name(f"drive, volume, host or rate of storage for {system.name}", text, known)
+    return WeightSource(rate=rate, latency=latency)

@@ -1,0 +1,47 @@
+"""`lanewise predict --load`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+PREDICT = ("predict", "h200-pair")
+
+
+def test_each_loader_has_a_line_with_its_limit_and_sources(lanewise):
+    done = lanewise(
+        *PREDICT, "--load", "15GB", "--from", "2 GB/s", "--to", "gpu[0-1]", "--loader", "direct,safetensors"
+    )
+    assert done.returncode == 0
+    assert "15 GB from storage of 2 GB/s, cold, to 2 GPUs" in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines()[3:5]] == ["direct", "safetensors"]
+    assert "storage: stated rate" in done.stdout
+    assert "read_ahead_kb" in done.stdout
+
+
+def test_the_json_has_every_stage_in_si_units(lanewise):
+    arguments = ("--load", "15GB", "--from", "2 GB/s", "--to", "gpu0", "--warm", "--json")
+    document = json.loads(lanewise(*PREDICT, *arguments).stdout)
+    assert (document["schema"], document["size"], document["storage_rate"]) == ("lanewise.predict/1", 15e9, 2e9)
+    names = [load["loader"] for load in document["loads"]]
+    assert "safetensors" in names
+    assert not {"direct", "fastsafetensors-gds", "runai-streamer-s3"} & set(names)  # no page cache, or only by name
+    for load in document["loads"]:
+        assert load["low"] < load["time"] < load["high"]
+        assert {stage["stage"] for stage in load["stages"]} == {"CPU copies", "link to GPU"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (["--load", "15GB"], "--load without --from"),
+        (["--load", "15GB", "--from", "2 GB/s"], "--load without --to"),
+        (["--from", "2 GB/s"], "nothing to predict with --from"),
+        (["--flows", "gpu0->gpu1", "--warm"], "--warm has no effect with --flows"),
+        (["--load", "15 GB/s", "--from", "2 GB/s", "--to", "gpu0"], "15 GB/s"),
+    ],
+)
+def test_what_a_load_needs(lanewise, arguments, cause):
+    done = lanewise(*PREDICT, *arguments)
+    assert (done.returncode, cause in done.stderr) == (2, True)
