@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
+import pkgutil
 import re
 import signal
 import stat
@@ -38,6 +40,12 @@ def test_the_package_its_help_and_the_reference_name_every_function():
         assert name in dir(lanewise)
         assert re.search(rf"\b{name}\b", lanewise.__doc__ or "")
         assert f"### {name}\n" in page
+
+
+def test_no_module_takes_the_place_of_a_function():
+    for module in pkgutil.iter_modules(api.__path__, "lanewise.api."):
+        importlib.import_module(module.name)
+    assert {name for name in api.__all__ if not callable(getattr(api, name))} == set()
 
 
 def test_a_system_may_be_named_instead_of_loaded():

@@ -20,7 +20,7 @@ import fake_cuda
 import numpy as np
 
 from lanewise import _native as native
-from lanewise.api.serve import serve_node
+from lanewise.api.node import serve_node
 from lanewise.control import rdma
 from lanewise.dispatch.frontend import connect
 from lanewise.errors import LanewiseError

@@ -86,7 +86,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def serve_parent() -> None:
     """The child's side: serves the process that started it; what it says goes to stdout, a JSON object a line."""
-    from lanewise.api.serve import serve_node
+    from lanewise.api.node import serve_node
 
     die_with(int(sys.argv[1]))
     options = pickle.load(sys.stdin.buffer)

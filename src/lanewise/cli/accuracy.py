@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def accuracy(options: EvidenceOptions, workers: WorkerOptions, json: Json = None) -> None:
     """Score predictions on measured machines: errors, coverage of the intervals, order of paths."""
     from lanewise import api
-    from lanewise.api.accuracy import service_accuracy
+    from lanewise.api.scores import service_accuracy
     from lanewise.report import accuracy_json
     from lanewise.report.service_accuracy import render_services_score
     from lanewise.report.text.accuracy import render_accuracy, render_machine_rows
@@ -60,7 +60,7 @@ def _write(
 ) -> None:
     """Write the Markdown page, or what data/accuracy.json holds."""
     from lanewise import api
-    from lanewise.api.accuracy import load_history
+    from lanewise.api.scores import load_history
     from lanewise.report.accuracy import accuracy_page
     from lanewise.report.evidence_page import basis_errors
 

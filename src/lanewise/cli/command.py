@@ -140,18 +140,31 @@ def _help(member: Field[Any], entry: Option) -> str:
     return f"{entry.help} [default: {text}]" if text else entry.help
 
 
-class QuickGroup(TyperGroup):
-    """A group whose own `--help` needs no conversion: Typer would load pydantic to turn None into a bool."""
+class _AsTyped:
+    """What Typer's pydantic adapters do for a text, a list of texts or a flag, without loading pydantic for it."""
 
-    def get_help_option(self, ctx: Any) -> Any:
-        """The option, off unless given."""
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.default = False
-        return option
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value as it was typed; several as a list."""
+        several = param.multiple or param.nargs == -1
+        return value if not several else () if value is None else list(value)
 
 
-class Command(TyperCommand):
+class _PlainParameters:
+    """A command whose options and arguments arrive as text: adapters would cost as much as the rest of a start."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters; versions of Typer without adapters take no notice."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            vars(parameter)["get_runtime_param"] = _AsTyped
+        return parameters
+
+
+class QuickGroup(_PlainParameters, TyperGroup):
+    """A group of verbs."""
+
+
+class Command(_PlainParameters, TyperCommand):
     """A verb whose help names arguments as they are typed, without braces and types of Python."""
 
     def get_help(self, ctx: Any) -> str:

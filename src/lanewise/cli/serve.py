@@ -16,7 +16,7 @@ def serve(options: ServeOptions) -> None:
     This host's devices and model are one Accelerator node of MLPerf's Network division. Frontends are served one after
     the other; the model stays loaded between them. Ctrl-C ends it, with exit code 0.
     """
-    from lanewise.api.serve import serve_node
+    from lanewise.api.node import serve_node
 
     try:
         serve_node(options, say=terminal.note, show_secret=terminal.always)

@@ -5,29 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
-from lanewise.blocks.transfer import BlockPrediction
-from lanewise.catalog import Figure, Part
-from lanewise.collectives.model import CollectiveCurve
-from lanewise.installed import Dependency
-from lanewise.perf.matrix import RateMatrix
-from lanewise.perf.overview import PathOverview
-from lanewise.perf.predict import FlowRate, Prediction
-from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report.words import link_speed
 from lanewise.results.codec import encode
-from lanewise.results.compare import Comparison, RowPair, interval
-from lanewise.results.observation import Observation
-from lanewise.results.run import LeftOut
+from lanewise.results.compare import interval
 from lanewise.results.service_result import ServiceResult
-from lanewise.routes.matrix import ClassMatrix, Peers
-from lanewise.routes.model import Route
-from lanewise.serving.steady import ServiceRate
-from lanewise.studies.calibrate import CalibrationFit
-from lanewise.studies.form import StudyForm
-from lanewise.topology.model import System
-from lanewise.weights.prediction import ModelLoadPrediction
+
+if TYPE_CHECKING:  # types of all verbs: each has imported its own
+    from lanewise.blocks.transfer import BlockPrediction
+    from lanewise.catalog import Figure, Part
+    from lanewise.collectives.model import CollectiveCurve
+    from lanewise.installed import Dependency
+    from lanewise.perf.matrix import RateMatrix
+    from lanewise.perf.overview import PathOverview
+    from lanewise.perf.predict import FlowRate, Prediction
+    from lanewise.perf.transfers import FinishedTransfer
+    from lanewise.results.compare import Comparison, RowPair
+    from lanewise.results.observation import Observation
+    from lanewise.results.run import LeftOut
+    from lanewise.routes.matrix import ClassMatrix, Peers
+    from lanewise.routes.model import Route
+    from lanewise.serving.steady import ServiceRate
+    from lanewise.studies.calibrate import CalibrationFit
+    from lanewise.studies.form import StudyForm
+    from lanewise.topology.model import System
+    from lanewise.weights.prediction import ModelLoadPrediction
 
 P = ParamSpec("P")
 
@@ -190,6 +193,8 @@ def scenarios(answers: Sequence[tuple[Mapping[str, int], Sequence[Observation]]]
 
 
 def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
+    from lanewise.serving.steady import ServiceRate
+
     if isinstance(answer, ServiceResult):
         return document("predict-service", answer)
     return _service_rate(answer) if isinstance(answer, ServiceRate) else flow_rates(answer)
