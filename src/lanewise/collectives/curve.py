@@ -52,7 +52,7 @@ def predict_collective(
     settings = settings or CollectiveSettings()
     members = rank_set(system, ranks)
     smallest = min(members.nodes, key=len)
-    fabric = local_fabric(system, members, smallest, settings)
+    fabric = local_fabric(system, members, smallest, settings, chain=collective is Collective.BROADCAST)
     network = node_network(system, members, settings.gdr) if len(members.nodes) > 1 else None
     plans = _plans(members, fabric, network)
     peaks = algorithm_peaks(system, collective, members, fabric, network, plans, settings)

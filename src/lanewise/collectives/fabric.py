@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 
 from lanewise.collectives.model import CollectiveSettings
 from lanewise.collectives.ranks import RankSet
@@ -13,6 +14,7 @@ from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demands, solver_input
 from lanewise.perf.predict import FlowRate, predict
+from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import share
 from lanewise.perf.uncertainty import Bound
 from lanewise.routes.classify import PIX, PXB
@@ -35,10 +37,21 @@ class FabricKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RingRate:
+    """The rate of the slowest hop of a ring in B/s, with its range, and what limits it."""
+
+    low: float
+    rate: float
+    high: float
+    limit: str
+
+
+@dataclass(frozen=True, slots=True)
 class LocalFabric:
     """The fabric of a node in B/s: `raw` and NCCL's `planning` rate of all NVLinks of a rank, `link` that of one.
 
-    `ring` is the rate of each rank in a ring over PCIe with its range, `staged` whether part of it passes host memory;
+    `ring` is the rate of each rank in a ring over PCIe with its range, `staged` whether part of it passes host memory,
+    `duplex` whether a port then carries both directions, `memory` what the CPUs' measured rates of DMA allow of it;
     `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a ring.
     """
 
@@ -52,6 +65,8 @@ class LocalFabric:
     low: float = 0.0
     high: float = 0.0
     staged: bool = False
+    duplex: bool = False
+    memory: RingRate | None = None
     limit: str = ""
     generation: int = 4
 
@@ -68,14 +83,19 @@ class NodeNetwork:
     kind: str = ""
 
 
-def local_fabric(system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings) -> LocalFabric:
-    """The fabric of one node; Unreachable if its ranks do not reach each other."""
+def local_fabric(
+    system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings, chain: bool = False
+) -> LocalFabric:
+    """The fabric of one node; Unreachable if its ranks do not reach each other.
+
+    A `chain` has no hop from its last rank to the first: what a broadcast takes.
+    """
     if len(node) < 2:
         return LocalFabric(FabricKind.NONE, tuple(node))
     pairs = [(a, b) for index, a in enumerate(node) for b in node[index + 1 :]]
     if settings.p2p is not False and all(route(system, a, b).via is Via.NVLINK for a, b in pairs):
         return _nvlink_fabric(system, ranks, node)
-    return _pcie_fabric(system, ranks, node, settings)
+    return _pcie_fabric(system, ranks, node, settings, chain)
 
 
 def _nvlink_fabric(system: System, ranks: RankSet, node: Sequence[str]) -> LocalFabric:
@@ -118,31 +138,37 @@ def _nvlink_rates(system: System, gpu: str, ranks: RankSet) -> tuple[float, floa
     return raw, planning, nvlink.number("nvlink.goodput") or planning
 
 
-def _pcie_fabric(system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings) -> LocalFabric:
+def _pcie_fabric(
+    system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings, chain: bool
+) -> LocalFabric:
     """A ring over PCIe and whatever NVLinks lie on it, its steps all at once."""
     flows: list[Flow] = []
-    staged = False
-    for a, b in zip(node, (*node[1:], node[0]), strict=True):
+    senders, receivers = set(), set()
+    for a, b in pairwise(node if chain else (*node, node[0])):
         if _peers(system, ranks, a, b, len(node), settings):
             flows.append(Flow(a, b))
         else:
             memory = cpu_above(system, b)
             flows += [Flow(a, memory), Flow(memory, b)]
-            staged = True
-    low, rate, high, limit = _slowest(system, flows)
+            senders.add(a)
+            receivers.add(b)
+    staged = bool(senders)
+    links = _slowest(system, flows, with_memory=False)
     return LocalFabric(
-        FabricKind.PCIE, tuple(node), ring=rate, low=low, high=high, staged=staged,
-        limit=limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
+        FabricKind.PCIE, tuple(node), ring=links.rate, low=links.low, high=links.high, staged=staged,
+        duplex=bool(senders & receivers), memory=_slowest(system, flows, with_memory=True) if staged else None,
+        limit=links.limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
     )  # fmt: skip
 
 
-def _slowest(system: System, flows: Sequence[Flow]) -> tuple[float, float, float, str]:
-    """The slowest of flows at once: its rate at the ends of its range and between them, and its limit.
+def _slowest(system: System, flows: Sequence[Flow], with_memory: bool) -> RingRate:
+    """The slowest of flows at once, without the memory of the sockets or with that of measured CPUs."""
 
-    The memory of a socket is no limit: buffers of shared memory are of a few MiB and stay in the CPU's caches.
-    """
+    def counts(resource: Resource) -> bool:
+        return resource.kind != "memory" or (with_memory and _measured(system, resource))
+
     demands = [
-        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if r.kind != "memory"})
+        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if counts(r)})
         for demand in flow_demands(system, flows)
     ]
     resources, solver_flows = solver_input(demands)
@@ -151,7 +177,16 @@ def _slowest(system: System, flows: Sequence[Flow]) -> tuple[float, float, float
     slowest = min(range(len(flows)), key=lambda index: solutions[1].rates[index])
     limit = solutions[1].limits[slowest]
     low, rate, high = (solution.rates[slowest] for solution in solutions)
-    return low, rate, high, demands[slowest].cap_limit[0] if limit is None else resources[limit].name
+    return RingRate(low, rate, high, demands[slowest].cap_limit[0] if limit is None else resources[limit].name)
+
+
+def _measured(system: System, memory: Resource) -> bool:
+    """Whether a CPU's rate of DMA was measured.
+
+    What is typical of memory is no limit: buffers of shared memory are of a few MiB and stay in the CPU's caches.
+    """
+    part = system.part(memory.place[0])
+    return part is not None and part.figure("memory.dma_reads").known
 
 
 def _peers(system: System, ranks: RankSet, a: str, b: str, count: int, settings: CollectiveSettings) -> bool:

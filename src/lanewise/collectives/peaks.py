@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, all_to_all_rate
+from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, RingRate, all_to_all_rate
 from lanewise.collectives.learned import LearnedFigure, learned
 from lanewise.collectives.model import Algorithm, AlgorithmPeak, Collective, CollectiveSettings
 from lanewise.collectives.ranks import RankSet
@@ -52,13 +52,7 @@ def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> 
     if fabric.kind is FabricKind.NONE:
         return AlgorithmPeak(Algorithm.RING, math.inf, math.inf, math.inf, "", "")
     if fabric.kind is FabricKind.PCIE:
-        key = "shared_memory_share" if fabric.staged else "peer_share"
-        figure = learned(key, [f"gen{fabric.generation}"], settings.without)
-        low = figure.value * fabric.low * _PCIE_RANGE[0]
-        high = figure.value * fabric.high * _PCIE_RANGE[1]
-        return AlgorithmPeak(
-            Algorithm.RING, figure.value * fabric.ring, low, high, fabric.limit, figure.rests_on, "typical"
-        )
+        return _pcie_ring(fabric, settings)
     if fabric.kind is FabricKind.MESH and ranks.maker == "AMD":
         figure = learned("mesh_share", [ranks.generation], settings.without)
         return _peak(Algorithm.RING, fabric.rings * fabric.link, figure, fabric.limit)
@@ -68,6 +62,23 @@ def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> 
     figure = learned("ring_share", [ranks.generation], settings.without)
     links = fabric.rings * fabric.link if fabric.kind is FabricKind.MESH else fabric.planning
     return _peak(Algorithm.RING, links, figure, fabric.limit)
+
+
+def _pcie_ring(fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
+    """A ring over PCIe: a share of what the links carry, and through shared memory no more than the memory does.
+
+    Ports that carry both directions of shared memory reach less than those that carry one.
+    """
+    if fabric.duplex:
+        figure = learned("shared_memory_share", ["pcie"], settings.without)
+    else:
+        figure = learned("peer_share", [f"gen{fabric.generation}"], settings.without)
+    links = RingRate(figure.value * fabric.low, figure.value * fabric.ring, figure.value * fabric.high, fabric.limit)
+    slowest = min((rate for rate in (links, fabric.memory) if rate is not None), key=lambda rate: rate.rate)
+    low = min(links.low, slowest.low) * _PCIE_RANGE[0]
+    return AlgorithmPeak(
+        Algorithm.RING, slowest.rate, low, slowest.high * _PCIE_RANGE[1], slowest.limit, figure.rests_on, "typical"
+    )
 
 
 def _peak(algorithm: Algorithm, rate: float, figure: LearnedFigure, limit: str) -> AlgorithmPeak:
