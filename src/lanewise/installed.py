@@ -47,6 +47,10 @@ def cufile() -> str:
 def _attempt(look: Callable[[], str]) -> tuple[bool, str]:
     try:
         return True, look()
+    except AttributeError as error:
+        if getattr(error.obj, "__name__", "") == "lanewise._native":
+            return False, f"the native core has no {error.name}: built from another version; reinstall Lanewise"
+        return False, str(error).split("\n")[0][:60]
     except Exception as error:  # whatever keeps a piece from loading, doctor goes on
         return False, "" if isinstance(error, OSError) else str(error).split("\n")[0][:60]
 

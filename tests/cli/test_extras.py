@@ -10,6 +10,7 @@ import pytest
 
 from lanewise.cli import verbs
 from lanewise.errors import MissingDependency, import_extra
+from lanewise.installed import dependencies
 from lanewise.loadtest.datasets import ImageFolder
 
 PACKAGES = {
@@ -112,3 +113,10 @@ def test_the_requirements_of_an_extra_include_those_of_extras_it_names():
     assert {"ortools>=9.10", "matplotlib>=3.8", "numpy>=1.26"} <= set(printed("plan", "report"))
     assert {"ortools>=9.10", "matplotlib>=3.8", "ruff>=0.6"} <= set(printed("dev"))
     assert not any(line.startswith("lanewise") for line in printed("all"))
+
+
+def test_doctor_says_that_the_native_core_is_older_than_lanewise(monkeypatch):
+    monkeypatch.delattr("lanewise._native.check_gpu_memory")
+    (row,) = (piece for piece in dependencies() if piece.piece == "dma-buf")
+    assert not row.found
+    assert row.detail == "the native core has no check_gpu_memory: built from another version; reinstall Lanewise"

@@ -16,15 +16,17 @@ from fleet.test_survey import SimulatedConnections
 
 import lanewise
 from lanewise.api import fleet_agent
-from lanewise.api.provenance import version
+from lanewise.api.provenance import command, version
 from lanewise.cli.verbs import run
 from lanewise.errors import InputError
 from lanewise.fleet.fleet_check import FleetCheck
-from lanewise.fleet.node import NodeReport, NodeState
+from lanewise.fleet.judgement import FleetVerdicts
+from lanewise.fleet.node import NodeReport, NodeState, NodeVerdict
 from lanewise.fleet.processes import ProcessConnections, node_command
 from lanewise.fleet.simulation import planted_fleet
 from lanewise.fleet.survey import NodeJob, Survey, SurveyRequest
 from lanewise.options.fleet import FleetCheckOptions
+from lanewise.report.text.fleet import render_fleet
 from lanewise.results.sample import Sample
 
 
@@ -42,7 +44,7 @@ def test_the_plan_states_phases_and_the_bound_before_anything_is_measured(capsys
     out = capsys.readouterr().out
     assert "5 nodes: a, b, c, d, e" in out
     assert next(line for line in out.splitlines() if line.startswith("network")).split()[:5] == [
-        "network", "6", "30", "s", "3"]  # fmt: skip
+        "network", "8", "30", "s", "4"]  # fmt: skip
     assert run(["fleet", "check", "--hosts", "a,b", "--plan", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["most_seconds"] == 90 + 2 * 180 + 2 * 120 + 2 * 30
 
@@ -98,9 +100,31 @@ def test_the_page_has_a_tile_a_node_and_the_worst_first(result: FleetCheck) -> N
     page = lanewise.fleet_page(result)
     assert page.count('title="node') == 62
     assert page.count('<td class="cell') == 60 * 4
+    assert f"lanewise {version()} · " in page
+    assert f"<code>{command()}</code>" in page
+    assert "62 nodes, 8 of them with findings" in page
+    assert '<span class="s4">50 to 64 %</span><span class="s5">below 50 %</span><span class="lost">lost</span>' in page
+    assert "siblings differ as much" not in page
     assert page.index(f">{result.verdicts.nodes[0].name}<") < page.index(f">{result.verdicts.nodes[1].name}<")
     assert len(page) < 200_000
     assert "<script" not in page
+
+
+def test_a_low_value_that_is_no_finding_and_a_slow_path_are_explained() -> None:
+    why = "in memory copy host0->host0 its siblings differ as much; slow is below 55 %"
+    nodes = (NodeVerdict("a", NodeState.OK, "c", (), {"alone": 0.624, "network": 0.8951}, "", {"alone": why}),
+             NodeVerdict("b", NodeState.OK, "c", (), {"alone": 1.0, "network": 1.0}, "no driver"))  # fmt: skip
+    verdicts = FleetVerdicts(nodes, {"c": ("a", "b")}, slow_paths=("a to b: 1 GB/s",))
+    result = FleetCheck(verdicts, {name: NodeReport(name) for name in "ab"}, ("alone", "network"), 3, 9.0)
+    page = lanewise.fleet_page(result)
+    assert '<td class="cell tolerated">62 %</td><td class="cell s1">90 %</td>' in page
+    assert f'<td class="prose"><p class="small">alone 62 %: {why}</p>'.replace(">h", "&gt;h") in page
+    assert "2 nodes, none with a finding. 1 path between nodes that are fine is slow." in page
+    assert "<li>a to b: 1 GB/s</li>" in page
+    text = render_fleet(result)
+    assert f"no finding: a: alone 62 %: {why}" in text
+    assert "slow path: a to b: 1 GB/s" in text
+    assert lanewise.fleet_data(result)["nodes"][0]["tolerated"] == {"alone": why}
 
 
 # --- agents -----------------------------------------------------------------------------------------------------------

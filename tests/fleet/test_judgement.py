@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lanewise.fleet.judgement import FleetVerdicts, judge_fleet
 from lanewise.fleet.node import ALONE, MODEL, NETWORK, TOGETHER, NodeFinding, NodeReport, NodeState, NodeVerdict
-from lanewise.fleet.pair_tests import PairTest, network_rows, shared_paths, slow_pairs, suspects
+from lanewise.fleet.pair_tests import PairTest, network_rows, pairs_again, shared_paths, slow_pairs, suspects
 from lanewise.fleet.rounds import all_pairs
 from lanewise.results.observation import Observation, Source
 
@@ -84,6 +84,8 @@ def test_rows_of_two_kinds_of_node_accuse_nobody() -> None:
     verdicts = judge_fleet(reports)
     assert verdicts.count(NodeState.SLOW) == 0
     assert "5 of 12 nodes are slower" in verdicts.notes[0]
+    assert of(verdicts, "n0").tolerated == {ALONE: "in alone host0->host0 more than a quarter of the class is slow"}
+    assert of(verdicts, "n9").tolerated == {}
 
 
 def test_wide_intervals_widen_the_floor() -> None:
@@ -92,6 +94,20 @@ def test_wide_intervals_widen_the_floor() -> None:
     noisy = [replace(report, rows=tuple(replace(r, samples=tuple((r.value or 0) * s for s in (0.8, 1, 1.2)))
                                         for r in report.rows)) for report in steady]  # fmt: skip
     assert of(judge_fleet(noisy), "n3").state is NodeState.OK
+    assert of(judge_fleet(steady), "n3").tolerated == {}
+    why = "in alone host0->host0 its siblings differ as much; slow is below "
+    assert of(judge_fleet(noisy), "n3").tolerated[ALONE].startswith(why)
+    assert judge_fleet(noisy).exit_code == 0
+
+
+def test_a_note_of_all_nodes_is_said_once_and_one_of_some_stays_theirs() -> None:
+    reports = [replace(report, notes=("no driver",)) for report in fleet(4, MEMORY)]
+    reports[2] = replace(reports[2], notes=("no driver", "no memory fast enough"))
+    verdicts = judge_fleet(reports)
+    assert verdicts.notes == ("all nodes: no driver",)
+    assert [verdict.note for verdict in verdicts.nodes if verdict.note] == ["no memory fast enough"]
+    alone = judge_fleet([replace(fleet(1, MEMORY)[0], notes=("no driver",), judged=1)])
+    assert alone.nodes[0].note == "no driver"
 
 
 def test_what_is_slow_only_under_load_of_all_is_throttled() -> None:
@@ -197,10 +213,25 @@ def test_a_slow_path_between_two_fine_nodes_is_said_and_accuses_neither() -> Non
     names = [f"n{number}" for number in range(6)]
     tests = pair_tests(names, {("n1", "n4"): 3e9})
     assert suspects(tests) == []
-    assert [text.partition(":")[0] for text in slow_pairs(tests)] == ["n1 to n4"]
+    assert [str(pair) for pair in slow_pairs(tests)] == [
+        "n1 to n4: 3 GB/s, with others both reach 10 GB/s; the path between them is slow, or shared"
+    ]
+    assert pairs_again(tests) == (("n1", "n4"),)
+    again = [*tests, PairTest("n1", "n4", 3e9, 9), PairTest("n4", "n1", 10e9, 9)]
+    assert [(pair.source, pair.target) for pair in slow_pairs(again)] == [("n1", "n4")]
+    assert pairs_again(again) == ()
+    assert slow_pairs([*again, PairTest("n1", "n4", 9.5e9, 10)]) == []
     assert all(
         entry.table == NETWORK and entry.value == 10e9 for rows in network_rows(tests).values() for entry in rows
     )
+
+
+@given(st.integers(3, 12), st.integers(0, 10_000))
+def test_paths_that_all_differ_by_chance_are_not_called_slow(count: int, seed: int) -> None:
+    chance = random.Random(seed)
+    names = [f"n{number}" for number in range(count)]
+    tests = [replace(test, rate=1e9 * chance.uniform(1.2, 1.7)) for test in pair_tests(names, {})]  # a loopback's
+    assert slow_pairs(tests) == []
 
 
 def test_suspects_that_are_fine_once_others_rest_share_something() -> None:

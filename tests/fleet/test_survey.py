@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 import lanewise
@@ -74,6 +75,36 @@ def test_every_pair_is_measured_once_up_to_32_nodes() -> None:
     assert MOST_ALL_PAIRS >= 5
 
 
+class DisturbedTests(SimulatedConnections):
+    """The first `count` network tests between node0000 and node0001 are at half the rate."""
+
+    def __init__(self, fleet: SimulatedFleet, count: int) -> None:
+        super().__init__(fleet)
+        self.count = count
+
+    def do(self, jobs: Mapping[str, NodeJob], limit: float) -> Iterator[NodeReport]:
+        """As simulated, but for these."""
+        for answer in super().do(jobs, limit):
+            ends = {answer.name, jobs[answer.name].values.get("address", "").partition(":")[0]}
+            if jobs[answer.name].do == "network" and ends == {"node0000", "node0001"} and self.count:
+                self.count -= 1
+                rows = [replace(row, value=(row.value or 0) / 2) for row in answer.rows]
+                yield replace(answer, rows=tuple(rows))
+            else:
+                yield answer
+
+
+def test_a_slow_pair_is_measured_again_and_is_a_slow_path_if_it_stays_slow() -> None:
+    for disturbed, slow in ((1, 0), (2, 2)):
+        survey = Survey(DisturbedTests(SimulatedFleet(system(), 6), disturbed), SurveyRequest())
+        lines = list(survey.run())
+        assert lines[-1] == "again, network round 6: 1 of 1 pairs measured"
+        verdicts = survey.verdicts()
+        assert len(verdicts.slow_paths) == slow
+        assert verdicts.notes == ()
+        assert verdicts.exit_code == 0  # it accuses no node
+
+
 class Flaky(SimulatedConnections):
     """The first time it is asked, node0001 is disturbed while it copies; node0002 leaves in the network phase."""
 
@@ -128,7 +159,7 @@ def test_an_interrupted_survey_can_be_judged() -> None:
 def test_the_bound_is_the_sum_of_steps_and_limits() -> None:
     phases = survey_phases(4, drive=True, shared=True)
     assert [(phase.name, phase.steps) for phase in phases] == [
-        ("facts", 1), ("alone", 2), ("together", 2), ("network", 4), ("drive", 2), ("shared alone", 4),
+        ("facts", 1), ("alone", 2), ("together", 2), ("network", 6), ("drive", 2), ("shared alone", 4),
         ("shared together", 2),
     ]  # fmt: skip
     assert most_seconds(phases) == sum(phase.steps * phase.limit for phase in phases)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lanewise.api.provenance import new_run, now, version
+from lanewise.api.provenance import command, new_run, now, version
 from lanewise.errors import EngineFailure, InputError
 from lanewise.fleet.survey import NodeConnections, Survey, SurveyRequest
 from lanewise.options.fleet import FleetCheckOptions
@@ -73,7 +73,7 @@ def plan_fleet(options: FleetCheckOptions) -> tuple[tuple[str, ...], tuple[Surve
     >>> from lanewise.options.fleet import FleetCheckOptions
     >>> nodes, phases = lanewise.plan_fleet(FleetCheckOptions(on="local:4"))
     >>> [(phase.name, phase.steps) for phase in phases]
-    [('facts', 1), ('alone', 2), ('together', 2), ('network', 4)]
+    [('facts', 1), ('alone', 2), ('together', 2), ('network', 6)]
     """
     names = _names(options)
     return names, _phases(options, len(names))
@@ -88,7 +88,7 @@ def fleet_data(result: FleetCheck) -> dict[str, Any]:
     """
     from lanewise.report.fleet_json import fleet_json
 
-    return {**fleet_json(result), "created": now(), "version": version()}
+    return {**fleet_json(result), "created": now(), "version": version(), "command": command()}
 
 
 def fleet_metrics(result: FleetCheck) -> str:
@@ -119,7 +119,7 @@ def fleet_page(result: FleetCheck) -> str:
     """
     from lanewise.report.fleet_page import fleet_html
 
-    return fleet_html(result, now())
+    return fleet_html(result, now(), version(), command())
 
 
 def _phases(options: FleetCheckOptions, nodes: int) -> tuple[SurveyPhase, ...]:

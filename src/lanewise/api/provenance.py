@@ -104,6 +104,11 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
+def command() -> str:
+    """The command of this process."""
+    return " ".join(["lanewise", *sys.argv[1:]])
+
+
 def new_run(
     *, studies: tuple[StudyRun, ...] = (), services: tuple[ServiceResult, ...] = (),
     rows: tuple[Observation, ...] = (), machine_facts: Mapping[str, str] | None = None,
@@ -112,6 +117,6 @@ def new_run(
     from lanewise.results.run import Run
 
     return Run(
-        studies, created=now(), version=version(), command=" ".join(["lanewise", *sys.argv[1:]]),
+        studies, created=now(), version=version(), command=command(),
         machine_facts={**machine(), **(machine_facts or {})}, services=services, rows=rows,
     )  # fmt: skip

@@ -25,14 +25,15 @@ _LOST_STEP = "reach it by its management controller (ipmitool, Redfish): console
 class FleetVerdicts:
     """The verdicts on all nodes, the worst first; what holds for most nodes of a class is said of the class alone.
 
-    `classes` has the names of each class's nodes, `of_classes` findings that most nodes of a class share, `notes` what
-    could not be judged.
+    `classes` has the names of each class's nodes, `of_classes` findings that most nodes of a class share, `slow_paths`
+    pairs of nodes that are slow though both ends are fine, `notes` what could not be judged.
     """
 
     nodes: tuple[NodeVerdict, ...]
     classes: Mapping[str, tuple[str, ...]]
     of_classes: tuple[NodeFinding, ...] = ()
     notes: tuple[str, ...] = ()
+    slow_paths: tuple[str, ...] = ()
 
     def count(self, state: NodeState) -> int:
         """How many nodes are in that state."""
@@ -49,10 +50,18 @@ class FleetVerdicts:
         return EXIT_OPEN if is_open else EXIT_FINE
 
 
-def judge_fleet(reports: Sequence[NodeReport], past: Past | None = None, notes: Iterable[str] = ()) -> FleetVerdicts:
-    """The verdict on each node of a survey; `past` are the rows of its earlier runs."""
+def judge_fleet(
+    reports: Sequence[NodeReport], past: Past | None = None, notes: Iterable[str] = (), slow_paths: Iterable[str] = ()
+) -> FleetVerdicts:
+    """The verdict on each node of a survey; `past` are the rows of its earlier runs.
+
+    A note that all nodes give is said once, of the fleet.
+    """
+    of_all = _notes_of_all(reports)
+    reports = [replace(report, notes=tuple(note for note in report.notes if note not in of_all)) for report in reports]
     classes = machine_classes(reports)
-    verdicts, of_classes, every_note = [], [], list(notes)
+    verdicts, of_classes = [], []
+    every_note = [*notes, *(f"all nodes: {note}" for note in of_all)]
     for name, members in classes.items():
         comparison = compare_siblings(members)
         common = _common_findings(members)
@@ -74,7 +83,13 @@ def judge_fleet(reports: Sequence[NodeReport], past: Past | None = None, notes: 
     order = list(NodeState)
     verdicts.sort(key=lambda verdict: (order.index(verdict.state), _worst(verdict), verdict.name))
     names = {name: tuple(report.name for report in members) for name, members in classes.items()}
-    return FleetVerdicts(tuple(verdicts), names, tuple(of_classes), tuple(every_note))
+    return FleetVerdicts(tuple(verdicts), names, tuple(of_classes), tuple(every_note), tuple(slow_paths))
+
+
+def _notes_of_all(reports: Sequence[NodeReport]) -> list[str]:
+    """The notes that every one of several nodes gives."""
+    notes = [report.notes for report in reports if not report.failure and not report.busy]
+    return [note for note in dict.fromkeys(notes[0]) if all(note in others for others in notes)] if notes[1:] else []
 
 
 def _common_findings(members: Sequence[NodeReport]) -> dict[tuple[str, str], tuple[NodeFinding, int]]:
@@ -109,17 +124,20 @@ def _verdict(
     report: NodeReport, machine_class: str, findings: Sequence[NodeFinding], comparison: ClassComparison, past: bool
 ) -> NodeVerdict:
     merged = _merged(findings)
-    shares = _shares(comparison.shares.get(report.name, ()))
+    worst = _worst_rows(comparison.shares.get(report.name, ()))
+    state, note = NodeState.OK, "; ".join(report.notes)
     if merged:
         state = NodeState.FAULT if merged[0].kind == "fault" else NodeState.SLOW
-        return NodeVerdict(report.name, state, machine_class, merged, shares, "; ".join(report.notes))
-    note = "; ".join(report.notes)
-    if report.busy:
-        return NodeVerdict(report.name, NodeState.BUSY, machine_class, (), shares, report.busy)
-    if not (report.judged or comparison.compared.get(report.name) or past):
+    elif report.busy:
+        state, note = NodeState.BUSY, report.busy
+    elif not (report.judged or comparison.compared.get(report.name) or past):
+        state = NodeState.UNKNOWN
         note = "; ".join(filter(None, ["nothing to compare it with: no model, no siblings, no past", note]))
-        return NodeVerdict(report.name, NodeState.UNKNOWN, machine_class, (), shares, note)
-    return NodeVerdict(report.name, NodeState.OK, machine_class, (), shares, note)
+    slow = {id(entry.row) for entry in comparison.slow.get(report.name, ())}
+    tolerated = {phase: _why_tolerated(entry) for phase, entry in worst.items()
+                 if id(entry.row) not in slow and round(1 - entry.share, 2) > least_loss(entry.row)}  # fmt: skip
+    shares = {phase: entry.share for phase, entry in worst.items()}
+    return NodeVerdict(report.name, state, machine_class, merged, shares, note, tolerated)
 
 
 def _merged(findings: Sequence[NodeFinding]) -> tuple[NodeFinding, ...]:
@@ -136,12 +154,22 @@ def _merged(findings: Sequence[NodeFinding]) -> tuple[NodeFinding, ...]:
     return tuple(sorted(merged, key=lambda entry: (_KINDS.index(entry.kind), MODEL not in entry.basis, -entry.rows)))
 
 
-def _shares(rows: Sequence[SlowRow]) -> dict[str, float]:
-    """The worst share of the siblings' median, by phase."""
-    shares: dict[str, float] = {}
-    for entry in rows:
-        shares[entry.row.table] = min(entry.share, shares.get(entry.row.table, entry.share))
-    return shares
+def _worst_rows(rows: Sequence[SlowRow]) -> dict[str, SlowRow]:
+    """The row with the lowest share of the siblings' median, by phase."""
+    worst: dict[str, SlowRow] = {}
+    for entry in sorted(rows, key=lambda entry: entry.share, reverse=True):
+        worst[entry.row.table] = entry
+    return worst
+
+
+def _why_tolerated(entry: SlowRow) -> str:
+    """Why a row that is worse than the median of its class is no finding."""
+    what = f"in {entry.row.scenario} {entry.row.flow}"
+    if entry.share < entry.least_share:
+        return f"{what} more than a quarter of the class is slow"
+    if not entry.least_share:
+        return f"{what} its siblings differ too much to call any of them slow"
+    return f"{what} its siblings differ as much; slow is below {100 * entry.least_share:.0f} %"
 
 
 def _lost(report: NodeReport) -> NodeVerdict:

@@ -78,7 +78,8 @@ class NodeReport:
 class NodeVerdict:
     """The one verdict on a node: its state, the findings with the decisive one first, and its class of machine.
 
-    `shares`: by phase, the worst of its values over the median of its class, or over what is expected of it.
+    `shares`: by phase, the worst of its values over the median of its class. `tolerated`: by phase, why a value that is
+    worth a look is no finding. `note`: why it was not judged, or what could not be measured.
     """
 
     name: str
@@ -87,6 +88,7 @@ class NodeVerdict:
     findings: tuple[NodeFinding, ...] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    tolerated: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def cause(self) -> NodeFinding | None:

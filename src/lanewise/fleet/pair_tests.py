@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lanewise.checking.expectation import robust_deviation
 from lanewise.fleet.node import RECEIVE, SEND, network_row
+from lanewise.fleet.rounds import Round
+from lanewise.fleet.siblings import allowed_deviations
 from lanewise.results.observation import Observation
 
 # Of the median of all nodes. Less is looked into: it says whom to test again, not who is at fault.
@@ -24,6 +27,20 @@ class PairTest:
     rate: float | None
     round: int
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPair:
+    """Two nodes between which the `rate` (B/s) is lower than what both reach with `others`."""
+
+    source: str
+    target: str
+    rate: float
+    others: float
+
+    def __str__(self) -> str:
+        rates = f"{self.rate / 1e9:.3g} GB/s, with others both reach {self.others / 1e9:.3g} GB/s"
+        return f"{self.source} to {self.target}: {rates}; the path between them is slow, or shared"
 
 
 def suspects(tests: Sequence[PairTest]) -> list[str]:
@@ -55,19 +72,47 @@ def network_rows(tests: Sequence[PairTest]) -> dict[str, list[Observation]]:
     return dict(rows)
 
 
-def slow_pairs(tests: Sequence[PairTest]) -> list[str]:
-    """Pairs that are slow though both ends are fine with others: the path between them, as text; the slowest first."""
+def slow_pairs(tests: Sequence[PairTest]) -> list[SlowPair]:
+    """Pairs that are slow though both ends are fine with others, so that the path between them is; the slowest first.
+
+    An outlier as among siblings: by more than the allowed robust deviations of all pairs, and by the share of SUSPECT.
+    The better of a pair's tests counts.
+    """
     slow = frozenset(suspects(tests))
-    best = {scenario: {name: max(rates) for name, rates in _rates(tests, scenario).items()} for scenario in _END}
-    lines = []
+    rates: dict[tuple[str, str], float] = {}
     for test in tests:
-        if test.rate is None or {test.source, test.target} & slow:
-            continue
-        reach = min(best[SEND][test.source], best[RECEIVE][test.target])
-        if test.rate < SUSPECT * reach:
-            text = f"{test.source} to {test.target}: {test.rate / 1e9:.3g} GB/s, with others both reach "
-            lines.append((test.rate / reach, f"{text}{reach / 1e9:.3g} GB/s: the path between them is slow, or shared"))
-    return [text for _, text in sorted(lines)]
+        ends = (test.source, test.target)
+        if test.rate is not None and not slow.intersection(ends):
+            rates[ends] = max(test.rate, rates.get(ends, 0.0))
+    pairs = list(_with_others(rates))
+    if not pairs:
+        return []
+    losses = [1 - pair.rate / pair.others for pair in pairs]
+    bound = max(1 - SUSPECT, allowed_deviations(len(pairs)) * robust_deviation(losses))
+    return sorted((pair for pair in pairs if 1 - pair.rate / pair.others > bound), key=lambda p: p.rate / p.others)
+
+
+def pairs_again(tests: Sequence[PairTest]) -> Round:
+    """Slow pairs that were measured once and can be measured again at the same time: no two share a node."""
+    counts = Counter((test.source, test.target) for test in tests)
+    chosen: dict[str, str] = {}
+    for pair in slow_pairs(tests):
+        if counts[pair.source, pair.target] == 1 and not {pair.source, pair.target} & {*chosen, *chosen.values()}:
+            chosen[pair.source] = pair.target
+    return tuple(chosen.items())
+
+
+def _with_others(rates: Mapping[tuple[str, str], float]) -> Iterator[SlowPair]:
+    """Each pair with the lower of what its source sends to others, and its target receives from others (medians)."""
+    sent: dict[str, dict[str, float]] = defaultdict(dict)
+    received: dict[str, dict[str, float]] = defaultdict(dict)
+    for (source, target), rate in rates.items():
+        sent[source][target] = received[target][source] = rate
+    for (source, target), rate in rates.items():
+        to_others = [value for name, value in sent[source].items() if name != target]
+        from_others = [value for name, value in received[target].items() if name != source]
+        if to_others and from_others:
+            yield SlowPair(source, target, rate, min(statistics.median(to_others), statistics.median(from_others)))
 
 
 def shared_paths(tests: Sequence[PairTest], bisection: int) -> list[str]:

@@ -18,6 +18,8 @@ from lanewise.options.fleet import RANDOM_ROUNDS
 MOST_ALL_PAIRS = 32
 # More suspects than these are no single faults; the first so many are divided.
 MOST_SUSPECTS = 64
+# Rounds in which pairs that were slow at first are measured a second time.
+MOST_AGAIN = 2
 
 # Pairs of nodes that are measured at the same time; no node is in two of them.
 Round: TypeAlias = tuple[tuple[str, str], ...]
@@ -67,6 +69,11 @@ def bisection_rounds(suspects: Sequence[str], trusted: Sequence[str]) -> tuple[R
     return tuple(
         tuple((chosen[i], trusted[(i + number) % len(trusted)]) for i in group) for number, group in enumerate(groups)
     )
+
+
+def rounds_again(nodes: int) -> int:
+    """How many rounds measure slow pairs again, at most; of two nodes nothing says that their pair is slow."""
+    return MOST_AGAIN if nodes > 2 else 0
 
 
 def most_rounds(nodes: int, count: int = RANDOM_ROUNDS) -> int:

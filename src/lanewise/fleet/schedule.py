@@ -13,7 +13,7 @@ from lanewise.fleet.node import (
     SHARED_TOGETHER,
     TOGETHER,
 )
-from lanewise.fleet.rounds import most_rounds
+from lanewise.fleet.rounds import most_rounds, rounds_again
 from lanewise.options.fleet import RANDOM_ROUNDS
 
 # Nodes that read the shared storage one after the other; all of them do so together.
@@ -55,8 +55,8 @@ def survey_phases(
     steps = {
         # What is slow at first is measured a second time.
         FACTS: 1, ALONE: 2, TOGETHER: 2,
-        # Its first step starts the listeners.
-        NETWORK: most_rounds(nodes, rounds) + 1 if network and nodes > 1 else 0,
+        # Its first step starts the listeners; slow pairs are measured again.
+        NETWORK: most_rounds(nodes, rounds) + 1 + rounds_again(nodes) if network and nodes > 1 else 0,
         DRIVE: 2 * drive, SHARED_ALONE: min(nodes, MOST_SHARED_ALONE) * shared, SHARED_TOGETHER: 2 * shared,
     }  # fmt: skip
     return tuple(

@@ -34,11 +34,15 @@ MOST_OUTLIERS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class SlowRow:
-    """A row that is worse than it should be: `expected` (SI) is the median of `count` siblings, or of earlier runs."""
+    """A row that is worse than it should be: `expected` (SI) is the median of `count` siblings, or of earlier runs.
+
+    `allowed` is the relative loss beyond which a sibling is an outlier.
+    """
 
     row: Observation
     expected: float
     count: int
+    allowed: float = 0.0
 
     @property
     def share(self) -> float:
@@ -47,6 +51,11 @@ class SlowRow:
         if lower_is_better(self.row.unit):
             return self.expected / value if value else 0.0
         return value / self.expected if self.expected else 0.0
+
+    @property
+    def least_share(self) -> float:
+        """The share below which it is an outlier; 0 where none is."""
+        return 1 / (1 + self.allowed) if lower_is_better(self.row.unit) else max(0.0, 1 - self.allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ def compare_siblings(members: Sequence[NodeReport]) -> ClassComparison:
             if row.value is not None and row.value > 0:
                 rows[row_key(row)][report.name] = row
     rows = {key: values for key, values in rows.items() if len(values) >= LEAST_MACHINES}
-    deviations = _deviations(sum(map(len, rows.values())))
+    deviations = allowed_deviations(sum(map(len, rows.values())))
     slow: dict[str, list[SlowRow]] = defaultdict(list)
     shares: dict[str, list[SlowRow]] = defaultdict(list)
     compared: dict[str, int] = defaultdict(int)
@@ -79,13 +88,13 @@ def compare_siblings(members: Sequence[NodeReport]) -> ClassComparison:
         outliers = {name: row for name, row in values.items() if _loss(row, middle) > bound}
         for name, row in values.items():
             compared[name] += 1
-            shares[name].append(SlowRow(row, middle, len(values) - 1))
+            shares[name].append(SlowRow(row, middle, len(values) - 1, bound))
         if len(outliers) > max(1, MOST_OUTLIERS * len(values)):
             first = next(iter(values.values()))
             divided.append(f"{len(outliers)} of {len(values)} nodes are slower in {first.scenario} {first.flow}")
             continue
         for name, row in outliers.items():
-            slow[name].append(SlowRow(row, middle, len(values) - 1))
+            slow[name].append(SlowRow(row, middle, len(values) - 1, bound))
     return ClassComparison(slow, shares, compared, divided)
 
 
@@ -106,7 +115,7 @@ def _loss(row: Observation, middle: float) -> float:
     return (value - middle) / middle if lower_is_better(row.unit) else (middle - value) / middle
 
 
-def _deviations(comparisons: int) -> float:
+def allowed_deviations(comparisons: int) -> float:
     """Robust deviations that a healthy value may be off, with so many values in all."""
     if not comparisons:
         return LEAST_DEVIATIONS

@@ -24,8 +24,8 @@ from lanewise.fleet.node import (
     NodeReport,
     row_key,
 )
-from lanewise.fleet.pair_tests import PairTest, network_rows, shared_paths, slow_pairs, suspects
-from lanewise.fleet.rounds import MOST_ALL_PAIRS, Round, bisection_rounds, network_rounds
+from lanewise.fleet.pair_tests import PairTest, network_rows, pairs_again, shared_paths, slow_pairs, suspects
+from lanewise.fleet.rounds import MOST_ALL_PAIRS, Round, bisection_rounds, network_rounds, rounds_again
 from lanewise.fleet.schedule import LIMITS, MOST_SHARED_ALONE
 from lanewise.fleet.siblings import compare_siblings
 from lanewise.options.fleet import RANDOM_ROUNDS
@@ -105,7 +105,8 @@ class Survey:
 
     def verdicts(self, notes: Sequence[str] = ()) -> FleetVerdicts:
         """One verdict a node, of what has been answered by now."""
-        return judge_fleet(list(self.reports_with_network().values()), self._past, [*notes, *self._network_notes()])
+        reports = list(self.reports_with_network().values())
+        return judge_fleet(reports, self._past, [*notes, *self._network_notes()], self._slow_paths())
 
     def reports_with_network(self) -> dict[str, NodeReport]:
         """The report of each node, with its rows of the network tests."""
@@ -177,6 +178,9 @@ class Survey:
         names = [name for name in able if name in ports]
         for pairs in network_rounds(names, self._request.rounds, self._request.seed):
             yield self._round(pairs, ports)
+        for _ in range(rounds_again(len(names))):
+            if pairs := pairs_again(self.tests):
+                yield f"again, {self._round(pairs, ports)}"
         slow = suspects(self.tests)
         if len(names) <= MOST_ALL_PAIRS or not slow:
             return
@@ -206,11 +210,13 @@ class Survey:
         """What both ends of a network test have to know."""
         return {"secret": self._request.secret, "transport": self._request.transport}
 
-    def _network_notes(self) -> list[str]:
+    def _slow_paths(self) -> list[str]:
         pairs = slow_pairs(self.tests)
-        notes = pairs[:_MOST_LINES]
-        if len(pairs) > _MOST_LINES:
-            notes.append(f"... and {len(pairs) - _MOST_LINES} more pairs that are slower than both of their ends")
+        more = [f"... and {len(pairs) - _MOST_LINES} more"] if len(pairs) > _MOST_LINES else []
+        return [*map(str, pairs[:_MOST_LINES]), *more]
+
+    def _network_notes(self) -> list[str]:
+        notes = []
         if self.bisection is not None and (shared := shared_paths(self.tests, self.bisection)):
             notes.append(f"slow only while others of them send as well, so they share an uplink: {', '.join(shared)}")
         failed = {test.source: test.note for test in self.tests if test.rate is None}

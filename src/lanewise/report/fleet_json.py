@@ -31,7 +31,7 @@ def fleet_json(result: FleetCheck) -> dict[str, Any]:
         "classes": [{"class": name, "nodes": nodes} for name, nodes in verdicts.classes.items()],
         "class_findings": [_finding(finding) for finding in verdicts.of_classes],
         "phases": result.phases, "network_rounds": result.rounds, "seconds": result.seconds,
-        "interrupted": result.interrupted, "notes": verdicts.notes,
+        "interrupted": result.interrupted, "slow_paths": verdicts.slow_paths, "notes": verdicts.notes,
     }  # fmt: skip
 
 
@@ -69,7 +69,8 @@ def _node(verdict: NodeVerdict, result: FleetCheck) -> dict[str, Any]:
     report = result.reports[verdict.name]
     return {
         "node": verdict.name, "state": verdict.state, "class": verdict.machine_class or None,
-        "shares": verdict.shares, "findings": [_finding(finding) for finding in verdict.findings],
+        "shares": verdict.shares, "tolerated": verdict.tolerated,
+        "findings": [_finding(finding) for finding in verdict.findings],
         "note": verdict.note or None, "machine": report.facts, "gpus": report.gpus,
         "rows": [
             {"phase": row.table, "scenario": row.scenario, "flow": row.flow, "metric": row.metric,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from lanewise.fleet.fleet_check import FleetCheck
@@ -46,8 +47,14 @@ def render_fleet(result: FleetCheck, screen: Screen = PLAIN) -> str:
     for verdict in other[:MOST_SHOWN]:
         parts += [_paragraph(f"{verdict.state}: {verdict.name}", finding, screen) for finding in verdict.findings]
     parts += [_paragraph("class of machine", finding, screen) for finding in verdicts.of_classes]
-    if verdicts.notes:
-        parts.append("\n".join(screen.wrap(f"note: {note}", indent=6) for note in verdicts.notes))
+    lines = [f"slow path: {path}" for path in verdicts.slow_paths]
+    tolerated = [f"{verdict.name}: {text}" for verdict in [*other[:MOST_SHOWN], *first] for text in remarks(verdict)]
+    lines += [f"no finding: {text}" for text in tolerated[:MOST_FINE]]
+    if len(tolerated) > MOST_FINE:
+        lines.append(f"... and {len(tolerated) - MOST_FINE} more such values, in --json and on the page")
+    lines += [f"note: {note}" for note in verdicts.notes]
+    if lines:
+        parts.append("\n".join(screen.wrap(line, indent=6) for line in lines))
     return "\n\n".join([*parts, screen.wrap(fleet_summary(result), indent=2)])
 
 
@@ -65,9 +72,15 @@ def node_table(verdicts: Sequence[NodeVerdict]) -> Table:
         text = note if cause is None else f"{cause.cause} {cause.about}".strip()
         table.add(
             TableCell(verdict.state.value, GRADES[verdict.state]), verdict.name, text,
-            *(_share(verdict.shares.get(phase)) for phase in phases), verdict.machine_class,
+            *(_share(verdict.shares.get(phase), phase in verdict.tolerated) for phase in phases),
+            verdict.machine_class,
         )  # fmt: skip
     return table
+
+
+def remarks(verdict: NodeVerdict) -> list[str]:
+    """Why low values of a node are no finding, by phase: 'alone 62 %: in copy host0->host0 its siblings ...'."""
+    return [f"{phase} {100 * verdict.shares[phase]:.0f} %: {why}" for phase, why in verdict.tolerated.items()]
 
 
 def fleet_summary(result: FleetCheck) -> str:
@@ -80,16 +93,16 @@ def fleet_summary(result: FleetCheck) -> str:
 
 
 def duration(seconds: float) -> str:
-    """'45 s', '12 min', '3.5 h'."""
+    """'45 s', '12 min' (no less than it is: it is a bound too), '3.5 h'."""
     if seconds < 120:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    return f"{math.ceil(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _share(share: float | None) -> str | TableCell:
+def _share(share: float | None, tolerated: bool) -> str | TableCell:
     if share is None:
         return ""
-    return TableCell(f"{100 * share:.0f}", "far" if share < 0.8 else "off" if share < 0.9 else "")
+    return TableCell(f"{100 * share:.0f}", "" if tolerated else "far" if share < 0.8 else "off" if share < 0.9 else "")
 
 
 def _paragraph(head: str, finding: NodeFinding, screen: Screen) -> str:
