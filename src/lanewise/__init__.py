@@ -2,7 +2,8 @@
 
 Every verb of the command line is a function here (docs/reference/api.md, help(lanewise.predict)):
 
-systems   discover, capture, ready_systems, load_system, system_of_options, load_catalog, attach, detach, draw
+systems   discover, capture, ready_systems, load_system, system_of_options, load_catalog, attach, detach, draw,
+          nccl_topology
 routes    route, all_routes, class_matrix, peers
 speed     predict, predict_paths, predict_collective, predict_blocks, kv_pieces, predict_load, predict_sweep,
           finish_times, matrix, serve

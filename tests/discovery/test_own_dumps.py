@@ -117,6 +117,25 @@ def test_nccl_gives_switches_and_nvswitches(own):
     assert "deadbeef" not in found.text()
 
 
+def test_nccl_numbers_amd_families_in_its_own_way_and_states_the_rate_of_cards(tmp_path):
+    # As six RTX 4090 were posted (NVIDIA/nccl issue 814): family 143 is 15 + 8 x 16, of an EPYC Rome; numaid -1.
+    path = tmp_path / "topology.xml"
+    path.write_text("""<system version="1">
+  <cpu numaid="-1" arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49">
+    <pci busid="0000:01:00.0" class="0x030000" vendor="0x10de" device="0x2684"
+      link_speed="16.0 GT/s PCIe" link_width="16">
+      <gpu dev="0" sm="89" rank="0" gdr="0"/>
+    </pci>
+    <pci busid="0000:02:00.0" class="0x020000" link_speed="16.0 GT/s PCIe" link_width="16">
+      <nic><net name="mlx5_0" dev="0" speed="200000" port="1"/><net name="mlx5_1" dev="1" speed="-1"/></nic>
+    </pci>
+  </cpu>
+</system>""")
+    found = discover(path)
+    assert (found.system.device("cpu0").part, found.system.device("gpu0").part) == ("rome", "rtx-4090")
+    assert "rate 200 Gb/s (topology.xml net speed)" in found.text()
+
+
 def test_a_folder_and_a_tar_of_sys_say_the_same(small_sys, tmp_path_factory):
     tar = tmp_path_factory.mktemp("tar") / "sys.tar.gz"
     with tarfile.open(tar, "w:gz") as archive:

@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # that of typing takes milliseconds to load
 if TYPE_CHECKING:
     from lanewise.api.blocks import kv_pieces, predict_blocks
     from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
-    from lanewise.api.collectives import predict_collective
+    from lanewise.api.collectives import nccl_topology, predict_collective
     from lanewise.api.director import backup_director, open_director, restore_director, serve_director
     from lanewise.api.discovery import capture, discover
     from lanewise.api.divisions import loadtest_divisions
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 _FUNCTIONS = {
     "lanewise.api.blocks": "kv_pieces predict_blocks",
     "lanewise.api.checking": "as_checked_run check check_data check_metrics read_results",
-    "lanewise.api.collectives": "predict_collective",
+    "lanewise.api.collectives": "nccl_topology predict_collective",
     "lanewise.api.director": "backup_director open_director restore_director serve_director",
     "lanewise.api.discovery": "capture discover",
     "lanewise.api.divisions": "loadtest_divisions",
@@ -158,6 +158,7 @@ __all__ = [
     "measure_host",
     "measure_network",
     "measure_storage",
+    "nccl_topology",
     "new_study",
     "open_director",
     "peak",

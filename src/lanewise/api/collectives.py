@@ -13,6 +13,23 @@ if TYPE_CHECKING:
     from lanewise.collectives.model import CollectiveCurve
 
 
+def nccl_topology(system: System | str | Path, host: str | None = None, rates: str = "described") -> str:
+    """A host of a system as the XML of an NCCL topology file (NCCL_TOPO_FILE).
+
+    `rates` "predicted": links of GPUs and network cards carry no more than a copy over them is predicted to reach,
+    else what is described. Raises InputError where the system has several hosts and `host` names none, Contradiction
+    for a GPU or network card without a PCI address among its os_names, UnknownName for other words.
+
+    >>> text = lanewise.nccl_topology("machine.yaml", rates="predicted")  # as discover writes it  # doctest: +SKIP
+    """
+    from lanewise.collectives.topology_file import LinkRates, topology_file
+    from lanewise.errors import unknown_name
+
+    if rates not in [word.value for word in LinkRates]:
+        raise unknown_name("rates", rates, [word.value for word in LinkRates])
+    return topology_file(as_system(system), host, LinkRates(rates))
+
+
 def predict_collective(
     system: System | str | Path,
     collective: str = "all_reduce",

@@ -10,12 +10,13 @@ from lanewise.options.system import (
     AttachOptions,
     DetachOptions,
     DrawSystemOptions,
+    ExportSystemOptions,
     OutputOptions,
     ShowSystemOptions,
 )
 
 app = typer.Typer(
-    cls=QuickGroup, help="List, show and draw systems; attach and detach their devices.", no_args_is_help=True
+    cls=QuickGroup, help="List, show, draw and export systems; attach and detach their devices.", no_args_is_help=True
 )
 
 
@@ -53,6 +54,15 @@ def draw(options: DrawSystemOptions) -> None:
     from lanewise import api
 
     terminal.write(options.output, api.draw(api.system_of_options(options), options.flows))
+
+
+@app.command("export", cls=Command)
+@option_group
+def export(options: ExportSystemOptions) -> None:
+    """Write a host for another tool: an NCCL topology file."""
+    from lanewise import api
+
+    terminal.write(options.output, api.nccl_topology(api.system_of_options(options), options.host, options.rates))
 
 
 @app.command("schema", cls=Command)

@@ -17,6 +17,7 @@ _NVSWITCH = 0x0680
 _NETWORK = "2"
 # Names that the kernel or udev make of a hardware address.
 _HARDWARE_NAME = re.compile(r"[a-z]+x[0-9a-f]{12,16}")
+_AMD, _BASE_FAMILY = "AuthenticAMD", 15
 _GUESS = "nothing: taken as a GPU"
 _DEEPEST = 200
 # Of a PCI link, GB/s; and how many hexadecimal letters a set of CPUs has at most (65,536 CPUs).
@@ -143,9 +144,12 @@ def read_nccl(text: str, file: str) -> DumpFacts:
         node = first(cpu.get("numaid", "")) if "numaid" in cpu.attrib else number
         node = number if node is None else node
         facts.add(f"node:{node}", "cpus", True, "cpu numaid")
-        numbers = [whole(cpu.get(key, "")) for key in ("familyid", "modelid")]
-        if None not in numbers:
-            facts.add(f"node:{node}", "cpu_id", f"{cpu.get('vendor', '')} {numbers[0]} {numbers[1]}", "cpu familyid")
+        family, model = (whole(cpu.get(key, "")) for key in ("familyid", "modelid"))
+        if family is not None and model is not None:
+            vendor = cpu.get("vendor", "")
+            if vendor == _AMD and family > _BASE_FAMILY:  # NCCL shifts the extended family by four bits
+                family = _BASE_FAMILY + (family - _BASE_FAMILY) // 16
+            facts.add(f"node:{node}", "cpu_id", f"{vendor} {family} {model}", "cpu familyid")
         for child in cpu.findall("pci"):
             _nccl_device(child, f"root:node{node}", node, facts)
         if cpu.find("nic") is not None:
@@ -183,6 +187,8 @@ def _nccl_device(element: Element, parent: str, node: int, facts: DumpFacts) -> 
     for net in element.iter("net") if not children else ():
         name = net.get("name", "")
         facts.add(bdf, "alias", None if _HARDWARE_NAME.fullmatch(name) else name, "net name")
+        speed = whole(net.get("speed", ""))  # Mb/s; some cards state -1
+        facts.add(bdf, "rate", f"{speed / 1000:g} Gb/s" if speed is not None and speed > 0 else None, "net speed")
     for link in element.iter("nvlink") if not children else ():
         _nccl_nvlink(link, bdf, facts)
 

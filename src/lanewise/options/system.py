@@ -8,6 +8,9 @@ from pathlib import Path
 from lanewise.errors import InputError
 from lanewise.options.option import Options, argument, option, output_option, parts_option, settings_option
 
+EXPORTS = ("nccl-topo",)
+EXPORT_RATES = ("described", "predicted")
+
 
 @dataclass(frozen=True, slots=True)
 class PartsOptions(Options):
@@ -45,6 +48,18 @@ class DrawSystemOptions(SystemOptions):
     """What is drawn."""
 
     flows: str | None = option(None, "Draw the load of these flows on the links, and their routes.", metavar="FLOWS")
+    output: Path | None = output_option()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSystemOptions(SystemOptions):
+    """A host of a system in the form of another tool."""
+
+    format: str = option("nccl-topo", "Form: nccl-topo is XML for NCCL_TOPO_FILE.", metavar="|".join(EXPORTS),
+                         choices=EXPORTS)  # fmt: skip
+    host: str | None = option(None, "Host to write.", metavar="HOST", default_text="the only one")
+    rates: str = option("described", "Link rates: as described, or no more than copies are predicted to reach.",
+                        metavar="|".join(EXPORT_RATES), choices=EXPORT_RATES)  # fmt: skip
     output: Path | None = output_option()
 
 
