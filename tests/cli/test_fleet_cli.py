@@ -47,6 +47,8 @@ def test_the_plan_states_phases_and_the_bound_before_anything_is_measured(capsys
         "network", "8", "30", "s", "4"]  # fmt: skip
     assert run(["fleet", "check", "--hosts", "a,b", "--plan", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["most_seconds"] == 90 + 2 * 180 + 2 * 120 + 2 * 30
+    assert run(["fleet", "check", "--on", "ray:2", "--plan"]) == 0  # no Ray is started for it
+    assert "2 nodes: ray0, ray1" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

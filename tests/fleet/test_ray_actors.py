@@ -44,3 +44,13 @@ def test_a_node_answers_and_is_lost_when_its_actor_dies_or_is_silent(
         assert failure in lost.failure
     finally:
         nodes.close()
+
+
+def test_a_ray_of_its_own_has_so_many_agents_on_one_machine(engine: RayEngine) -> None:
+    nodes = RayConnections(engine, TestAgent, ("ray0", "ray1"))
+    try:
+        assert nodes.addresses == {"ray0": "127.0.0.1", "ray1": "127.0.0.1"}
+        reports = list(nodes.do(dict.fromkeys(nodes.addresses, NodeJob("facts")), 120.0))
+        assert {(report.name, report.failure) for report in reports} == {("ray0", ""), ("ray1", "")}
+    finally:
+        nodes.close()

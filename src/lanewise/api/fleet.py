@@ -160,13 +160,14 @@ def _connections(options: FleetCheckOptions) -> Iterator[NodeConnections]:
     """The nodes, reached; they end with the block."""
     from lanewise.engines.choice import parse_engine
 
-    kind, _, address = parse_engine(options.on)
+    kind, workers, address = parse_engine(options.on)
     if kind == "ray":
         from lanewise.api.fleet_agent import NodeAgent
         from lanewise.engines.ray_engine import RayEngine
         from lanewise.fleet.ray_actors import RayConnections
 
-        with RayEngine(address, 1) as engine, _closing(RayConnections(engine, NodeAgent)) as connections:
+        names = () if address else tuple(_addresses(options))
+        with RayEngine(address, workers) as engine, _closing(RayConnections(engine, NodeAgent, names)) as connections:
             yield connections
         return
     from lanewise.fleet.processes import ProcessConnections
@@ -200,8 +201,8 @@ def _command(options: FleetCheckOptions, name: str) -> list[str]:
 def _names(options: FleetCheckOptions) -> tuple[str, ...]:
     from lanewise.engines.choice import parse_engine
 
-    kind, _, address = parse_engine(options.on)
-    if kind != "ray":
+    address = parse_engine(options.on)[2]
+    if not address:
         return tuple(_addresses(options))
     from lanewise.engines.ray_engine import RayEngine
 
@@ -214,7 +215,8 @@ def _addresses(options: FleetCheckOptions) -> dict[str, str]:
     if options.on is not None:
         from lanewise.engines.choice import parse_engine
 
-        return {f"local{number}": "127.0.0.1" for number in range(parse_engine(options.on)[1])}
+        kind, count, _ = parse_engine(options.on)
+        return {f"{kind}{number}": "127.0.0.1" for number in range(count)}
     words = _slurm_nodes() if options.srun else options.hosts
     addresses: dict[str, str] = {}
     for word in words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lanewise.engines.work import installed_version
@@ -19,9 +19,12 @@ _RESERVED = "Ray has given its GPUs to other work"
 
 
 class RayConnections:
-    """The nodes of a Ray cluster by an actor each; `agent` is the actor's class, called with a name and the version."""
+    """The nodes of a Ray cluster by an actor each; `agent` is the actor's class, called with a name and the version.
 
-    def __init__(self, engine: RayEngine, agent: type) -> None:
+    `names`: so many actors on the one node of a Ray that nobody else uses. They reserve no GPUs, as all share them.
+    """
+
+    def __init__(self, engine: RayEngine, agent: type, names: Sequence[str] = ()) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self._ray = engine.ray
@@ -30,8 +33,9 @@ class RayConnections:
         self._gpus: dict[str, float] = {}
         self._actors: dict[str, Any] = {}
         self._answered: set[str] = set()
-        for name, node in _named(self._ray.nodes()).items():
-            gpus = node["Resources"].get("GPU", 0)
+        nodes = self._ray.nodes()
+        for name, node in (dict.fromkeys(names, nodes[0]) if names else _named(nodes)).items():
+            gpus = 0 if names else node["Resources"].get("GPU", 0)
             place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             self._addresses[name], self._gpus[name] = node["NodeManagerAddress"], gpus
             # The GPUs stay the actor's until the survey ends, so that no task of others starts on them meanwhile.

@@ -16,8 +16,8 @@ RANDOM_ROUNDS = 8
 class FleetCheckOptions(Options):
     """The nodes, named in one of three ways, the phases, and the files of the answer."""
 
-    on: str | None = option(None, "Nodes of a Ray cluster, or N agents on this machine (to try it).",
-                            metavar="ray://HOST:PORT|local:N")  # fmt: skip
+    on: str | None = option(None, "Nodes of a Ray cluster, or N agents on this machine (to try it), with a Ray of its "
+                            "own or without.", metavar="ray://HOST:PORT|ray:N|local:N")  # fmt: skip
     srun: bool = option(False, "Nodes of the Slurm allocation that this runs in.")
     hosts: tuple[str, ...] = option(
         (), "Nodes by name, reached with ssh; NAME=ADDRESS where the others reach it at another address.",
