@@ -186,6 +186,7 @@ def test_a_combination_that_cannot_be_is_a_row_with_the_reason(capsys: pytest.Ca
         (["--on", "local:2"], "--on and --results have no effect without --sweep"),
         (["--sweep", "path=1..2", "--on", "slurm"], "'slurm' is no engine"),
         (["--sweep", "lane=1..2", "--sweep", "gpus=1"], "lane"),
+        (["--sweep", "path=1..2", "--flows", "host0->gpu9"], "none of 2 scenarios can be predicted: unknown device"),
     ],
 )
 def test_what_cannot_be_swept_is_one_error(

@@ -6,15 +6,12 @@ import pytest
 from inline_snapshot import snapshot
 
 import lanewise
-from lanewise.api.loading import swept_systems
+from lanewise.cli import verbs
 from lanewise.errors import FormatError
 from lanewise.options.option import parameter_values
-from lanewise.options.system import SystemOptions
-from lanewise.report import json, words
+from lanewise.report import words
 from lanewise.report.screen import Screen
 from lanewise.report.text import predict
-
-OPTIONS = SystemOptions("composable-server-gen4")
 
 
 @pytest.fixture(autouse=True)
@@ -26,35 +23,40 @@ def errors_of_one_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "_errors_by_basis", lambda: named)
 
 
-def test_a_sweep_is_one_table() -> None:
-    name, systems = swept_systems(OPTIONS, "path=1..4")
-    rates = {value: lanewise.serve(system, "resnet50") for value, system in systems.items()}
-    assert predict.render_steady_sweep(name, rates, Screen(80)) == snapshot("""\
-composable-server-gen4: resnet50 in steady state
-path  GPUs      QPS   GB/s  limit                                    basis
-   1     4  175,383  26.40  GPU service rate (l40s, resnet50)        calibrated
-   2     4  175,383  26.40  GPU service rate (l40s, resnet50)        calibrated
-   3     4  156,948  23.63  read window of hop1 (256 reads x 128 B)  fitted
-   4     4  136,310  20.52  read window of hop1 (256 reads x 128 B)  fitted
+def swept(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a sweep prints."""
+    assert verbs.run(["predict", "composable-server-gen4", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_sweep_is_one_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert swept(capsys, "--service", "resnet50", "--sweep", "path=1..4") == snapshot("""\
+composable-server-gen4: resnet50
+          qps  goodput
+path      QPS     GB/s  limit                                    basis
+   1  175,383    26.40  GPU service rate (l40s, resnet50)        calibrated
+   2  175,383    26.40  GPU service rate (l40s, resnet50)        calibrated
+   3  156,948    23.63  read window of hop1 (256 reads x 128 B)  fitted
+   4  136,310    20.52  read window of hop1 (256 reads x 128 B)  fitted
 calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates);
-  fitted: median error 1.0 %, nine in ten within 2 % (48 measured rates)\
+  fitted: median error 1.0 %, nine in ten within 2 % (48 measured rates)
 """)
-    assert [point["value"] for point in json.sweep(name, rates)["points"]] == [1, 2, 3, 4]
-
-
-def test_many_flows_of_a_sweep_are_the_slowest_and_the_total() -> None:
-    name, systems = swept_systems(OPTIONS, "path=1,4")
-    flows = "host0->gpu[0-3], gpu0->host0"
-    rates = {value: lanewise.predict(system, flows) for value, system in systems.items()}
-    assert predict.render_flow_sweep(name, rates, Screen(80)) == snapshot("""\
+    assert swept(capsys, "--flows", "host0->gpu[0-3], gpu0->host0", "--sweep", "path=1,4") == snapshot("""\
 composable-server-gen4
-      slowest  total
-path     GB/s   GB/s  limit                                    basis
-   1    6.512  51.87  reads through root port rp0 of cpu0      calibrated
-   4    5.130  46.45  read window of hop1 (256 reads x 128 B)  fitted
+      slowest  all together
+path     GB/s          GB/s  limit                                    basis
+   1    6.512         51.87  reads through root port rp0 of cpu0      calibrated
+   4    5.130         46.45  read window of hop1 (256 reads x 128 B)  fitted
 calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates);
-  fitted: median error 1.0 %, nine in ten within 2 % (48 measured rates)\
+  fitted: median error 1.0 %, nine in ten within 2 % (48 measured rates)
 """)
+
+
+def test_verdicts_of_a_sweep_are_notes_of_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    text = swept(capsys, "--service", "resnet50", "--qps", "1e5", "--seconds", "0.1", "--sweep", "path=1,4")
+    assert "latency" in text
+    assert text.count("VALID, p99 ") == 2
 
 
 def test_flows_fit_the_terminal_and_their_sources_are_footnotes() -> None:

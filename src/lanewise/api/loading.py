@@ -100,15 +100,6 @@ def system_of_options(options: SystemOptions) -> System:
     return load_system(options.system, options.settings, load_catalog(options.parts))
 
 
-def swept_systems(options: SystemOptions, sweep: str) -> tuple[str, dict[int, System]]:
-    """A parameter's name and the system for each of its values, from 'path=1..4' or 'path=1,2,4'."""
-    from lanewise.options.option import parameter_values
-
-    name, values = parameter_values(sweep)
-    catalog = load_catalog(options.parts)
-    return name, {value: load_system(options.system, {**options.settings, name: value}, catalog) for value in values}
-
-
 def load_study(ref: str | Path) -> StudyForm:
     """A built-in study by name, or the one in a YAML file.
 

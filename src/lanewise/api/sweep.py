@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lanewise.api.scenario_store import ScenarioStore
     from lanewise.options.predict import PredictOptions, ServiceOptions
     from lanewise.options.system import SystemOptions
+    from lanewise.results.network_share import NetworkShare
     from lanewise.serving.workload import Workload
     from lanewise.topology.model import System
 
@@ -149,8 +150,10 @@ def _service_rows(system: System, swept: SweptPrediction, settings: Mapping[str,
     if not options.peak and options.qps is None:
         steady = serve(system, workload, options.mode, options.division or "closed", options.host)
         rest = {"limit": steady.limit, "basis": Basis(steady.basis), "rests_on": steady.rests_on}
-        return (_row(system.name, settings, workload.name, "qps", steady.qps, "QPS", **rest),
-                _row(system.name, settings, workload.name, "goodput", steady.goodput, "GB/s", **rest))  # fmt: skip
+        assumed = f"{network.note} (hint: {network.hint})" if (network := steady.network) and network.note else ""
+        return (_row(system.name, settings, workload.name, "qps", steady.qps, "QPS", **rest, note=assumed),
+                _row(system.name, settings, workload.name, "goodput", steady.goodput, "GB/s", **rest),
+                *_share_rows(system.name, settings, workload.name, steady.network))  # fmt: skip
     result = predict_service(system, workload, options).results[0]
     low, high = result.peak or (None, None)
     rest = {"limit": result.limit, "basis": Basis(result.basis), "rests_on": result.rests_on}
@@ -158,7 +161,16 @@ def _service_rows(system: System, swept: SweptPrediction, settings: Mapping[str,
         _row(system.name, settings, workload.name, "qps", result.qps, "QPS", low=low, high=high, **rest,
              note=f"{verdict(result)}, {latency_of_bound(result)}"),
         _row(system.name, settings, workload.name, "latency", result.latency, "ms", **rest),
+        *_share_rows(system.name, settings, workload.name, result.network),
     )  # fmt: skip
+
+
+def _share_rows(
+    system: str, settings: Mapping[str, int], name: str, network: NetworkShare | None
+) -> Iterator[Observation]:
+    """How much of the Closed division's rate the Network division has, where both are known."""
+    if network is not None and network.share is not None:
+        yield _row(system, settings, name, "share of Closed", network.share, "%")
 
 
 def _row(

@@ -9,6 +9,7 @@ from lanewise.cli import terminal
 from lanewise.cli.scenario_status import ScenarioStatus
 from lanewise.cli.terminal import json_of
 from lanewise.errors import InputError
+from lanewise.report.words import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,21 +25,12 @@ RUN = "run.json"
 def sweep(
     options: PredictOptions, service: ServiceOptions, system: SystemOptions, engine: WorkerOptions, json: str | None
 ) -> None:
-    """One parameter in this process is a table of its own; everything else goes through scenarios."""
-    if options.matrix is not None:
-        raise InputError("--sweep has no effect with --matrix", hint="predict with --flows or --service")
-    if len(options.sweep) == 1 and engine.on is None and engine.results is None:
-        return _one_parameter(options, options.sweep[0], service, system, json)
-    return _scenarios(options, service, system, engine, json)
-
-
-def _scenarios(
-    options: PredictOptions, service: ServiceOptions, system: SystemOptions, engine: WorkerOptions, json: str | None
-) -> None:
     """Every combination; what is finished is kept and shown, whatever ends the sweep."""
     from lanewise import api
     from lanewise.api.sweep import combinations
 
+    if options.matrix is not None:
+        raise InputError("--sweep has no effect with --matrix", hint="predict with --flows or --service")
     recorded: list[ScenarioRows] = []
     failure: BaseException | None = None
     interrupt: KeyboardInterrupt | None = None
@@ -60,6 +52,9 @@ def _scenarios(
     except KeyboardInterrupt as error:  # it has waited until the run was written
         interrupt = error
     status.end(engine, failure is not None)
+    if recorded and failure is None and not any(row.value for answer in recorded for row in answer.rows):
+        (first, *_), count = recorded[0].rows, plural(len(recorded), "scenario")
+        raise InputError(f"none of {count} can be predicted: {first.note}", hint="predict one of them without --sweep")
     if recorded:
         _show(recorded, json)
     if failure is not None or interrupt is not None:
@@ -71,27 +66,3 @@ def _show(recorded: Sequence[ScenarioRows], json: str | None) -> None:
 
     pairs = [(answer.settings, answer.rows) for answer in recorded]
     terminal.show(json, json_of("scenarios"), render_scenarios, pairs)
-
-
-def _one_parameter(
-    options: PredictOptions, sweep: str, service: ServiceOptions, system_options: SystemOptions, json: str | None
-) -> None:
-    """The prediction for each value of a parameter, in one table."""
-    from lanewise import api
-    from lanewise.api.loading import swept_systems
-    from lanewise.report.text import predict as text
-
-    name, systems = swept_systems(system_options, sweep)
-    if options.flows is not None:
-        how = (options.flows, not options.no_p2p, options.schedule)
-        predictions = {value: api.predict(system, *how) for value, system in systems.items()}
-        return terminal.show(json, json_of("sweep"), text.render_flow_sweep, name, predictions)
-    workload = str(options.service)
-    if service.peak or service.qps is not None:
-        results = {
-            value: api.predict_service(system, workload, service).results[0] for value, system in systems.items()
-        }
-        return terminal.show(json, json_of("sweep"), text.render_service_sweep, name, results)
-    division = service.division or "closed"
-    steady = {v: api.serve(system, workload, service.mode, division, service.host) for v, system in systems.items()}
-    return terminal.show(json, json_of("sweep"), text.render_steady_sweep, name, steady)

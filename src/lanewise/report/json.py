@@ -179,25 +179,11 @@ def steady_service(system: System, service: ServiceRate, mode: str, division: st
     }  # fmt: skip
 
 
-@json_document("predict-sweep")
-def sweep(parameter: str, answers: Mapping[int, Prediction | ServiceRate | ServiceResult]) -> dict[str, Any]:
-    """What is predicted for each value of a parameter: flows, or a service in steady state or simulated."""
-    return {"parameter": parameter, "points": [{"value": value, **_point(each)} for value, each in answers.items()]}
-
-
 @json_document("predict-scenarios")
 def scenarios(answers: Sequence[tuple[Mapping[str, int], Sequence[Observation]]]) -> dict[str, Any]:
     """What is predicted for every combination of parameters, each with its rows."""
     points = [{"settings": settings, "rows": rows} for settings, rows in answers]
     return {"parameters": list(answers[0][0]), "scenarios": points}
-
-
-def _point(answer: Prediction | ServiceRate | ServiceResult) -> dict[str, Any]:
-    from lanewise.serving.steady import ServiceRate
-
-    if isinstance(answer, ServiceResult):
-        return document("predict-service", answer)
-    return _service_rate(answer) if isinstance(answer, ServiceRate) else flow_rates(answer)
 
 
 def _service_rate(rate: ServiceRate) -> dict[str, Any]:

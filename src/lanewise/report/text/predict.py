@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lanewise import units
 from lanewise.perf.matrix import RateMatrix
@@ -10,10 +10,8 @@ from lanewise.perf.predict import FlowRate, Prediction
 from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report import services
 from lanewise.report.screen import PLAIN, Screen
-from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_matrix, render_table
-from lanewise.report.words import NONE, basis_note, clock, heading, plural, range_text
-from lanewise.results.network_share import NetworkShare
-from lanewise.results.service_result import ServiceResult
+from lanewise.report.table import Column, Footnotes, Table, number_columns, render_matrix, render_table
+from lanewise.report.words import basis_note, clock, heading, plural, range_text
 from lanewise.serving.steady import ServiceRate
 from lanewise.topology.model import System
 
@@ -129,82 +127,3 @@ def render_steady_service(system: System, rate: ServiceRate, mode: str, division
     ]
     title = f"{heading(system)}: {rate.workload.name}, {mode}, {division} division, {gpus}"
     return f"{screen.wrap(title, indent=2)}\n{screen.facts(facts, 2)}"
-
-
-_MOST_FLOWS = 4  # with more flows the slowest and the total say enough
-
-
-def render_flow_sweep(parameter: str, predictions: Mapping[int, Prediction], screen: Screen = PLAIN) -> str:
-    """Goodput of each flow, of all together, and the limit of the slowest, one row a value of the parameter."""
-    first = next(iter(predictions.values()))
-    few = len(first.rates) <= _MOST_FLOWS
-    names = [rate.flow.name for rate in first.rates] if few else []
-    names = names or ["slowest"]
-    names += ["total"] if len(first.rates) > 1 else []
-    columns = [
-        Column(parameter, number=True), *number_columns(*names, unit="GB/s"), Column("limit", wrap=True),
-        Column("basis", drop_order=1),
-    ]  # fmt: skip
-    table = Table(columns)
-    for value, prediction in predictions.items():
-        slowest = min(prediction.rates, key=lambda rate: rate.rate)
-        goodputs = [rate.rate for rate in prediction.rates] if few else [slowest.rate]
-        goodputs += [prediction.total] if len(prediction.rates) > 1 else []
-        table.add(str(value), *(units.number(rate / 1e9) for rate in goodputs), slowest.limit, slowest.basis)
-    accuracy = basis_note(rate.basis for prediction in predictions.values() for rate in prediction.rates)
-    return "\n".join(filter(None, [first.system.name, render_table(table, screen), screen.wrap(accuracy, indent=2)]))
-
-
-def render_steady_sweep(parameter: str, rates: Mapping[int, ServiceRate], screen: Screen = PLAIN) -> str:
-    """A service in steady state, one row a value of the parameter."""
-    networks = [rate.network for rate in rates.values()]
-    share = _share_columns(networks)
-    columns = [
-        Column(parameter, number=True), *number_columns("GPUs", drop_order=2), *number_columns("QPS", "GB/s"),
-        *share, Column("limit", wrap=True), Column("basis", drop_order=1),
-    ]  # fmt: skip
-    table = Table(columns)
-    for value, rate in rates.items():
-        table.add(str(value), str(len(rate.prediction.rates)), f"{rate.qps:,.0f}", units.number(rate.goodput / 1e9),
-                  *_share_cell(rate.network, share), rate.limit, rate.basis)  # fmt: skip
-    first = next(iter(rates.values()))
-    title = f"{first.prediction.system.name}: {first.workload.name} in steady state"
-    notes = [basis_note(rate.basis for rate in rates.values()), *_assumed(networks)]
-    return "\n".join([title, render_table(table, screen), *(screen.wrap(note, indent=2) for note in notes if note)])
-
-
-def render_service_sweep(parameter: str, results: Mapping[int, ServiceResult], screen: Screen = PLAIN) -> str:
-    """A simulated service, one row a value of the parameter."""
-    networks = [result.network for result in results.values()]
-    share = _share_columns(networks)
-    columns = [
-        Column(parameter, number=True), *number_columns("QPS"), Column("verdict"), Column("latency"),
-        *number_columns("largest valid rate", unit="QPS"), *share,
-        Column("limit", wrap=True, drop_order=1),
-    ]  # fmt: skip
-    table = Table(columns)
-    for value, result in results.items():
-        verdict = TableCell(services.verdict(result), "good" if result.valid else "bad")
-        table.add(str(value), f"{result.qps:,.0f}", verdict, services.latency_of_bound(result),
-                  services.peak_interval(result), *_share_cell(result.network, share), result.limit)  # fmt: skip
-    first = next(iter(results.values()))
-    notes = [screen.wrap(note, indent=2) for note in _assumed(networks)]
-    return "\n".join([f"{first.system}: {first.name}", render_table(table, screen), *notes])
-
-
-def _share_columns(networks: Sequence[NetworkShare | None]) -> list[Column]:
-    """A column for the share of Closed, where any service has one."""
-    known = any(network is not None and network.share is not None for network in networks)
-    return number_columns("share of Closed", unit="%") if known else []
-
-
-def _share_cell(network: NetworkShare | None, columns: Sequence[Column]) -> list[str]:
-    """The share of Closed where the table has its column."""
-    share = network.share if network is not None else None
-    return [units.number(100 * share) if share is not None else NONE] * len(columns)
-
-
-def _assumed(networks: Sequence[NetworkShare | None]) -> list[str]:
-    """What was assumed of the software cost of a query, once, with its hint."""
-    notes = (f"{network.note} (hint: {network.hint})" for network in networks if network is not None and network.note)
-    return list(dict.fromkeys(notes))
