@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 # No example is judged by how long it took: a busy machine is no error. CI and `make test` try the same examples each
 # time, so that no run depends on luck, and a fifth as many: more of the same find nothing. Elsewhere they are fresh.
+# A property that needs more than the profile's count says how many with example_counts.examples.
 CLOCKLESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fresh", CLOCKLESS)
 settings.register_profile("ci", CLOCKLESS, derandomize=True, max_examples=20)
@@ -25,18 +26,26 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-# Files whose tests share a result that is dear: one worker runs them all, so that each is simulated once.
-ONE_WORKER = {"tests/studies/test_ready_studies.py", "tests/studies/test_hop_budget.py"}
+# Files of many processes or waits, whose tests share nothing: any worker takes the next one of them.
+SPLIT = {
+    "tests/cli/test_cli_interrupt.py", "tests/cli/test_cli_saving.py", "tests/cli/test_cli_services.py",
+    "tests/cli/test_docs.py", "tests/cli/test_end_to_end_measuring.py", "tests/discovery/test_hostile_dumps.py",
+    "tests/dispatch/test_dispatch_namespaces.py", "tests/dispatch/test_divisions_run.py",
+    "tests/dispatch/test_network_division.py", "tests/fuzz/test_fuzz.py", "tests/loadtest/test_loadgen_runs.py",
+    "tests/loadtest/test_loadtest_verbs.py", "tests/network/test_network_commands.py",
+}  # fmt: skip
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Each worker takes one test after the other, or a file of ONE_WORKER as a whole."""
+    """Each worker takes one file after the other, so that fixtures and caches of a file are made once, then tests of
+    the files of SPLIT.
+    """
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     class TestScheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if file in ONE_WORKER else nodeid
+            return nodeid if file in SPLIT else file
 
     return TestScheduling(config, log)

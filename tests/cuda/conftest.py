@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import fake_cuda
 import pytest
+from garbage import collect
 
 if sys.platform != "linux":
     pytest.skip("the CUDA part is for Linux", allow_module_level=True)
@@ -42,5 +42,5 @@ def cuda(library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         return _native.Cuda(str(library))
 
     yield opened
-    gc.collect()
+    collect()
     assert fake_cuda.live(library) == dict.fromkeys(fake_cuda.KINDS, 0)

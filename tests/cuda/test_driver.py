@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +9,9 @@ from pathlib import Path
 
 import fake_cuda
 import pytest
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from garbage import collect
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from lanewise._native import Cuda, CudaFlow, ProbeFailure
@@ -54,7 +55,7 @@ def test_every_function_of_the_driver_is_used(how_often: dict[str, int]) -> None
     assert [name for name, count in how_often.items() if count == 0] == []
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_whichever_call_fails_all_is_given_back(
     library: Path, how_often: dict[str, int], monkeypatch: pytest.MonkeyPatch, data: st.DataObject
@@ -68,7 +69,7 @@ def test_whichever_call_fails_all_is_given_back(
         cause, hint = failure.args
         assert cause.startswith(f"{name}: unknown error"), cause
         assert "nvidia-smi" in hint or "memory" in hint
-    gc.collect()
+    collect()
     assert fake_cuda.live(library) == dict.fromkeys(fake_cuda.KINDS, 0)
 
 

@@ -19,7 +19,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -80,13 +80,11 @@ def inputs(family: str, seed: int) -> Iterator[bytes]:
         yield mutate(chance.choice(seeds), chance)
 
 
-def prepare() -> None:
-    """Bound memory and processor time of this process."""
+def bound_memory() -> None:
+    """Bound the memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + _MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    signal.signal(signal.SIGVTALRM, _too_long)
-    warnings.simplefilter("ignore")
 
 
 def main() -> int:
@@ -97,12 +95,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4)))
     options = parser.parse_args()
-    prepare()
+    bound_memory()
     print(f"seed {options.seed}", flush=True)
+    families = [options.family] if options.family else list(TARGETS)
+    return fuzz(families, options.seed, options.inputs, options.seconds)
+
+
+def fuzz(families: Sequence[str], seed: int, most: int = 0, seconds: float = 0.0) -> int:
+    """Read so many inputs of each family, or for so long in all; prints and keeps what fails, 1 if anything did."""
+    signal.signal(signal.SIGVTALRM, _too_long)
+    warnings.simplefilter("ignore")
     failed: dict[str, str] = {}
-    for family in [options.family] if options.family else TARGETS:
-        count, end = 0, time.monotonic() + options.seconds / (1 if options.family else len(TARGETS))
-        for data in inputs(family, options.seed):
+    for family in families:
+        count, end = 0, time.monotonic() + seconds / len(families)
+        for data in inputs(family, seed):
             count += 1
             text = failure(family, data)
             place = "\n".join(text.splitlines()[-4:-1])
@@ -114,7 +120,7 @@ def main() -> int:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
                 print(f"{family}: {path}\n{text}", flush=True)
-            if count >= options.inputs if options.inputs else time.monotonic() > end:
+            if count >= most if most else time.monotonic() > end:
                 break
         print(f"{family}: {count} inputs", flush=True)
     return 1 if failed else 0

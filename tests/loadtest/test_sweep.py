@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from in_display_units import sample
 from loadtest.known_runner import KnownRunner
-from steady_probe import SteadyProbe
+from steady_probe import SteadyProbe, without_rivals
 
 from lanewise import api
 from lanewise.cli import verbs
@@ -209,7 +209,8 @@ def test_a_chart_has_units_on_its_axes_and_tells_extrapolated_points_from_measur
     assert as_chart(sweep.as_data(axis, sweep.table(swept(None, None, None)), link=None)).startswith("<svg")
 
 
-def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_path) -> None:
+def test_the_composable_server_study_takes_the_users_rows_and_draws_them(tmp_path, monkeypatch) -> None:
+    without_rivals(monkeypatch)
     ask = SweepOptions(devices=tuple(f"gpu{i}" for i in range(6)), batch=64)
     kept = []
     for path, share in ((3, 0.99), (4, 0.96)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import time
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from garbage import collect
 
 if sys.platform != "linux":
     pytest.skip("load tests are for Linux", allow_module_level=True)
@@ -69,7 +69,7 @@ def test_answers_are_read_where_they_lie_until_the_next_batch() -> None:
     assert [found["data"][i] for i in range(16) if i % 4 < 3] == [bytes([i] * 2) for i in range(16) if i % 4 < 3]
     assert sum(each() is not None for each in made) == 3
     del system
-    gc.collect()
+    collect()
     assert [each() for each in made] == [None] * 16
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 import fake_cuda
 import numpy as np
 import pytest
+from garbage import collect
 
 if sys.platform != "linux":
     pytest.skip("the CUDA part is for Linux", allow_module_level=True)
@@ -53,7 +53,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
         return system
 
     yield of
-    gc.collect()
+    collect()
     for library in libraries:
         assert fake_cuda.live(library) == dict.fromkeys(fake_cuda.KINDS, 0)
 

@@ -62,8 +62,8 @@ def test_a_listener_serves_one_client_after_the_other_and_percentiles_rise(tmp_p
     with listener() as (process, address):
         for name in ("a", "b"):
             client = start(address, "--latency", "--seconds", "0.02", "--sizes", "1", "--samples", str(tmp_path / name))
-            finish(client)
-            assert client.returncode == 0
+            _, stderr = finish(client)
+            assert client.returncode == 0, stderr
             window = samples(tmp_path / name)[:4]
             assert [row["metric"] for row in window] == ["latency", "latency_p50", "latency_p99", "latency_p99.9"]
             assert window[1]["value"] <= window[2]["value"] <= window[3]["value"]

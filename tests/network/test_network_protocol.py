@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 from control.peers import SECRET, line_of, talk, unproven
-from hypothesis import HealthCheck, example, given, settings
+from example_counts import examples
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from network.peers import CELL, alive, fake_listener, friend, greeted, server
 
@@ -44,7 +45,7 @@ def address():
         assert running.thread.is_alive()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.binary(max_size=300))
 @example(b"")
 @example(b"{" * 60_000 + b"\n")
@@ -57,7 +58,7 @@ def test_rubbish_is_answered_and_the_next_client_is_served(address, rubbish):
     assert alive(address)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(REQUESTS, max_size=4))
 def test_requests_in_any_order_are_answered_each_by_one_object(address, requests):
     connection, _ = greeted(address)

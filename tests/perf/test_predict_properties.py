@@ -7,7 +7,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from oracles import slow_maxmin
 from perf.server_trees import SERVERS, flows_in
@@ -19,8 +20,8 @@ from lanewise.perf.predict import predict
 from lanewise.perf.transfers import finish_times
 from lanewise.topology.model import Kind, System
 
-MANY = settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-FEW = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = examples(500, suppress_health_check=[HealthCheck.too_slow])
+FEW = examples(100, suppress_health_check=[HealthCheck.too_slow])
 
 
 @MANY

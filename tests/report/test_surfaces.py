@@ -8,7 +8,8 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from example_counts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from report.report_samples import composable
 
@@ -139,7 +140,7 @@ def test_a_value_is_never_rounded_to_nothing() -> None:
     assert [scale.text(value) for value in (250.0, 0.004, 0.5, 0.0)] == ["250", "0.004", "0.5", "0"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.lists(st.none() | st.floats(-1e12, 1e12), max_size=5), max_size=4), st.none() | st.floats(0, 0.99))
 def test_any_surface_is_well_formed_and_the_same_each_time(
     values: list[list[float | None]], share: float | None

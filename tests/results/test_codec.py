@@ -7,6 +7,7 @@ import math
 
 import jsonschema
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from in_display_units import observation
@@ -119,7 +120,7 @@ def one_row(row: Observation) -> Run:
     return Run((StudyRun("a", "A", "", "", (row,)),), "now", "1")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(runs)
 def test_a_run_comes_back_as_it_was(run: Run) -> None:
     assert run_from_json(run_to_json(run), "run.json") == run
@@ -213,7 +214,7 @@ def test_a_damaged_file_names_the_place_the_cause_and_the_next_step(text: str, c
     assert caught.value.hint
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, len(GOOD) - 2))
 def test_a_run_cut_anywhere_is_refused(length: int) -> None:
     with pytest.raises(FormatError):

@@ -80,10 +80,12 @@ def own(folder, workload_says, figure):
 def test_an_answer_larger_than_its_query_limits_the_ceiling(tmp_path):
     says = "bytes_in: 1 kB, bytes_out: 30 MB, bound: 1 s, batch: 8"
     system, load = own(tmp_path, says, "service.w.server: 2000 QPS")
-    found = lanewise.peak(system, load)
-    assert found.limit.startswith("link")
-    assert found.qps == pytest.approx(found.steady, rel=0.02)
-    assert "GPUs that serve" not in " ".join(each.says for each in found.advice)
+    steady = lanewise.simulate(system, replace(load, qps=1.0))[0].steady
+    assert steady is not None
+    below, above = (lanewise.simulate(system, replace(load, qps=share * steady))[0] for share in (0.98, 1.02))
+    assert (below.valid, above.valid) == (True, False)
+    assert below.limit.startswith("link")
+    assert "GPUs that serve" not in " ".join(each.says for each in below.advice)
 
 
 def test_two_services_on_one_gpu_share_it():

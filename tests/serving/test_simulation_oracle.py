@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from serving.slow_queues import Batch, Case, Leg, Pool, Service, Slow, Worker, simulate
 
@@ -104,7 +105,7 @@ def cases(draw):
     )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@examples(300, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases(), st.integers(0, 2**63))
 def test_every_time_of_every_batch_of_random_services(case, seed):
     compared(case, seed)

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from serving.slow_queues import Case, Leg, Pool, Service, Worker, simulate
 from serving.test_simulation_oracle import cases
@@ -17,7 +18,7 @@ import lanewise._native as native
 
 ALL = 10**9
 TIMES = ("formed", "copied", "started", "served", "done")
-many = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+many = examples(100, derandomize=True, suppress_health_check=list(HealthCheck))
 EPS = 1e-12
 
 

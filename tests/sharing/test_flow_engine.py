@@ -7,7 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from example_counts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import slow_flowsim
 from oracles.slow_maxmin import OWN_CAP as NAMED_BY_ORACLE
@@ -94,7 +95,7 @@ def holds(driver, expected, flow_class, limit) -> bool:
     return used and load == close(driver.capacities[limit]) and rate / mine.weight == close(top)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(histories())
 def test_after_any_history_rates_and_limits_are_those_of_a_solution_from_scratch(history):
     capacities, classes, actions = history
@@ -110,7 +111,7 @@ def test_after_any_history_rates_and_limits_are_those_of_a_solution_from_scratch
             assert named == limit or holds(driver, expected, k, named)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(hub_systems(), st.integers(0, 2**32))
 def test_rates_of_many_classes_on_one_fabric_are_those_of_a_solution_from_scratch(system, seed):
     (capacities, classes), rng = system, random.Random(seed)
@@ -132,7 +133,7 @@ def test_rates_of_many_classes_on_one_fabric_are_those_of_a_solution_from_scratc
             assert named == limit or holds(driver, expected, k, named)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(histories(most_steps=15))
 def test_after_any_history_rates_and_limits_are_those_of_the_exact_oracle(history):
     capacities, classes, actions = history
@@ -149,7 +150,7 @@ def test_after_any_history_rates_and_limits_are_those_of_the_exact_oracle(histor
         assert name in each.limits or holds(driver, expected, k, limit)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(wide_systems(), st.randoms(use_true_random=False))
 def test_finish_times_in_wide_networks_are_those_of_the_exact_event_loop(system, rng):
     capacities, classes = system
@@ -168,7 +169,7 @@ def test_finish_times_in_wide_networks_are_those_of_the_exact_event_loop(system,
     assert run(capacities, classes, transfers).finishes == close(tuple(float(end) for end in exact))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(histories())
 def test_bytes_moved_are_the_sizes_of_what_ended(history):
     capacities, classes, actions = history
@@ -259,7 +260,7 @@ def test_a_long_history_keeps_its_digits():
                 assert driver.engine.rate(k) == close(rate, rel=1e-11)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(workloads(most_transfers=30))
 def test_the_same_transfers_give_the_same_bits(workload):
     first, again = run(*workload), run(*workload)

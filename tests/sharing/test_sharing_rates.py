@@ -5,6 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from example_counts import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.slow_maxmin import OWN_CAP, max_min
@@ -84,7 +85,7 @@ def test_nothing_to_share_gives_nothing():
     assert share([7.0], []).utilization == (0.0,)
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(systems())
 def test_rates_and_limits_are_those_of_the_exact_oracle(system):
     capacities, classes = system
@@ -100,7 +101,7 @@ def test_rates_and_limits_are_those_of_the_exact_oracle(system):
         assert name in exact.limits or _binds(capacities, classes, shares, each, rate, limit)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(systems(most_resources=12, most_classes=20, most_flows=10_000))
 def test_no_resource_is_overloaded_and_every_flow_has_a_bottleneck(system):
     capacities, classes = system

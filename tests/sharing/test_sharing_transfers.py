@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from example_counts import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import slow_flowsim
@@ -147,7 +148,7 @@ def test_dependent_and_queued_transfers_end_as_in_the_exact_event_loop(workload,
     assert run(capacities, classes, ordered).finishes == close(tuple(float(end) for end in exact))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(workloads())
 def test_finish_times_are_those_of_the_exact_event_loop(workload):
     capacities, classes, transfers = workload
@@ -158,7 +159,7 @@ def test_finish_times_are_those_of_the_exact_event_loop(workload):
     assert run(capacities, classes, transfers).finishes == close(tuple(float(end) for end in exact))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(workloads(most_transfers=60))
 def test_bytes_delivered_are_the_integral_of_the_rates(workload):
     capacities, classes, transfers = workload

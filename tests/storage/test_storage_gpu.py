@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import fake_cuda
 import pytest
+from garbage import collect
 
 import lanewise
 from lanewise.errors import CannotMeasure
@@ -45,7 +45,7 @@ def gpus(libraries: Gpus, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Mo
     monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(libraries.cuda))
     monkeypatch.setenv("LANEWISE_CUFILE", str(libraries.cufile))
     yield monkeypatch
-    gc.collect()
+    collect()
     assert fake_cuda.live(libraries.cuda) == dict.fromkeys(fake_cuda.KINDS, 0)
     assert ctypes.CDLL(str(libraries.cufile)).fake_cufile_live() == 0
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from example_counts import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from studies.study_texts import BASE, changed
 
@@ -242,7 +243,7 @@ def nodes(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [found for key, value in steps for found in [(*path, key), *nodes(value, (*path, key))]]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(120, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_ready_study_with_anything_replaced_reads_or_is_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
