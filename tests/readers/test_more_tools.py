@@ -157,3 +157,31 @@ def test_figures_that_cannot_be_used_are_refused_with_their_line(old: str, new: 
         read_results(FIGURES.replace(old, new, 1), "f.yaml")
     assert caught.value.location is not None
     assert caught.value.location.line
+
+
+TEXTS = [
+    ("osu-bw.txt", "gpu0->host1", "goodput", 24410.25, {"bytes": 1 << 24}),
+    ("osu-bw.txt", "host0->host1", "latency_mean", 1.52, {"bytes": 8}),
+    ("simple-p2p.txt", "gpu0->gpu1", "goodput", 21.475, {"bytes": 64 << 20}),
+    ("iperf3.txt", "host0->host1", "goodput", 35.2, {"connections": 2}),
+    ("fio-3.txt", "nvme0n1->host0", "goodput", 6.816, {"depth": 32, "threads": 1, "bytes": 1 << 20}),
+    ("fio-3.txt", "nvme0n1->host0", "latency_p99.9", 6100.0, {"depth": 32, "threads": 1, "bytes": 1 << 20}),
+    ("fio-2.txt", "host0->sdb", "goodput", 1.258, {"depth": 64, "threads": 4, "bytes": 4096}),
+    ("fio-2.txt", "host0->sdb", "iops", 307200.0, {"depth": 64, "threads": 4, "bytes": 4096}),
+]
+
+
+@pytest.mark.parametrize(("name", "flow", "metric", "value", "settings"), TEXTS)
+def test_what_people_paste_of_a_run_becomes_rows(
+    name: str, flow: str, metric: str, value: float, settings: dict[str, int]
+):
+    row = rows_of(read(name), flow, metric)[-1]
+    assert (pytest.approx(shown(row), rel=1e-3), row.settings) == (value, settings)
+
+
+def test_a_gpu_of_rocm_bandwidth_test_1_that_has_no_name_is_one_by_its_pci_id():
+    cpu, gpu = "Intel(R) Celeron(R) CPU G3930 @ 2.90GHz", "Device 687f"
+    rows = "D/D 0 1\n0 N/A 0.439568\n1 0.453472 169.8\n"
+    text = f"RocmBandwidthTest Version: 1.0.0\nDevice: 0,  {cpu}\nDevice: 1,  {gpu}\nUnidirectional peak bandwidth GB/s\n"
+    (row,) = rows_of(read_results(text + rows, "f"), "gpu0->host0")
+    assert row.path == "device to host"

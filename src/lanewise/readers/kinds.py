@@ -9,14 +9,18 @@ from lanewise.readers import (
     dcgm,
     figures,
     fio,
+    fio_text,
     gdsio,
+    iperf,
     lanewise_json,
     nccl_tests,
     nixlbench,
     nvbandwidth,
+    osu,
     p2p,
     perftest,
     rocm_bandwidth,
+    simple_p2p,
     transferbench,
 )
 from lanewise.readers.posted_text import posted_facts
@@ -24,13 +28,13 @@ from lanewise.readers.texts import json_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
 
 KNOWN = (
-    "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, bandwidthTest, fio (JSON), perftest (text, JSON), "
-    "gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
-    "dcgmi diag, runs and samples of lanewise, and figures typed in (lanewise-rows)"
+    "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
+    "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
+    "OSU micro-benchmarks, iperf, dcgmi diag, runs and samples of lanewise, and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, rocm_bandwidth, transferbench, bus_grind, nixlbench,
-    dcgm,
+    dcgm, simple_p2p, osu, iperf, fio_text,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 

@@ -19,7 +19,10 @@ TOOL = "rocm_bandwidth_test"
 _VERSION = re.compile(r"RocmBandwidthTest Version: *(\S+)")
 _DEVICE = re.compile(r"Device: +(\d+), +(\S.*)")
 _BUS = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{1,2}\.\d$")
-_RATES = re.compile(r"(Unidirectional|B[i]?directional) copy (?:peak )?bandwidth GB/s$")
+# Version 1 writes "Unidirectional peak bandwidth" and "Bdirectional".
+_RATES = re.compile(r"(Unidirectional|B[i]?directional) (?:copy )?(?:peak )?bandwidth GB/s$")
+# A GPU whose name the driver does not know: its PCI id.
+_UNNAMED = re.compile(r"Device [0-9a-f]{4}$")
 _ACCESS = re.compile(r"(?:Inter-)?Device Access$")
 _EMPTY = ("N/A", "-", "nan")
 
@@ -61,7 +64,8 @@ def _devices(plain: Sequence[str], file: str) -> tuple[dict[str, str], dict[str,
         raise FormatError("rocm_bandwidth_test without its list of devices", location=Location(file, 1), hint=hint)
     gpu_words = ("Radeon", "Instinct", "MI", "Vega", "gfx")
     is_gpu = {
-        index: bool(_BUS.search(text)) or (any(word in text for word in gpu_words) and "Processor" not in text)
+        index: bool(_BUS.search(text) or _UNNAMED.match(text))
+        or (any(word in text for word in gpu_words) and "Processor" not in text)
         for index, text, _ in listed
     }  # fmt: skip
     cpus = [index for index, gpu in is_gpu.items() if not gpu]

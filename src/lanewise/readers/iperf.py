@@ -1,0 +1,39 @@
+"""iperf and iperf3: the last line of a run, what the receiver got of one connection or of all. Gbits are 1e9 bits.
+
+Source of what is read: the tools' own sources (github.com/esnet/iperf, sourceforge.net/projects/iperf2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lanewise.errors import Location
+from lanewise.readers.texts import figure
+from lanewise.readers.tool_results import ImportedResults, ToolValue, observation
+
+_LINE = re.compile(
+    r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[[RT]X-[CS]\])?\s{1,4}(?P<start>\d[\d.]{0,9})-\s?(?P<end>\d[\d.]{0,9}) {1,4}sec"
+    r" {1,4}\d[\d.]{0,9} \w?Bytes {1,4}(?P<rate>\d[\d.]{0,12}) (?P<unit>[MG])bits/sec(?P<rest>.{0,60})"
+)
+_SCALES = {"M": 1e-3, "G": 1.0}
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether the lines hold rates of iperf or iperf3."""
+    return any("bits/sec" in line and _LINE.search(line) for line in lines)
+
+
+def read_text(lines: list[str], file: str) -> ImportedResults:
+    """The rate over the longest interval, of all connections where there is a sum, as the receiver saw it."""
+    matches = [(number, match) for number, line in enumerate(lines, 1) if (match := _LINE.search(line))]
+    longest = max(float(match["end"]) - float(match["start"]) for _, match in matches)
+    whole = [each for each in matches if float(each[1]["end"]) - float(each[1]["start"]) > 0.9 * longest]
+    sums = [each for each in whole if each[1]["id"] == "SUM"]
+    received = [each for each in sums or whole if "receiver" in each[1]["rest"]] or sums or whole
+    connections = len({match["id"] for _, match in matches} - {"SUM"})
+    tool = "iperf3" if any("iperf3" in line or "Retr" in line or "receiver" in line for line in lines) else "iperf"
+    number, match = received[-1]
+    rate = figure(match["rate"], Location(file, number)) * _SCALES[match["unit"]]
+    value = ToolValue("host0->host1", "host0->host1", unit="Gb/s", path="network")
+    return ImportedResults(tool, (observation(tool, tool, value, rate, {}, {"connections": connections}),))
