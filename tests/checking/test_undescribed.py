@@ -44,7 +44,11 @@ def test_a_driver_s_name_of_a_gpu_leads_to_its_part(name: str, part: str):
     assert getattr(part_of_title(name, builtin()), "name", None) == part
 
 
-SERIES = [("Quadro RTX 8000", 3, 16), ("GeForce GTX 580", 2, 16), ("NVIDIA GeForce RTX 5050", 5, 8)]
+SERIES = [
+    ("Quadro RTX 8000", 3, 16), ("GeForce GTX 580", 2, 16), ("NVIDIA GeForce RTX 5050", 5, 8),
+    ("NVIDIA RTX 2000 Ada Generation", 4, 8), ("Quadro RTX 4000", 3, 16), ("AMD Radeon RX 6600 XT", 4, 8),
+    ("Vega 10 XT [Radeon RX Vega 64]", 3, 16), ("Intel(R) Arc(TM) A770 Graphics", 4, 16),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "gen", "lanes"), SERIES)
@@ -209,6 +213,34 @@ def test_a_device_that_reads_all_ones_is_a_fault_and_an_idle_link_a_note():
     idle = check([], MachineState(None, MachineConditions(links=(link,))))
     assert (idle.exit_code, idle.findings) == (3, ())
     assert "load the link" in idle.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "rate", "verdict"),
+    [("Unheard Of", "0.4 GB/s", Verdict.SLOW), ("Unheard Of", "1.2 GB/s", Verdict.UNKNOWN),
+     ("NVIDIA GH200 480GB", "20 GB/s", Verdict.SLOW), ("NVIDIA GH200 480GB", "290 GB/s", Verdict.UNKNOWN)],
+)  # fmt: skip
+def test_a_copy_that_no_gpu_s_link_would_be_so_slow_in_is_slow_though_nobody_knows_the_gpu(
+    gpu: str, rate: str, verdict: Verdict
+):
+    checkup = checked(f'lanewise-rows: 1\ngpus: {gpu}\nrows:\n  - {{flows: "gpu0->host0", value: {rate}}}\n')
+    assert [result.verdict for result in checkup.results] == [verdict]
+
+
+def test_a_link_that_is_fast_one_way_is_no_cause_the_other_way():
+    rows = '  - {flows: "host0->gpu0", value: 24 GB/s}\n  - {flows: "gpu0->host0", value: 3.1 GB/s}\n'
+    checkup = checked(f"lanewise-rows: 1\ngpus: NVIDIA GeForce RTX 3090\nrows:\n{rows}")
+    (finding,) = checkup.findings
+    assert finding.causes[0].key == ("pageable",)
+    assert all(cause.key[0] != "link" for cause in finding.causes)
+
+
+def test_pairs_that_exchange_far_less_than_others_are_far_apart():
+    rates = {"gpu0->gpu1": 12, "gpu2->gpu3": 12, "gpu0->gpu2": 0.4}
+    rows = "".join(f'  - {{flows: "{flow}", value: {rate} GB/s}}\n' for flow, rate in rates.items())
+    (finding, *_) = checked(f"lanewise-rows: 1\nrows:\n{rows}").findings
+    assert (finding.kind, finding.causes[0].key) == ("slow", ("far", "gpu0", "gpu2"))
+    assert "reached 12 GB/s" in finding.causes[0].evidence
 
 
 def test_a_matrix_s_diagonal_is_never_judged():

@@ -13,19 +13,31 @@ from itertools import product
 from lanewise.catalog import Catalog, Part
 from lanewise.catalog.keys import GENERATIONS
 
-# PCIe generation and lanes by series, for names that the catalogue does not have (the vendors' data sheets).
+# PCIe generation and lanes by series, for names that the catalogue does not have (the vendors' data sheets). The first
+# that matches counts: RTX 2000 Ada before RTX 20x0, Quadro RTX 4000 before RTX 40x0.
 _SERIES = (
-    (r"RTX 50[56]0|RTX 5060 Ti", 5, 8), (r"RTX 50\d0|RTX PRO [456]\d00 Blackwell", 5, 16),
-    (r"RTX 40[56]0", 4, 8), (r"RTX 40\d0|RTX [456]\d00 Ada|\bL(?:4|20|40S?)\b", 4, 16),
-    (r"RTX 3050", 4, 8), (r"RTX 30\d0|RTX A[456]\d00|\bA(?:10G?|16|30|40|100|800)\b", 4, 16), (r"\bA2\b", 4, 8),
-    (r"RTX 20\d0|TITAN RTX|Quadro RTX|Tesla T4|GTX 16\d0", 3, 16), (r"TITAN V|\bV100|\bP100|\bP40\b", 3, 16),
-    (r"\bK20[cmsXx]?\b|\bM20[579]\d\b|GTX [45]\d0\b", 2, 16),
-    (r"GTX 10[678]0|TITAN X|GTX 9[78]0|Quadro [PM]\d000|Tesla [MK]\d0|GTX 780", 3, 16), (r"GTX 10[35]0", 3, 16),
+    (r"Quadro RTX", 3, 16), (r"RTX PRO [12]000 Blackwell|RTX PRO 4000 Blackwell SFF", 5, 8),
+    (r"RTX PRO [2-6]\d00 Blackwell|RTX 50[789]0", 5, 16), (r"RTX 50[56]0", 5, 8),
+    (r"RTX 2000 Ada|RTX A(?:400|1000)\b|RTX 40[56]0", 4, 8),
+    (r"RTX 40\d0|RTX [3456]\d00 .*Ada|\bL(?:2|4|20|40S?)\b", 4, 16),
+    (r"RTX 3050", 4, 8), (r"RTX 30\d0|RTX A[2456]\d00|\bA(?:10G?|16|30|40|100|800)\b", 4, 16), (r"\bA2\b", 4, 8),
+    (r"RTX 20\d0|TITAN RTX|Tesla T(?:4|10)\b|GTX 16\d0|\bT(?:400|600|1000)\b", 3, 16),
+    (r"TITAN V|\bGV100|\bV100S?|\bP100|\bP40?\b", 3, 16),
+    (r"\bK20[cmsXx]*\b|\bM20[579]\d\b|\bC20[57]\d\b|GTX [45]\d0\b", 2, 16), (r"GT 1030", 3, 4), (r"GT 7[13]0", 2, 8),
+    (r"GTX 10[678]0|TITAN|GTX [679]\d0|Quadro [PM]\d000|Tesla [MK]\d0", 3, 16), (r"GTX 10[35]0", 3, 16),
     (r"\bH(?:20|100|200|800)\b|\bB(?:100|200)\b", 5, 16), (r"\bB300\b", 6, 16),
-    (r"\bMI(?:50|60|100|210|250X?)\b|Radeon VII|Radeon RX [67]\d00", 4, 16), (r"\bMI3\d\dX?\b|RX 90\d0", 5, 16),
+    (r"\bMI(?:6|8|25)\b|Vega (?:10|56|64|Frontier)|Radeon Pro WX|RX [45][789]0\b", 3, 16), (r"RX 5[56]0\b", 3, 8),
+    (r"RX 6[45]\d0", 4, 4), (r"RX (?:55|66|76)\d0|Radeon Pro W[67][56]00", 4, 8),
+    (r"\bMI(?:50|60|100|210|250X?)\b|Radeon VII|RX (?:5[67]|[67][789])\d0|Radeon Pro (?:W[67]\d00|V620)", 4, 16),
+    (r"\bMI3\d\dX?\b|RX 90\d0|R9700", 5, 16),
+    (r"Arc.* A(?:310|380|[45]0)\b|Arc.* B5[78]0\b|Flex 140", 4, 8), (r"Arc.* Pro B[56]0\b", 5, 8),
+    (r"Arc.* A(?:580|60|7[57]0)\b|Flex 170|Gaudi ?2", 4, 16),
+    (r"Arc.* Pro B[67][05]\b|Data Center GPU Max|Gaudi ?3", 5, 16),
 )  # fmt: skip
 # These reach host memory over a link that is no PCIe: rates of PCIe say nothing of them.
 _COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10")
+# These have no memory of their own, so data of theirs need not cross a link to be in host memory.
+_SHARED_MEMORY = re.compile(r"GB10|MI300A|\bOrin\b|\bThor\b|Strix|Radeon 80[56]0S", re.IGNORECASE)
 _NOISE = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|amd|instinct|generation|corporation)\b|\((?:r|tm)\)")
 # What copies reach of the raw rate of 2.5 and 5 GT/s links (K20: 6.0 and 6.6 of 8 GB/s).
 _OLD_SHARE = 0.8
@@ -90,6 +102,11 @@ def ability(title: str, catalog: Catalog) -> GpuAbility | None:
 def is_coherent(title: str) -> bool:
     """Whether a GPU of that name reaches host memory over a coherent link, not over PCIe."""
     return bool(_COHERENT.search(title))
+
+
+def shares_host_memory(title: str) -> bool:
+    """Whether a GPU of that name has no memory but the host's."""
+    return bool(_SHARED_MEMORY.search(title))
 
 
 def part_of_title(title: str, catalog: Catalog) -> Part | None:

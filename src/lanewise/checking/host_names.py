@@ -18,7 +18,9 @@ _SERIES = (
 # The best that hosts of cards have: no CPU with lanes of Gen6 is sold (vendors' data sheets, 2026).
 HOST_GENERATION = 5
 # One socket and one NUMA node: no memory of theirs is far.
-_DESKTOP = re.compile(r"core.* i[3579]\b|core.* ultra|ryzen|xeon.* (?:e3|e5-1|w-?[1-3])", re.IGNORECASE)
+_DESKTOP = re.compile(
+    r"core.* i[3579]\b|core.* ultra|ryzen|celeron|pentium|athlon|xeon.* (?:e3|e5-1|w-?[1-3])", re.IGNORECASE
+)
 _SERVER = re.compile(r"epyc|xeon|power ?\d|threadripper|opteron|ampere|grace", re.IGNORECASE)
 # Names of GPUs that people put into desktops.
 _CONSUMER = re.compile(r"GeForce|\b[GR]TX [1-5]\d{2,3}\b|Radeon (?:RX|VII|Pro)|TITAN|Arc ", re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lanewise.checking.abilities import GpuAbility, raw_rate
+from lanewise.checking.abilities import GpuAbility, is_coherent, raw_rate
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
@@ -14,6 +14,9 @@ _START = 40e-6
 # Shorter copies (B) tell nothing of a path: even on a healthy machine they cost more to start than to carry.
 LEAST_SHORT_COPY = 10**6
 NO_NVLINK = "without NVLinks,"
+# Four lanes of Gen2 carry 1.6 GB/s of copies, and no slot for GPUs has less: below half of it a long copy is slow,
+# whatever the GPU. A coherent link (NVLink-C2C) carries more than any of PCIe.
+LEAST_RATE = 0.8e9
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
 _LEAST_MESSAGE = 256 * 2**20
 # These load every rank's links alike; those between pairs, from or to one rank need not.
@@ -64,6 +67,19 @@ def short_copy(row: Observation, long: Reference) -> Reference | None:
     )  # fmt: skip
 
 
+def any_copy(row: Observation, title: str) -> Iterator[Reference]:
+    """What every GPU reaches in a long copy to or from host memory or a peer, though its name tells no link."""
+    host = row.path in ("host to device", "device to host")
+    if row.how.get("engine") == "CPU" or not (host or row.path.startswith("peer")):
+        return
+    least, limit, source = 2 * LEAST_RATE, "Gen2 x4, the least of a GPU's slot", "the PCIe specification"
+    slow = LEAST_RATE
+    if host and is_coherent(title) and row.how.get("host memory") != "pageable":
+        least, limit, source = raw_rate(5, 16), f"the coherent link of {title}, more than PCIe has", "its data sheet"
+        slow = least
+    yield Reference("parts", least, slow, slow, None, limit, source, own=False)
+
+
 def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
     """What the GPUs of a peer copy can do, staged or not, one way or both."""
     both = 2 if row.metric == "total" else 1
@@ -84,7 +100,7 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
             # A bridge joins pairs alone, and not every machine has one.
             yield Reference("parts", pcie, 0.75 * pcie, slow, None, f"{NO_NVLINK} {limit}", part.source)
     elif row.how.get("p2p") == "on":
-        yield Reference("parts", pcie, 0.75 * pcie, 0.25 * pcie, fastest, limit, part.source)
+        yield Reference("parts", pcie, 0.75 * pcie, 0.28 * pcie, fastest, limit, part.source)
 
 
 def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:

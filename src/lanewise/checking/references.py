@@ -19,7 +19,8 @@ from lanewise.checking.cause import speed
 from lanewise.checking.collective_rows import SHORT
 from lanewise.checking.expectation import TOLERANCES, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
-from lanewise.checking.part_references import Reference, collective, peer_copy, short_copy
+from lanewise.checking.part_references import Reference, any_copy, collective, peer_copy, short_copy
+from lanewise.checking.symptom import line_of
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
@@ -42,7 +43,7 @@ LEAST_PAIRS = 2
 # PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
 _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
-_LINE = (0.70, 0.60)
+_LINE = (0.70, 0.66)
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 _METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory")
@@ -137,9 +138,12 @@ class References:
 
     def _by_part(self, row: Observation) -> Iterator[Reference]:
         part, flows = self.ability_of(row), _flows(row)
-        if part is None or not flows:
+        if not flows:
             return
-        if row.path in HOST_COPIES:
+        if part is None:
+            gpu = re.search(r"\bgpu\d*\b", row.flow)
+            yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "") if len(flows) == 1 else ()
+        elif row.path in HOST_COPIES:
             yield from self._host_copy(part, flows, row)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
             yield from peer_copy(part, row)
@@ -193,7 +197,7 @@ class References:
     def _same_path(self, row: Observation) -> Iterator[Reference]:
         """The best rate that the same path reached in another row."""
         rows = [each for each in self._paths[identity(row, _IGNORED_ON_A_PATH)] if not too_short(each)]
-        rows = [each for each in rows if _line(each) == _line(row)]
+        rows = [each for each in rows if line_of(each) == line_of(row)]
         best = max(rows, key=lambda each: each.value or 0.0, default=row)
         # Pageable memory is slower on a healthy machine, a smaller request too.
         tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
@@ -254,7 +258,9 @@ class References:
 
     def _siblings(self, row: Observation) -> Iterator[Reference]:
         """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""
-        like = [each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow and _line(each) == _line(row)]
+        like = [
+            each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow and line_of(each) == line_of(row)
+        ]
         values = [each.value for each in like if each.value]
         # What several paths at once share differs from set to set.
         if not values or row.path == "peer" or not _one_pair(row):
@@ -296,11 +302,6 @@ def _one_pair(row: Observation) -> bool:
     """Whether all flows that ran together are between the same two ends, one way or both."""
     flows = _flows(row)
     return len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1 or not flows
-
-
-def _line(row: Observation) -> str:
-    """The data rate of the network as stated: other cards, or other numbers of them, are other paths."""
-    return row.how.get("line", "")
 
 
 def _ends(row: Observation) -> frozenset[str]:

@@ -15,11 +15,12 @@ from lanewise.checking.abilities import GpuAbility, is_coherent, lesser_links, l
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import one_memory
+from lanewise.checking.network_causes import NETWORK_CAUSES, PEER_STEP, congestion, other_program
+from lanewise.checking.part_references import LEAST_RATE
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
-from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict, lower_is_better
-from lanewise.results.observation import Observation
 
 # A peer copy that loses this much against one through host memory goes where no peer traffic should.
 FAR_BELOW = 0.6
@@ -28,8 +29,6 @@ _SMALL_REQUEST = 128 * 2**10
 _NEAR_LINK = 0.12
 # Tools that copy from and to pinned memory alone.
 _PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "dcgmi", "lanewise")
-_PEER_STEP = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type; boot with iommu=pt, ACS off"
-_TOPO_STEP = "nvidia-smi topo -m: choose a pair of class PIX or PXB, and bind the process to that NUMA node"
 
 
 def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
@@ -50,18 +49,18 @@ def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
     for other in (result.row for result in symptom.results):
         same = sorted(other.flow.replace("->", ",").replace(" ", "").split(",")) == ends and other.metric == row.metric
         if same and other.how.get("p2p") == "off" and (row.value or 0.0) < FAR_BELOW * (other.value or 0.0):
-            evidence = f"P2P on {_rate(row)}, off {_rate(other)}"
+            evidence = f"P2P on {value_text(row)}, off {value_text(other)}"
             what = "peer traffic is translated by the IOMMU in the root complex"
-            yield Cause(("iommu",), what, _PEER_STEP, evidence=evidence)
+            yield Cause(("iommu",), what, PEER_STEP, evidence=evidence)
             what = "ACS of a bridge sends peer traffic up to the root complex"
-            yield Cause(("acs",), what, _PEER_STEP, evidence=evidence)
+            yield Cause(("acs",), what, PEER_STEP, evidence=evidence)
             return
     staged = any(
-        other.row.how.get("p2p") == "off" and _devices(other.row) == _devices(row) for other in symptom.results
+        other.row.how.get("p2p") == "off" and row_devices(other.row) == row_devices(row) for other in symptom.results
     )
     if not staged and symptom.share < FAR_BELOW and not symptom.over_nvlink:
         what = "the IOMMU or ACS sends peer traffic up to the root complex, or translates it there"
-        yield Cause(("iommu",), what, f"{_PEER_STEP}; measure with P2P off to compare")
+        yield Cause(("iommu",), what, f"{PEER_STEP}; measure with P2P off to compare")
 
 
 def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
@@ -80,7 +79,7 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
         return
     for other in symptom.better(same_flow=True):
         if other.how.get("host memory") == "pinned":
-            evidence = f"with pinned memory the same path reached {_rate(other)}"
+            evidence = f"with pinned memory the same path reached {value_text(other)}"
             yield Cause(("pageable",), what, step, evidence=evidence)
             return
     if 0.1 < symptom.share < 0.7:
@@ -91,19 +90,24 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
     """The same path was faster in another program: what this one counts, allocates or waits for."""
     row = symptom.row
     faster = [other for other in symptom.better(same_flow=True) if other.how.get("p2p") == row.how.get("p2p")]
+    faster = [other for other in faster if line_of(other) == line_of(row)]
     step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
     what = "the program itself: bytes counted otherwise, allocation, waiting or small copies between the large ones"
     if faster and faster[0].scenario != row.scenario:
-        evidence = f"'{faster[0].scenario}' reached {_rate(faster[0])} on the same path"
+        evidence = f"'{faster[0].scenario}' reached {value_text(faster[0])} on the same path"
         yield Cause(("software",), what, step, evidence=evidence)
     elif row.path.startswith("peer") and row.how.get("tool") == "typed in" and not row.how.get("engine"):
         # Sends and receives of a framework wait for each other and copy more than once.
         yield Cause(("software",), f"{what}, or two ways that ran one after another", step)
-    elif too_short(row) and row.path in HOST_COPIES:
+    elif row.path in HOST_COPIES and (too_short(row) or _by_an_unknown_program(symptom)):
         yield Cause(("software",), what, step)
-    elif row.path == "network" and "gpu" not in row.flow and row.how.get("tool") != "perftest":
-        what = "the program: one thread, one connection or one queue pair carries less than the line"
-        yield Cause(("software",), what, "compare with ib_write_bw -q 4, or iperf with several threads and connections")
+
+
+def _by_an_unknown_program(symptom: RowSymptom) -> bool:
+    """Whether nobody says how a copy was timed, or from what memory, and it misses too little for that memory."""
+    row = symptom.row
+    coherent = is_coherent(symptom.posted.title(symptom.gpu))
+    return row.how.get("tool") == "typed in" and not row.how.get("host memory") and (symptom.share > 0.7 or coherent)
 
 
 def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
@@ -116,7 +120,7 @@ def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
         return
     up = row.path == "host to device"
     links, predicted = _link_of_rate(part, (row.value or 0.0) / ways, part.host_rate(up), up)
-    if not links:
+    if not links or symptom.best_host_copy() > 1.25 * predicted:
         return
     both = any(
         other.row.flow != row.flow and sorted(other.row.flow.split("->")) == sorted(row.flow.split("->"))
@@ -130,10 +134,38 @@ def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
     yield _lesser_link(part, (symptom.gpu,), links, evidence, ways * predicted)
 
 
+def riser(symptom: RowSymptom) -> Iterator[Cause]:
+    """A rate that only a link of one lane or of Gen1 would explain, of a GPU that nobody named."""
+    row = symptom.row
+    peers = row.path.startswith("peer")
+    if symptom.ability is not None or not (peers or row.path in HOST_COPIES) or (row.value or 0.0) >= LEAST_RATE:
+        return
+    gpus = sorted(row_devices(row) - {"host0"})
+    if not is_coherent(symptom.posted.title(symptom.gpu)) and symptom.best_host_copy() < LEAST_RATE:
+        what = f"the link of {' or '.join(gpus)} has one lane, as risers do, or runs at Gen1"
+        step = "nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"
+        yield Cause(("link", *gpus), what, step, devices=frozenset(gpus))
+
+
+def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
+    """Two GPUs whose copies are far below those of other pairs by the same method: they are farther apart."""
+    row, gpus = symptom.row, row_devices(symptom.row)
+    if row.path != "peer" or symptom.over_nvlink or lower_is_better(row.unit):
+        return
+    near = [other for other in symptom.better(same_flow=False) if other.how.get("p2p") == row.how.get("p2p")]
+    near = [other for other in near if (row.value or 0.0) < FAR_BELOW * (other.value or 0.0)]
+    if near:
+        pair = " and ".join(sorted(gpus))
+        what = f"{pair} hang below different root complexes or sockets, which forward little between them"
+        step = "nvidia-smi topo -m shows them as SYS or NODE; NCCL_P2P_LEVEL=PHB stages their data in host memory"
+        evidence = f"{near[0].flow} reached {value_text(near[0])}"
+        yield Cause(("far", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
+
+
 def lesser_link_of_peers(symptom: RowSymptom) -> Iterator[Cause]:
     """The same of two GPUs: one of their links is the narrow one."""
     row, part = symptom.row, symptom.ability
-    gpus = sorted(_devices(row))
+    gpus = sorted(row_devices(row))
     if part is None or not row.path.startswith("peer") or len(gpus) != 2 or symptom.over_nvlink or too_short(row):
         return
     ways = 2 if row.metric == "total" else 1
@@ -142,9 +174,9 @@ def lesser_link_of_peers(symptom: RowSymptom) -> Iterator[Cause]:
         return
     slow = [
         other.row for other in symptom.results
-        if other.row.path in HOST_COPIES and other.verdict is Verdict.SLOW and _devices(other.row) & set(gpus)
+        if other.row.path in HOST_COPIES and other.verdict is Verdict.SLOW and row_devices(other.row) & set(gpus)
     ]  # fmt: skip
-    named = sorted({gpu for other in slow for gpu in _devices(other) & set(gpus)}) or gpus
+    named = sorted({gpu for other in slow for gpu in row_devices(other) & set(gpus)}) or gpus
     evidence = f"{slow[0].flow} is slow as well" if slow else ""
     yield _lesser_link(part, tuple(named), links, evidence, ways * predicted)
 
@@ -172,42 +204,6 @@ def _lesser_link(
         step += f"; a host or slot of Gen{gens[0]} gives no more"
     devices = frozenset(gpus)
     return Cause(("link", *gpus), what, step, evidence=evidence, devices=devices, predicted=predicted, explains=True)
-
-
-def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
-    """GPU and network card, or GPU and drive, hang below different switches, root ports or sockets."""
-    row, gpu = symptom.row, symptom.gpu
-    if row.path not in ("network", "storage") or not gpu:
-        return
-    other_end = "network card" if row.path == "network" else "drive"
-    what = f"{gpu} and the {other_end} hang below different switches, root complexes or sockets"
-    near = [other for other in symptom.better(same_flow=False) if other.settings == row.settings]
-    evidence = f"{near[0].flow} reached {_rate(near[0])}" if near else ""
-    yield Cause(("far", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
-
-
-def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
-    """GPUDirect RDMA or Storage is not in use: data of the GPU goes through host memory."""
-    row, gpu = symptom.row, symptom.gpu
-    if row.path not in ("network", "storage") or not gpu:
-        return
-    name = "GPUDirect RDMA" if row.path == "network" else "GPUDirect Storage"
-    step = (
-        "lsmod | grep -E 'nvidia_peermem|nv_peer_mem'; NCCL_DEBUG=INFO must show GDRDMA"
-        if row.path == "network"
-        else "gdscheck -p; cat /proc/driver/nvidia-fs/stats"
-    )
-    what = f"{name} is not in use: the data of {gpu} goes through host memory"
-    near = [other for other in symptom.better(same_flow=False) if "gpu" not in other.flow]
-    evidence = f"host memory reached {_rate(near[0])} ({near[0].flow})" if near else ""
-    yield Cause(("staged", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
-
-
-def far_redirection(symptom: RowSymptom) -> Iterator[Cause]:
-    """ACS or the IOMMU between a GPU and a network card or drive that a switch joins."""
-    if symptom.row.path in ("network", "storage") and symptom.gpu:
-        what = f"ACS or the IOMMU sends traffic of {symptom.gpu} up to the root complex, past any switch"
-        yield Cause(("acs",), what, _PEER_STEP)
 
 
 def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
@@ -238,7 +234,7 @@ def host_side(symptom: RowSymptom) -> Iterator[Cause]:
         if other.row.flow in ways and other.row.metric == "goodput" and other.verdict is not Verdict.SLOW
     ]  # fmt: skip
     if len(alone) >= 2 and (row.value or 0.0) < 0.75 * sum(other.value or 0.0 for other in alone[:2]):
-        evidence = f"each way alone {_rate(alone[0])} and {_rate(alone[1])}"
+        evidence = f"each way alone {value_text(alone[0])} and {value_text(alone[1])}"
         what = f"what both directions share on the host's side of {symptom.gpu}: memory, the socket link, the IOMMU"
         step = "bind the program and its memory to the GPU's NUMA node; iommu=pt; look for other traffic"
         yield Cause(("host",), what, step, evidence=evidence)
@@ -261,15 +257,16 @@ def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
 
 
 def common_device(symptom: RowSymptom) -> Iterator[Cause]:
-    """One GPU that all slow rows have and no fine row: of three slow rows and more."""
+    """One GPU that all slow rows have and no fine row, of three slow rows and more; over a network one host, of two."""
     row = symptom.row
+    network = row.path == "network"
     like = [other for other in symptom.results if other.row.metric == row.metric]
-    slow = [_devices(other.row) for other in like if other.verdict is Verdict.SLOW]
-    fine = [_devices(other.row) for other in like if other.verdict in (Verdict.OK, Verdict.UNKNOWN)]
-    if len(slow) < 3 or not fine:
+    slow = [row_devices(other.row) for other in like if other.verdict is Verdict.SLOW]
+    fine = [row_devices(other.row) for other in like if other.verdict in (Verdict.OK, Verdict.UNKNOWN)]
+    if len(slow) < (2 if network else 3) or len(fine) < (2 if network else 1):
         return
     common = frozenset.intersection(*slow) - frozenset().union(*fine)
-    for device in sorted(device for device in common if not device.startswith("host"))[:1]:
+    for device in sorted(device for device in common if network or not device.startswith("host"))[:1]:
         what = f"{device} is in every one of the {len(slow)} slow rows and in no other"
         step = f"look at {device} alone: its link under load, its slot; swap it with another"
         yield Cause(("common", device), what, step, evidence="the other rows", devices=frozenset({device}))
@@ -279,7 +276,8 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
     """The host buffer on a NUMA node away from the GPU."""
     row = symptom.row
     gpus = {gpu for other in symptom.results for gpu in re.findall(r"\bgpu\d+", other.row.flow)}
-    if one_memory(symptom.posted, symptom.gpu, len(gpus)):
+    # No socket link carries as little as one lane of an old link.
+    if one_memory(symptom.posted, symptom.gpu, len(gpus)) or (row.value or 0.0) < LEAST_RATE:
         return
     if row.path in HOST_COPIES and not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
         what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
@@ -295,43 +293,12 @@ def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("confidential",), what, "nvidia-smi conf-compute -f")
 
 
-def link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
-    """The network card's own PCIe link carries less than its lines: a slot of an older generation or of fewer lanes."""
-    row = symptom.row
-    if row.path != "network" or "gpu" in row.flow or not row.value or row.metric != "goodput":
-        return
-    links = [(gen, lanes) for gen in (3, 4, 5) for lanes in (16, 8)]
-    near = [link for link in links if 0.8 < row.value / link_rate(*link, False) < 1.05]
-    if near and symptom.share < 0.8:
-        what = f"the network card's link runs at {speeds(near)}, or both its ports share one: it carries no more"
-        step = "sudo lspci -vv -d 15b3: | grep -E 'LnkCap:|LnkSta:'; a card for 400 Gb/s needs Gen5 x16"
-        yield Cause(("link", "network card"), what, step)
-
-
-def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
-    """Without relaxed ordering the writes of a network card wait for each other at the root complex."""
-    row = symptom.row
-    if row.path == "network" and "gpu" not in row.flow and 0.15 < symptom.share < 0.8:
-        what = "PCIe relaxed ordering is off for the network card, or its link is too narrow"
-        step = "mlxconfig -d DEVICE query PCI_WR_ORDERING; sudo lspci -vv | grep -E 'RlxdOrd|LnkSta'"
-        yield Cause(("relaxed ordering",), what, step)
-
-
-def _devices(row: Observation) -> frozenset[str]:
-    return frozenset(end.strip() for end in row.flow.replace("->", ",").split(","))
-
-
-def _rate(row: Observation) -> str:
-    return units.show(row.value, row.display_unit, 3)
-
-
 RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
 # Also tried where a model predicts the row: what it cannot know.
 WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
-    peer_redirection, pageable_memory, counted_otherwise, small_requests, common_device,
+    peer_redirection, pageable_memory, counted_otherwise, congestion, other_program, small_requests, common_device,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    *WITH_A_MODEL_TOO, host_side, far_apart, staged_through_host, far_redirection, lesser_link, lesser_link_of_peers,
-    nvlinks_unused, confidential_computing,
-    far_memory, link_of_card, relaxed_ordering,
+    *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
+    nvlinks_unused, confidential_computing, far_memory,
 )  # fmt: skip

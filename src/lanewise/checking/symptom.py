@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lanewise import units
 from lanewise.checking.abilities import GpuAbility
 from lanewise.checking.verdict import PathResult
 from lanewise.results.conditions import MachineConditions
@@ -44,6 +45,24 @@ class RowSymptom:
         """Whether the GPUs of the row have NVLinks, so that no root complex need be on their way."""
         return self.ability is not None and self.ability.nvlink_rate is not None
 
+    def best_host_copy(self) -> float:
+        """The fastest lone copy between the row's GPU and host memory, B/s, either way; 0 if none."""
+        return max(
+            (other.row.value or 0.0 for other in self.results
+             if self.gpu and other.row.metric == "goodput" and other.row.path in ("host to device", "device to host")
+             and row_devices(other.row) >= {self.gpu} and other.row.how.get("flows", other.row.flow).count("->") == 1),
+            default=0.0,
+        )  # fmt: skip
+
+    def better_rates(self) -> list[Observation]:
+        """Rows of the same kind of path, of whatever metric, that are clearly faster."""
+        row = self.row
+        return [
+            other.row for other in self.results
+            if other.row.path == row.path and other.row.unit == row.unit
+            and (other.row.value or 0.0) > 1.2 * (row.value or 0.0)
+        ]  # fmt: skip
+
     def better(self, *, same_flow: bool) -> list[Observation]:
         """Rows of the same metric and kind of path that are not slow and clearly faster."""
         row = self.row
@@ -52,3 +71,18 @@ class RowSymptom:
             if other.row.metric == row.metric and other.row.path == row.path
             and (other.row.flow == row.flow) is same_flow and (other.row.value or 0.0) > 1.2 * (row.value or 0.0)
         ]  # fmt: skip
+
+
+def row_devices(row: Observation) -> frozenset[str]:
+    """The ends of a row's own flow or flows."""
+    return frozenset(end.strip() for end in row.flow.replace("->", ",").split(","))
+
+
+def value_text(row: Observation) -> str:
+    """A row's value as text, in its own unit."""
+    return units.show(row.value, row.display_unit, 3)
+
+
+def line_of(row: Observation) -> str:
+    """The data rate of the network as stated: other cards, or other numbers of them, are other paths."""
+    return row.how.get("line", "")

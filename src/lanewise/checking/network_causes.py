@@ -1,0 +1,160 @@
+"""Causes of slow rows over a network or from a drive: the program, the way between GPU and card, the card itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanewise.checking.abilities import link_rate, shares_host_memory
+from lanewise.checking.cause import Cause, speeds
+from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.results.observation import Observation
+
+PEER_STEP = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type; boot with iommu=pt, ACS off"
+_TOPO_STEP = "nvidia-smi topo -m: choose a pair of class PIX or PXB, and bind the process to that NUMA node"
+_PROGRAM_STEP = (
+    "compare with ib_write_bw -q 4, or iperf with several threads and connections; "
+    "NCCL_DEBUG=INFO and UCX_LOG_LEVEL=info say which cards are in use"
+)
+# Half of a line is what one of two ports or cards carries.
+_HALF = (0.42, 0.53)
+
+
+def congestion(symptom: RowSymptom) -> Iterator[Cause]:
+    """Several senders to one receiver get less together than one of them alone."""
+    row = symptom.row
+    ends = [flow.split("->") for flow in row.flow.replace(" ", "").split(",")]
+    senders, receivers = {end[0] for end in ends}, {end[-1] for end in ends}
+    if row.path != "network" or len(senders) < 2 or len(receivers) != 1:
+        return
+    alone = [
+        other.row for other in symptom.results
+        if other.row.path == "network" and other.row.flow.replace(" ", "").split("->")[-1:] == [*receivers]
+        and "," not in other.row.flow and (other.row.value or 0.0) > 1.2 * (row.value or 0.0)
+    ]  # fmt: skip
+    if alone:
+        what = f"{len(senders)} senders share a port of {receivers.pop()}: congestion control or lost packets slow them"
+        step = "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; turn on PFC or ECN at cards and switch"
+        yield Cause(("congestion",), what, step, evidence=f"one sender alone reached {value_text(alone[0])}")
+
+
+def other_program(symptom: RowSymptom) -> Iterator[Cause]:
+    """Another program carries more over the same network: connections, sizes, cards and ports are the program's."""
+    row = symptom.row
+    if row.path != "network":
+        return
+    what = "the program: one thread, one connection or one queue pair carries less than the line"
+    own_memory = not symptom.gpu or shares_host_memory(symptom.posted.title(symptom.gpu))
+    faster = [other for other in symptom.better_rates() if _far_end(other) == _far_end(row)]
+    faster = [other for other in faster if _program(other) != _program(row) and line_of(other) == line_of(row)]
+    if faster and _program(row) and _program(faster[0]):
+        what = f"{what}, or it uses other cards or ports than '{_program(faster[0])}'"
+        evidence = f"'{_program(faster[0])}' reached {value_text(faster[0])} over the same network"
+        yield Cause(("software",), what, _PROGRAM_STEP, evidence=evidence)
+    elif own_memory and not row.how.get("tool", "").startswith("perftest"):
+        yield Cause(("software",), what, _PROGRAM_STEP)
+
+
+def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
+    """GPU and network card, or GPU and drive, hang below different switches, root ports or sockets."""
+    row, gpu = symptom.row, symptom.gpu
+    if not _crosses_a_link(symptom):
+        return
+    other_end = "network card" if row.path == "network" else "drive"
+    what = f"{gpu} and the {other_end} hang below different switches, root complexes or sockets"
+    near = [*symptom.better(same_flow=False), *symptom.better(same_flow=True)]
+    near = [other for other in near if other.settings == row.settings]
+    if row.path == "network":
+        # Host memory that is faster does not tell a far GPU from one whose data is staged.
+        near = [other for other in near if "gpu" in other.flow and _far_end(other) == _far_end(row)]
+        # Of this GPU's own rows those over fewer cards: the added ones are far.
+        near = [other for other in near if gpu not in row_devices(other) or line_of(other) != line_of(row)]
+    evidence = f"{near[0].flow} reached {value_text(near[0])}" if near else ""
+    yield Cause(("far", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
+
+
+def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
+    """GPUDirect RDMA or Storage is not in use: data of the GPU goes through host memory."""
+    row, gpu = symptom.row, symptom.gpu
+    if not _crosses_a_link(symptom):
+        return
+    name = "GPUDirect RDMA" if row.path == "network" else "GPUDirect Storage"
+    step = (
+        "lsmod | grep -E 'nvidia_peermem|nv_peer_mem'; NCCL_DEBUG=INFO must show GDRDMA"
+        if row.path == "network"
+        else "gdscheck -p; cat /proc/driver/nvidia-fs/stats"
+    )
+    what = f"{name} is not in use: the data of {gpu} goes through host memory"
+    near = [other for other in symptom.better(same_flow=False) if "gpu" not in other.flow]
+    evidence = f"host memory reached {value_text(near[0])} ({near[0].flow})" if near else ""
+    yield Cause(("staged", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
+
+
+def far_redirection(symptom: RowSymptom) -> Iterator[Cause]:
+    """ACS or the IOMMU between a GPU and a network card or drive that a switch joins."""
+    if _crosses_a_link(symptom):
+        what = f"ACS or the IOMMU sends traffic of {symptom.gpu} up to the root complex, past any switch"
+        yield Cause(("acs",), what, PEER_STEP)
+
+
+def link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
+    """The network card's own PCIe link carries less than its lines: a slot of an older generation or of fewer lanes."""
+    row = symptom.row
+    if row.path != "network" or "gpu" in row.flow or not row.value or row.metric != "goodput":
+        return
+    links = [(gen, lanes) for gen in (3, 4, 5) for lanes in (16, 8)]
+    near = [link for link in links if 0.8 < row.value / link_rate(*link, False) < 1.05]
+    if near and symptom.share < 0.8:
+        what = f"the network card's link runs at {speeds(near)}, or both its ports share one: it carries no more"
+        step = "sudo lspci -vv -d 15b3: | grep -E 'LnkCap:|LnkSta:'; a card for 400 Gb/s needs Gen5 x16"
+        yield Cause(("link", "network card"), what, step)
+
+
+def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
+    """Without relaxed ordering the writes of a network card wait for each other at the root complex."""
+    row = symptom.row
+    if row.path == "network" and "gpu" not in row.flow and 0.15 < symptom.share < 0.8:
+        what = "PCIe relaxed ordering is off for the network card, or its link is too narrow"
+        step = "mlxconfig -d DEVICE query PCI_WR_ORDERING; sudo lspci -vv | grep -E 'RlxdOrd|LnkSta'"
+        yield Cause(("relaxed ordering",), what, step)
+
+
+def one_port(symptom: RowSymptom) -> Iterator[Cause]:
+    """Half of a line that is the sum of two ports."""
+    row, (low, high) = symptom.row, _HALF
+    if row.path == "network" and row.how.get("line") and row.metric == "goodput" and low < symptom.share < high:
+        what = "one port or card of two carries all data: a connection stays on one port of a bond"
+        step = "cat /proc/net/bonding/*; ethtool -S of each port during the run; NCCL_IB_QPS_PER_CONNECTION=2 or more"
+        yield Cause(("port",), what, step)
+
+
+def far_socket(symptom: RowSymptom) -> Iterator[Cause]:
+    """The program or its memory is on the socket away from the network card."""
+    row = symptom.row
+    if row.path == "network" and "gpu" not in row.flow and not row.how.get("NUMA node") and 0.3 < symptom.share < 0.9:
+        what = "the program or its memory is on the socket away from the network card"
+        step = "cat /sys/class/net/DEVICE/device/numa_node; run it under numactl --cpunodebind=N --membind=N"
+        yield Cause(("memory",), what, step)
+
+
+def _crosses_a_link(symptom: RowSymptom) -> bool:
+    """Whether the data of a GPU with memory of its own goes over a network or to or from a drive."""
+    gpu = symptom.gpu
+    shared = bool(gpu) and shares_host_memory(symptom.posted.title(gpu))
+    return symptom.row.path in ("network", "storage") and bool(gpu) and not shared
+
+
+def _program(row: Observation) -> str:
+    """What a row was measured with, empty where figures typed in do not say."""
+    return row.scenario if row.how.get("tool") != "typed in" or row.scenario != row.flow else ""
+
+
+def _far_end(row: Observation) -> frozenset[str]:
+    """The other host or hosts of a row over a network; the drive of others."""
+    return frozenset(end for end in row_devices(row) if not re.match(r"gpu\d*$|host0?(?::\d+)?$", end))
+
+
+NETWORK_CAUSES = (
+    congestion, other_program, staged_through_host, far_apart, far_redirection, link_of_card, one_port,
+    relaxed_ordering, far_socket,
+)  # fmt: skip
