@@ -181,7 +181,7 @@ def test_what_people_paste_of_a_run_becomes_rows(
 
 def test_a_gpu_of_rocm_bandwidth_test_1_that_has_no_name_is_one_by_its_pci_id():
     cpu, gpu = "Intel(R) Celeron(R) CPU G3930 @ 2.90GHz", "Device 687f"
-    rows = "D/D 0 1\n0 N/A 0.439568\n1 0.453472 169.8\n"
-    text = f"RocmBandwidthTest Version: 1.0.0\nDevice: 0,  {cpu}\nDevice: 1,  {gpu}\nUnidirectional peak bandwidth GB/s\n"
-    (row,) = rows_of(read_results(text + rows, "f"), "gpu0->host0")
+    head = f"RocmBandwidthTest Version: 1.0.0\nDevice: 0,  {cpu}\nDevice: 1,  {gpu}\n"
+    rows = "Unidirectional peak bandwidth GB/s\nD/D 0 1\n0 N/A 0.439568\n1 0.453472 169.8\n"
+    (row,) = rows_of(read_results(head + rows, "f"), "gpu0->host0")
     assert row.path == "device to host"
