@@ -20,10 +20,15 @@ settings.register_profile("ci", CLOCKLESS, derandomize=True, max_examples=20)
 settings.load_profile("ci" if os.environ.get("CI") else "fresh")
 
 
+# Thousands of modules and tests live until the end: the garbage collector need not look at them again and again, while
+# they are collected and afterwards.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Thousands of collected tests live until the end: the garbage collector need not look at them again and again."""
-    gc.collect()
+    """From here on garbage is that of the tests."""
     gc.freeze()
+    gc.enable()
 
 
 # Files of many processes or waits, whose tests share nothing: any worker takes the next one of them.

@@ -23,12 +23,16 @@ def _hears_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def environment(**changes: str) -> dict[str, str]:
+    """The environment with the secret, and with other `changes`."""
+    return {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "LANEWISE_SECRET": SECRET, **changes}
+
+
 def start(*options: str, **changes: str) -> subprocess.Popen[str]:
     """The command with the secret in its environment, and with other `changes` of that."""
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "LANEWISE_SECRET": SECRET, **changes}
     return subprocess.Popen(
         [BINARY, "measure", "network", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment, preexec_fn=_hears_ctrl_c,
+        env=environment(**changes), preexec_fn=_hears_ctrl_c,
     )  # fmt: skip
 
 

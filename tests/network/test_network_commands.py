@@ -9,7 +9,8 @@ import threading
 import time
 
 import pytest
-from network.network_commands import HANGS, QUICK, listener, samples, start
+from forked_cli import forked
+from network.network_commands import HANGS, QUICK, environment, listener, samples, start
 
 from lanewise.perf.flow import parse_flows
 
@@ -112,7 +113,7 @@ def test_ctrl_c_keeps_finished_samples_and_ends_the_second_process(tmp_path):
 @pytest.mark.parametrize(
     "said", [b"SSH-2.0-OpenSSH_9.2\r\n", b"\x00\xff\x00garbage\n", b"[1, 2]\n", b"", b'{"a": 1}\n']
 )
-def test_a_port_of_something_else_is_no_lanewise(said):
+def test_a_port_of_something_else_is_no_lanewise(said, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def answer():
@@ -124,21 +125,20 @@ def test_a_port_of_something_else_is_no_lanewise(said):
 
         thread = threading.Thread(target=answer)
         thread.start()
-        client = start(f"127.0.0.1:{other.getsockname()[1]}", *QUICK)
-        _, stderr = finish(client)
+        client = forked(["measure", "network", f"127.0.0.1:{other.getsockname()[1]}", *QUICK], tmp_path, environment())
         thread.join()
     assert client.returncode == 2
-    assert "is no lanewise" in stderr
+    assert "is no lanewise" in client.stderr
+    assert "Traceback" not in client.stderr
 
 
-def test_another_version_of_the_protocol_is_refused_by_name():
+def test_another_version_of_the_protocol_is_refused_by_name(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         thread = threading.Thread(target=lambda: other.accept()[0].sendall(b'{"lanewise": 99}\n'))
         thread.start()
-        client = start(f"127.0.0.1:{other.getsockname()[1]}", *QUICK)
-        _, stderr = finish(client)
+        client = forked(["measure", "network", f"127.0.0.1:{other.getsockname()[1]}", *QUICK], tmp_path, environment())
         thread.join()
-    assert "speaks version 99 of the protocol, this side 3" in stderr
+    assert "speaks version 99 of the protocol, this side 3" in client.stderr
 
 
 @pytest.mark.parametrize(
@@ -159,13 +159,13 @@ def test_another_version_of_the_protocol_is_refused_by_name():
         (["--seconds", "0"], "a sample of 0 s has no use"),
     ],
 )
-def test_what_cannot_be_is_one_error_with_a_hint(options, says):
-    client = start(*options)
-    stdout, stderr = finish(client)
+def test_what_cannot_be_is_one_error_with_a_hint(options, says, tmp_path):
+    client = forked(["measure", "network", *options], tmp_path, environment())
     assert client.returncode == 2
-    assert stdout == ""
-    assert f"error: {says}" in stderr
-    assert "hint:" in stderr
+    assert client.stdout == ""
+    assert f"error: {says}" in client.stderr
+    assert "hint:" in client.stderr
+    assert "Traceback" not in client.stderr
 
 
 def test_a_port_in_use_is_named():
