@@ -6,6 +6,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "cuda/blocks.hpp"
 #include "cuda/latency.hpp"
 #include "cuda/queries.hpp"
 #include "cuda/run.hpp"
@@ -104,11 +105,27 @@ void bind_run(nb::module_& m) {
       .def("close", &cuda::Run::close, Unlocked());
 }
 
+void bind_blocks(nb::module_& m) {
+  nb::class_<cuda::Blocks>(m, "CudaBlocks", "Pieces of one size from one memory to another.")
+      .def(
+          "__init__",
+          [](cuda::Blocks* at, int src, int dst, std::size_t bytes, std::size_t count, std::string method, int node) {
+            new (at) cuda::Blocks{src, dst, bytes, count, node, std::move(method)};
+          },
+          "src"_a, "dst"_a, "bytes"_a, "count"_a, "method"_a, "node"_a = host::kAnyNode);
+  nb::class_<cuda::BlockRun>(m, "BlockRun", "Flows of pieces that start together, again and again.")
+      .def("run", &cuda::BlockRun::run, Unlocked())
+      .def("verify", &cuda::BlockRun::verify, Unlocked())
+      .def("pages", &cuda::BlockRun::pages, Unlocked())
+      .def("close", &cuda::BlockRun::close, Unlocked());
+}
+
 }  // namespace
 
 void bind_cuda(nb::module_& m) {
   bind_plain(m);
   bind_run(m);
+  bind_blocks(m);
   nb::class_<Cuda>(m, "Cuda", "The CUDA driver, opened at run time.")
       .def(nb::init<const std::string&, const std::string&>(), "library"_a = "libcuda.so.1",
            "module_loading"_a = "EAGER", Unlocked())
@@ -130,6 +147,12 @@ void bind_cuda(nb::module_& m) {
           },
           "device"_a, "node"_a, "method"_a, "library"_a = 8192, "bytes"_a = 150528, "batch"_a = 128, "batches"_a = 8,
           Unlocked())
+      .def(
+          "prepare_blocks",
+          [](const Cuda& c, const std::vector<cuda::Blocks>& flows) {
+            return std::make_unique<cuda::BlockRun>(c.engine(), flows);
+          },
+          "flows"_a, Unlocked())
       .def(
           "chase",
           [](const Cuda& c, int reader, int holder, int node, long steps, std::size_t bytes) {

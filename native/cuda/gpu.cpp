@@ -51,6 +51,7 @@ Gpu::Gpu(std::shared_ptr<const Driver> driver, int ordinal)
       compare_(function("lanewise_compare")),
       chase_(function("lanewise_chase")),
       hold_(function("lanewise_hold")),
+      copy_pieces_(function("lanewise_copy_pieces")),
       stream_(make_stream(context_)) {}
 
 // Asking for an attribute makes the driver load the function now, also where modules are loaded lazily (see Driver).
@@ -102,6 +103,37 @@ void Gpu::gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdevicep
   const auto blocks = static_cast<unsigned>((vectors + kVectorsPerBlock - 1) / kVectorsPerBlock);
   launch("gather", gather_, {.x = blocks, .threads = kGatherThreads, .y = batch}, stream, to, library, picks,
          static_cast<unsigned long long>(vectors));
+}
+
+void Gpu::copy_pieces(CUstream stream, PlacedPieces to, PlacedPieces from, std::size_t count, std::size_t bytes,
+                      int concurrent) const {
+  constexpr unsigned kBlocksAMultiprocessor = 2;
+  const std::size_t vectors = bytes / kVector;
+  constexpr std::size_t kVectorsPerBlock = std::size_t{4} * kGatherThreads;
+  const std::size_t parts = count * ((vectors + kVectorsPerBlock - 1) / kVectorsPerBlock);
+  const std::size_t most = kBlocksAMultiprocessor * multiprocessors_ / static_cast<unsigned>(concurrent);
+  const auto blocks = static_cast<unsigned>(std::clamp<std::size_t>(parts, 1, std::max<std::size_t>(1, most)));
+  launch("copy pieces", copy_pieces_, {.x = blocks, .threads = kGatherThreads}, stream, to.base, from.base, to.places,
+         from.places, static_cast<unsigned long long>(count), static_cast<unsigned long long>(vectors));
+}
+
+void check_batches(const Driver& driver) {
+  const Calls& calls = driver.calls();
+  if (calls.cuMemcpyBatchAsync_v2 != nullptr || calls.cuMemcpyBatchAsync != nullptr) return;
+  throw host::Failure("this driver has no cuMemcpyBatchAsync", "it came with CUDA 12.8 (driver 570)");
+}
+
+void Gpu::copy_batch(CUstream stream, std::vector<CUdeviceptr>& to, std::vector<CUdeviceptr>& from,
+                     std::vector<std::size_t>& sizes) const {
+  CUmemcpyAttributes attributes{.source_order = 1, .source_hint = {}, .destination_hint = {}, .flags = 0};
+  std::size_t first = 0;
+  std::size_t failed = 0;
+  const CUresult result = calls().cuMemcpyBatchAsync_v2 != nullptr
+                              ? calls().cuMemcpyBatchAsync_v2(to.data(), from.data(), sizes.data(), sizes.size(),
+                                                              &attributes, &first, 1, stream)
+                              : calls().cuMemcpyBatchAsync(to.data(), from.data(), sizes.data(), sizes.size(),
+                                                           &attributes, &first, 1, &failed, stream);
+  check(result, "cuMemcpyBatchAsync");
 }
 
 void Gpu::chase(CUstream stream, CUdeviceptr start, unsigned long long steps, unsigned chaser, CUdeviceptr end) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "cuda/driver.hpp"
 
@@ -14,6 +15,15 @@ struct Grid {
   unsigned threads = 1;
   unsigned y = 1;
 };
+
+// Memory with pieces of one size in it, and the place of each in a list (32 bits a place) that the GPU reads.
+struct PlacedPieces {
+  CUdeviceptr base;
+  CUdeviceptr places;
+};
+
+// host::Failure where the driver has no cuMemcpyBatchAsync.
+void check_batches(const Driver& driver);
 
 class Gpu {
  public:
@@ -37,6 +47,12 @@ class Gpu {
                  std::size_t bytes, int passes, int concurrent) const;
   void gather(CUstream stream, CUdeviceptr to, CUdeviceptr library, CUdeviceptr picks, std::size_t bytes,
               unsigned batch) const;
+  // `count` pieces of `bytes` each; `concurrent` as of copy.
+  void copy_pieces(CUstream stream, PlacedPieces to, PlacedPieces from, std::size_t count, std::size_t bytes,
+                   int concurrent) const;
+  // All copies by one cuMemcpyBatchAsync.
+  void copy_batch(CUstream stream, std::vector<CUdeviceptr>& to, std::vector<CUdeviceptr>& from,
+                  std::vector<std::size_t>& sizes) const;
   void chase(CUstream stream, CUdeviceptr start, unsigned long long steps, unsigned chaser, CUdeviceptr end) const;
 
   // Fills memory of this GPU with the pattern of `seed`, and waits.
@@ -55,7 +71,7 @@ class Gpu {
   std::shared_ptr<const Context> context_;
   unsigned multiprocessors_;
   Module module_;
-  CUfunction spin_, copy_, copy_both_, gather_, fill_, compare_, chase_, hold_;
+  CUfunction spin_, copy_, copy_both_, gather_, fill_, compare_, chase_, hold_, copy_pieces_;
   Stream stream_;  // of what is not timed
 };
 

@@ -117,6 +117,33 @@ extern "C" __global__ void lanewise_gather(uint4* to, const uint4* library, cons
   }
 }
 
+// Copies piece from_places[i] of `from` to place to_places[i] of `to` for each of `count`; pieces are whole numbers of
+// vectors. The blocks take parts of pieces in turn, so that few long pieces keep all of them at work too.
+extern "C" __global__ void lanewise_copy_pieces(uint4* to, const uint4* from, const unsigned* to_places,
+                                                const unsigned* from_places, unsigned long long count,
+                                                unsigned long long vectors) {
+  constexpr unsigned kEach = 4;
+  const unsigned long long part = blockDim.x * kEach;
+  const unsigned long long parts = (vectors + part - 1) / part;
+  for (unsigned long long k = blockIdx.x; k < parts * count; k += gridDim.x) {
+    const unsigned long long piece = k / parts;
+    const unsigned long long first = k % parts * part + threadIdx.x;
+    const uint4* source = from + from_places[piece] * vectors;
+    uint4* target = to + to_places[piece] * vectors;
+    uint4 held[kEach];
+#pragma unroll
+    for (unsigned e = 0; e < kEach; ++e) {
+      const unsigned long long i = first + e * blockDim.x;
+      if (i < vectors) held[e] = source[i];
+    }
+#pragma unroll
+    for (unsigned e = 0; e < kEach; ++e) {
+      const unsigned long long i = first + e * blockDim.x;
+      if (i < vectors) target[i] = held[e];
+    }
+  }
+}
+
 // Fills `bytes` at `at` (on 8 bytes) with the pattern of `seed`.
 extern "C" __global__ void lanewise_fill(unsigned long long* at, unsigned long long bytes, unsigned long long seed) {
   const unsigned long long words = bytes / 8;

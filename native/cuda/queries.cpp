@@ -126,24 +126,12 @@ class BatchStream : public QueryStream {
  protected:
   void queue_batch(int number) override {
     for (std::size_t i = 0; i < batch(); ++i) from_[i] = reinterpret_cast<CUdeviceptr>(sample(pick_of(number, i)));
-    CUmemcpyAttributes attributes{.source_order = 1, .source_hint = {}, .destination_hint = {}, .flags = 0};
-    std::size_t first = 0;
-    std::size_t failed = 0;
-    const Calls& calls = gpu().calls();
-    const CUresult result = calls.cuMemcpyBatchAsync_v2 != nullptr
-                                ? calls.cuMemcpyBatchAsync_v2(to_.data(), from_.data(), sizes_.data(), batch(),
-                                                              &attributes, &first, 1, handle())
-                                : calls.cuMemcpyBatchAsync(to_.data(), from_.data(), sizes_.data(), batch(),
-                                                           &attributes, &first, 1, &failed, handle());
-    gpu().check(result, "cuMemcpyBatchAsync");
+    gpu().copy_batch(handle(), to_, from_, sizes_);
   }
 
  private:
   static Engine& supported(Engine& engine) {
-    const Calls& calls = engine.driver().calls();
-    if (calls.cuMemcpyBatchAsync_v2 == nullptr && calls.cuMemcpyBatchAsync == nullptr) {
-      throw host::Failure("this driver has no cuMemcpyBatchAsync", "it came with CUDA 12.8 (driver 570)");
-    }
+    check_batches(engine.driver());
     return engine;
   }
 

@@ -465,6 +465,25 @@ class PreparedCopies:
         """Other numbers of timestamps (of queries: batches), and of copies before each (none: 1); the buffers stay."""
     def close(self) -> None: ...
 
+class CudaBlocks:
+    """`count` pieces of `bytes` (a multiple of 16) from `src` to `dst`, scattered in both memories.
+
+    `method`: 'cuMemcpyAsync' (a call a piece), 'cuMemcpyBatchAsync' (one for all), 'kernel'. Ends as of CudaFlow.
+    """
+
+    def __init__(self, src: int, dst: int, bytes: int, count: int, method: str, node: int = -1) -> None: ...
+
+class BlockRun:
+    """Flows of pieces that start together, each posted by a thread of its own; freed with the object or by close()."""
+
+    def run(self) -> list[float]:
+        """Of each flow the seconds from the common start until its last piece has arrived, posting included."""
+    def verify(self) -> None:
+        """Moves a fresh pattern once, untimed; ProbeFailure names the flow and the first wrong byte of a piece."""
+    def pages(self) -> list[dict[int, int]]:
+        """Of each flow: pages of its host buffer by NUMA node ({} if it has none)."""
+    def close(self) -> None: ...
+
 class Cuda:
     """The CUDA driver, opened at run time. ProbeFailure if it is not there, has no GPU, or refuses.
 
@@ -500,6 +519,8 @@ class Cuda:
         buffers, one copy each). `bytes` is a multiple of 16. Copies beyond the first CUDA_MOST_COPIES are queued
         after the release, and 'staged' gathers after it, so that both show what the CPU costs.
         """
+    def prepare_blocks(self, flows: Sequence[CudaBlocks]) -> BlockRun:
+        """Buffers and streams for these flows; ProbeFailure if memory, peer access or the driver's call is missing."""
     def chase(self, reader: int, holder: int, node: int = -1, steps: int = 100_000, bytes: int = 2 * 2**20) -> float:
         """Seconds a step of a pointer chase by a kernel on `reader` through memory of `holder` (-1: host memory).
 

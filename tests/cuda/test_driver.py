@@ -14,7 +14,7 @@ from garbage import collect
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from lanewise._native import Cuda, CudaFlow, ProbeFailure
+from lanewise._native import Cuda, CudaBlocks, CudaFlow, ProbeFailure
 
 Open = Callable[..., Cuda]
 NATIVE = Path(__file__).parents[2] / "native" / "cuda"
@@ -39,6 +39,9 @@ def use_everything(library: Path) -> None:
     driver.prepare([CudaFlow(0, 1, 4096, 1, p2p=False)]).run()
     for method in ("calls", "batch", "kernel", "staged"):
         driver.prepare_queries(0, -1, method, library=8, bytes=64, batch=4, batches=3).run()
+    blocks = driver.prepare_blocks([CudaBlocks(0, -1, 64, 4, "kernel"), CudaBlocks(-1, 0, 64, 4, "cuMemcpyAsync")])
+    blocks.run()
+    blocks.verify()
     driver.chase(0, 1, steps=8)
     driver.launch(-1, 1, p2p=True, repeats=2)
     assert driver.devices[0].free > 0

@@ -9,7 +9,7 @@ CUresult batch(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size
                CUmemcpyAttributes* attributes, std::size_t* first_of, std::size_t attribute_count, CUstream stream) {
   if (attribute_count != 1 || first_of[0] != 0 || attributes[0].source_order != 1) return kInvalidValue;
   for (std::size_t i = 0; i < count; ++i) {
-    if (holder(to[i], sizes[i]) < 0 || holder(from[i], sizes[i]) != -1) return kInvalidValue;
+    if (holder(to[i], sizes[i]) == -2 || holder(from[i], sizes[i]) == -2) return kInvalidValue;
     const CUresult result = submit(stream, [at = to[i], of = from[i], size = sizes[i]](Stream& on) {
       move(on, at, of, size);
     });

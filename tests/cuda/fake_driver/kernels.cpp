@@ -13,7 +13,7 @@ namespace {
 
 const char* const kNames[] = {"lanewise_spin", "lanewise_copy",    "lanewise_gather",
                               "lanewise_fill", "lanewise_compare", "lanewise_chase",
-                              "lanewise_copy_both", "lanewise_hold"};
+                              "lanewise_copy_both", "lanewise_copy_pieces", "lanewise_hold"};
 
 struct Launched {
   unsigned blocks, blocks_y;
@@ -94,6 +94,19 @@ std::function<void(Stream&)> gather(const Launched& l) {
   };
 }
 
+std::function<void(Stream&)> copy_pieces(const Launched& l) {
+  return [to = l.number(0), from = l.number(1), to_places = l.number(2), from_places = l.number(3),
+          count = l.number(4), bytes = 16 * l.number(5)](Stream& on) {
+    if (!touches(on, to_places, 4 * count) || !touches(on, from_places, 4 * count)) return;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t source = from + load(from_places + 4 * i) * bytes;
+      const std::uint64_t target = to + load(to_places + 4 * i) * bytes;
+      if (!touches(on, source, bytes) || !touches(on, target, bytes)) return;
+      move(on, target, source, bytes);
+    }
+  };
+}
+
 std::function<void(Stream&)> copy_both(const Launched& l) {
   return [to = l.number(0), from = l.number(1), back_to = l.number(2), back_from = l.number(3), bytes = l.number(4),
           passes = l.get<unsigned>(5)](Stream& on) {
@@ -140,6 +153,8 @@ std::function<void(Stream&)> work_of(int kernel, const Launched& l) {
       return chase(l);
     case 6:
       return copy_both(l);
+    case 7:
+      return copy_pieces(l);
     default:
       return [ns = l.number(0)](Stream& on) { pass(on, static_cast<double>(ns) * 1e-9); };
   }
