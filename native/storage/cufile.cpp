@@ -60,6 +60,7 @@ CuFile::CuFile(const std::string& name) {
   find(library, "cuFileBufRegister", buffer_register_);
   find(library, "cuFileBufDeregister", buffer_deregister_);
   find(library, "cuFileRead", read_);
+  find(library, "cuFileWrite", write_);
   check(open_(), "cuFileDriverOpen");
 }
 
@@ -82,6 +83,12 @@ ssize_t CuFile::read(Handle handle, cuda::CUdeviceptr data, std::size_t bytes, o
   const ssize_t got = read_(handle, const_cast<void*>(at(data)), bytes, offset, data_offset);
   if (got < -1) check({static_cast<int>(-got), 0}, "cuFileRead");
   return got;
+}
+
+ssize_t CuFile::write(Handle handle, cuda::CUdeviceptr data, std::size_t bytes, off_t offset, off_t data_offset) const {
+  const ssize_t put = write_(handle, at(data), bytes, offset, data_offset);
+  if (put < -1) check({static_cast<int>(-put), 0}, "cuFileWrite");
+  return put;
 }
 
 std::string CuFile::how() const {

@@ -1,4 +1,4 @@
-// NVIDIA's cuFile, opened at run time: reads from a file into GPU memory, directly or in its compat mode. Types and
+// NVIDIA's cuFile, opened at run time: between a file and GPU memory, directly or in its compat mode. Types and
 // values are those of cufile.h since CUDA 11.8, declared here so that nothing of CUDA is needed to build.
 #pragma once
 
@@ -26,8 +26,9 @@ class CuFile {
   void remove(Handle handle) const { deregister_(handle); }
   bool pin(cuda::CUdeviceptr data, std::size_t bytes) const;
   void unpin(cuda::CUdeviceptr data) const { buffer_deregister_(at(data)); }
-  // Bytes read, or -1 and errno; host::Failure for cuFile's own errors.
+  // Bytes moved, or -1 and errno; host::Failure for cuFile's own errors.
   ssize_t read(Handle handle, cuda::CUdeviceptr data, std::size_t bytes, off_t offset, off_t data_offset) const;
+  ssize_t write(Handle handle, cuda::CUdeviceptr data, std::size_t bytes, off_t offset, off_t data_offset) const;
 
   // "cuFile, nvidia-fs" or "cuFile in COMPAT MODE: ..."
   std::string how() const;
@@ -68,6 +69,7 @@ class CuFile {
   Error (*buffer_register_)(const void*, std::size_t, int) = nullptr;
   Error (*buffer_deregister_)(const void*) = nullptr;
   ssize_t (*read_)(Handle, void*, std::size_t, off_t, off_t) = nullptr;
+  ssize_t (*write_)(Handle, const void*, std::size_t, off_t, off_t) = nullptr;
 };
 
 }  // namespace lanewise::storage

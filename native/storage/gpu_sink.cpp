@@ -71,6 +71,10 @@ ssize_t CuFileSink::read(std::uint32_t file, std::size_t slot, std::uint64_t at,
   return cufile_->read(handles_[file], data(), bytes, offset, static_cast<off_t>(slot * stride() + at));
 }
 
+ssize_t CuFileSink::write(std::uint32_t file, std::size_t slot, std::uint64_t at, std::size_t bytes, off_t offset) {
+  return cufile_->write(handles_[file], data(), bytes, offset, static_cast<off_t>(slot * stride() + at));
+}
+
 std::string CuFileSink::how() const {
   return cufile_->how() + (registered_ ? ", registered GPU memory" : ", GPU memory not registered");
 }

@@ -1,4 +1,4 @@
-// GPU memory at the end of a path: filled by copies from registered host memory, or by cuFile straight from the file.
+// GPU memory at the end of a path: filled and emptied by copies over registered host memory, or by cuFile.
 #pragma once
 
 #include <sys/types.h>
@@ -48,8 +48,13 @@ class CuFileSink : public GpuSink {
   ~CuFileSink() override;
 
   void take(std::size_t, std::size_t, const std::byte*, std::size_t) override {}  // it is there already
-  // Like pread, into a slot in GPU memory; host::Failure for errors of cuFile's own.
+  void put(std::size_t worker, std::size_t slot, const std::byte* from, std::size_t bytes) override {
+    GpuSink::take(worker, slot, from, bytes);
+  }
+  bool direct() const override { return true; }
+  // Like pread and pwrite, of a slot in GPU memory; host::Failure for errors of cuFile's own.
   ssize_t read(std::uint32_t file, std::size_t slot, std::uint64_t at, std::size_t bytes, off_t offset);
+  ssize_t write(std::uint32_t file, std::size_t slot, std::uint64_t at, std::size_t bytes, off_t offset);
   std::string how() const;
 
  private:

@@ -1,4 +1,5 @@
-// Where data goes on to after it has been read into host memory: nowhere, other host memory, or a GPU.
+// Where data goes on to after it has been read into host memory, or comes from before it is written: nowhere, other
+// host memory, or a GPU.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,14 @@ class Sink {
   virtual void enter(std::size_t) {}
   // Copies the content of a slot to its destination, and returns when the copy is complete.
   virtual void take(std::size_t worker, std::size_t slot, const std::byte* from, std::size_t bytes) = 0;
-  // Copies back what a slot's data became, to be checked.
+  // Copies back what a slot's data became, to be checked or to be written.
   virtual void give(std::size_t worker, std::size_t slot, std::byte* to, std::size_t bytes) = 0;
+  // Makes `from` a slot's data, untimed, so that a write that is compared later begins there.
+  virtual void put(std::size_t worker, std::size_t slot, const std::byte* from, std::size_t bytes) {
+    take(worker, slot, from, bytes);
+  }
+  // Whether files are read and written without host memory of ours.
+  virtual bool direct() const { return false; }
 };
 
 // A second buffer in host memory.

@@ -31,13 +31,26 @@ bool Worker::begin(Round& round, Slot& slot) {
   job_.volumes[volume_].pieces(*offset, job_.io, slot.pieces);
   slot.moved.assign(slot.pieces.size(), 0);
   slot.open = slot.pieces.size();
-  if (round.task().write && round.task().data == Data::kFilled) {
-    for (const Piece& piece : slot.pieces) fill(slot.data, piece, round.task().salt);
-  } else if (round.task().write) {
-    for (const Piece& piece : slot.pieces) stamp(slot.data, piece, round.task().salt);
-  }
+  const bool unchecked_sink = sink_ != nullptr && round.task().data == Data::kAny;
+  if (round.task().write && !unchecked_sink) write_pattern(round.task(), slot);
   slot.started = Clock::now();
+  if (round.task().write && sink_ != nullptr && !sink_->direct()) {
+    sink_->give(number_, slot.number, slot.data, job_.io);
+  }
   return true;
+}
+
+void Worker::write_pattern(const Task& task, Slot& slot) {
+  for (const Piece& piece : slot.pieces) {
+    if (task.data == Data::kFilled) {
+      fill(slot.data, piece, task.salt);
+    } else {
+      stamp(slot.data, piece, task.salt);
+    }
+  }
+  if (sink_ == nullptr) return;
+  sink_->put(number_, slot.number, slot.data, job_.io);
+  if (!sink_->direct()) std::memset(slot.data, 0, job_.io);  // what is written has to come from the sink
 }
 
 void Worker::complete(Round& round, Slot& slot) {
@@ -236,9 +249,10 @@ class CuFileWorker : public SyncWorker {
   std::string how() const override { return gpu_.how(); }
 
  protected:
-  ssize_t part(const Round&, const Slot& slot, const Piece& piece, std::uint64_t moved) override {
-    return gpu_.read(piece.file, slot.number, piece.at + moved, piece.bytes - moved,
-                     static_cast<off_t>(piece.offset + moved));
+  ssize_t part(const Round& round, const Slot& slot, const Piece& piece, std::uint64_t moved) override {
+    const auto offset = static_cast<off_t>(piece.offset + moved);
+    const auto call = round.task().write ? &CuFileSink::write : &CuFileSink::read;
+    return (gpu_.*call)(piece.file, slot.number, piece.at + moved, piece.bytes - moved, offset);
   }
 
  private:

@@ -50,6 +50,7 @@ class Worker {
   Sink* const sink_;
 
  private:
+  void write_pattern(const Task& task, Slot& slot);
   void compare(Round& round, Slot& slot);
   void reread(const Slot& slot, const Piece& piece);
 

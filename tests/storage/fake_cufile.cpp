@@ -1,5 +1,5 @@
 // A cuFile without GPUs, for the CUDA driver without GPUs, whose device memory is ordinary memory. FAKE_CUFILE_OPEN and
-// FAKE_CUFILE_READ are errors to answer with; FAKE_CUFILE_NO_PIN refuses to register memory.
+// FAKE_CUFILE_READ and FAKE_CUFILE_WRITE are errors to answer with; FAKE_CUFILE_NO_PIN refuses to register memory.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -68,5 +68,10 @@ Error cuFileBufDeregister(const void*) {
 ssize_t cuFileRead(void* handle, void* data, std::size_t bytes, off_t offset, off_t data_offset) {
   if (set("FAKE_CUFILE_READ") != 0) return -set("FAKE_CUFILE_READ");
   return pread(*static_cast<int*>(handle), static_cast<char*>(data) + data_offset, bytes, offset);
+}
+
+ssize_t cuFileWrite(void* handle, const void* data, std::size_t bytes, off_t offset, off_t data_offset) {
+  if (set("FAKE_CUFILE_WRITE") != 0) return -set("FAKE_CUFILE_WRITE");
+  return pwrite(*static_cast<int*>(handle), static_cast<const char*>(data) + data_offset, bytes, offset);
 }
 }
