@@ -85,6 +85,13 @@ def test_the_storage_probe_has_the_words_of_the_page(asked, tmp_path):
 
 
 @linux
+def test_blocks_have_the_words_of_the_page(tmp_path):
+    rows = lanewise.measure_kv(tmp_path, "4 x 64 KiB", "host", runs=1, threads=2, peak_bytes=1 << 20)
+    assert unlisted(rows) == set()
+    assert unlisted(lanewise.block_rows(lanewise.predict_blocks("h200-pair", "gpu0->host0", "4 x 64 KiB"))) == set()
+
+
+@linux
 @pytest.mark.parametrize("asked", [{}, {"latency": True}, {"both_ways": True}], ids=["bandwidth", "latency", "both"])
 def test_the_network_probe_has_the_words_of_the_page(asked):
     rows = lanewise.measure_network(sizes=(4096,), connections=(2,), seconds=0.02, rule=ONCE, **asked)

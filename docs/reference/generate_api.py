@@ -115,6 +115,7 @@ OPTIONS = {
     "lanewise.options.measure_host": ("MeasureHostOptions",),
     "lanewise.options.measure_gpu": ("MeasureGpuOptions",),
     "lanewise.options.measure_storage": ("MeasureStorageOptions",),
+    "lanewise.options.measure_kv": ("MeasureKvOptions",),
     "lanewise.options.measure_network": ("MeasureNetworkOptions",),
     "lanewise.options.loadtest": (
         "LoadOptions",

@@ -18,10 +18,10 @@ from lanewise.checking.expectation import (
     ExpectationModel,
     expect_earlier,
     expectation,
-    robust_deviation,
 )
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.errors import InputError
+from lanewise.results.estimate import robust_deviation
 from lanewise.results.observation import Observation, Source
 
 RATES = st.floats(min_value=1e-3, max_value=1e4)

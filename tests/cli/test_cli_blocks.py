@@ -45,3 +45,13 @@ def test_the_json_of_a_model_is_in_si_units(lanewise):
 def test_what_does_not_go_together(lanewise, arguments, cause):
     done = lanewise(*PREDICT, *arguments)
     assert (done.returncode, cause in done.stderr) == (2, True)
+
+
+def test_predicted_blocks_are_written_as_rows_and_measured_ones_are_shown_side_by_side(lanewise, tmp_path):
+    done = lanewise(*PREDICT, "--blocks", "8 x 64 KiB", "gpu0->host0", "-o", str(tmp_path / "run.json"), "--json")
+    assert (done.returncode, done.stderr) == (0, f"wrote {tmp_path / 'run.json'}\n")
+    rows = json.loads((tmp_path / "run.json").read_text())["rows"]
+    assert [row["source"] for row in rows] == ["predicted", "predicted"]
+    done = lanewise("measure", "kv", "--from", "host", "--to", str(tmp_path), "--blocks", "8 x 64 KiB", "--runs", "1")
+    assert (done.returncode, done.stdout.split()[:3]) == (0, ["software", "blocks", "flow"])
+    assert "mode: direct" in done.stdout

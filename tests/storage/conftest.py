@@ -1,12 +1,18 @@
-"""Files to read, and whether this machine's file system and kernel can do what a test needs."""
+"""Files to read, whether this machine's file system and kernel can do what a test needs, and GPUs without hardware."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import fake_cuda
 import pytest
+from garbage import collect
 
 if sys.platform != "linux":
     pytest.skip("the storage part is for Linux", allow_module_level=True)
@@ -31,3 +37,32 @@ def data(tmp_path: Path) -> Path:
     made = tmp_path / "data.bin"
     made.write_bytes(os.urandom(1 << 20))
     return made
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The fake driver's and the fake cuFile's libraries; nothing of either may be left after a test."""
+
+    cuda: Path
+    cufile: Path
+
+
+@pytest.fixture(scope="session")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Gpus:
+    """Both, compiled once."""
+    cuda = fake_cuda.build()
+    made = tmp_path_factory.mktemp("cufile") / "libfakecufile.so"
+    source = Path(__file__).with_name("fake_cufile.cpp")
+    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", source, "-o", made], check=True)
+    return Gpus(cuda, made)
+
+
+@pytest.fixture
+def gpus(libraries: Gpus, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Lanewise opens them instead of the real ones."""
+    monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(libraries.cuda))
+    monkeypatch.setenv("LANEWISE_CUFILE", str(libraries.cufile))
+    yield monkeypatch
+    collect()
+    assert fake_cuda.live(libraries.cuda) == dict.fromkeys(fake_cuda.KINDS, 0)
+    assert ctypes.CDLL(str(libraries.cufile)).fake_cufile_live() == 0

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import fake_cuda
 import pytest
-from garbage import collect
 
 import lanewise
 from lanewise.errors import CannotMeasure
@@ -19,35 +13,6 @@ from lanewise.results.sample import Sample
 
 SMALL: dict[str, Any] = {"io": "64 KiB", "size": "1 MiB", "threads": 2, "depth": 2, "to": "gpu0"}
 COMPAT = not Path("/proc/driver/nvidia-fs/version").exists()
-
-
-@dataclass(frozen=True)
-class Gpus:
-    """The fake driver's and the fake cuFile's libraries; nothing of either may be left after a test."""
-
-    cuda: Path
-    cufile: Path
-
-
-@pytest.fixture(scope="session")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> Gpus:
-    """Both, compiled once."""
-    cuda = fake_cuda.build()
-    made = tmp_path_factory.mktemp("cufile") / "libfakecufile.so"
-    source = Path(__file__).with_name("fake_cufile.cpp")
-    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", source, "-o", made], check=True)
-    return Gpus(cuda, made)
-
-
-@pytest.fixture
-def gpus(libraries: Gpus, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Lanewise opens them instead of the real ones."""
-    monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(libraries.cuda))
-    monkeypatch.setenv("LANEWISE_CUFILE", str(libraries.cufile))
-    yield monkeypatch
-    collect()
-    assert fake_cuda.live(libraries.cuda) == dict.fromkeys(fake_cuda.KINDS, 0)
-    assert ctypes.CDLL(str(libraries.cufile)).fake_cufile_live() == 0
 
 
 def measure(path: Path, **settings: Any) -> list[Sample]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # that of typing takes milliseconds to load
 if TYPE_CHECKING:
-    from lanewise.api.blocks import kv_pieces, predict_blocks
+    from lanewise.api.blocks import block_rows, kv_pieces, predict_blocks
     from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
     from lanewise.api.collectives import nccl_topology, predict_collective
     from lanewise.api.director import backup_director, open_director, restore_director, serve_director
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         loadtest_training,
         sweep_data,
     )
-    from lanewise.api.measure import measure_gpu, measure_host, measure_network, measure_storage
+    from lanewise.api.measure import measure_gpu, measure_host, measure_kv, measure_network, measure_storage
     from lanewise.api.model_load import predict_load
     from lanewise.api.node import serve_node
     from lanewise.api.provenance import doctor
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 # The functions of each module of this package; mypy reads them above.
 _FUNCTIONS = {
-    "lanewise.api.blocks": "kv_pieces predict_blocks",
+    "lanewise.api.blocks": "block_rows kv_pieces predict_blocks",
     "lanewise.api.checking": "as_checked_run check check_data check_metrics read_results",
     "lanewise.api.collectives": "nccl_topology predict_collective",
     "lanewise.api.director": "backup_director open_director restore_director serve_director",
@@ -93,7 +93,7 @@ _FUNCTIONS = {
     "lanewise.api.loadtest": (
         "as_sweep_run loadtest_peak loadtest_run loadtest_selftest loadtest_sweep loadtest_training sweep_data"
     ),
-    "lanewise.api.measure": "measure_gpu measure_host measure_network measure_storage",
+    "lanewise.api.measure": "measure_gpu measure_host measure_kv measure_network measure_storage",
     "lanewise.api.model_load": "predict_load",
     "lanewise.api.node": "serve_node",
     "lanewise.api.provenance": "doctor",
@@ -121,6 +121,7 @@ __all__ = [
     "as_sweep_run",
     "attach",
     "backup_director",
+    "block_rows",
     "calibrate",
     "capture",
     "check",
@@ -156,6 +157,7 @@ __all__ = [
     "matrix",
     "measure_gpu",
     "measure_host",
+    "measure_kv",
     "measure_network",
     "measure_storage",
     "nccl_topology",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lanewise.blocks.pieces import Pieces
     from lanewise.blocks.transfer import BlockPrediction
     from lanewise.perf.flow import Flow
+    from lanewise.results.observation import Observation
 
 
 def predict_blocks(
@@ -43,6 +44,18 @@ def predict_blocks(
     parsed = parse_flows(flows, p2p) if isinstance(flows, str) else flows
     pieces = pieces_of(blocks) if isinstance(blocks, str) else blocks
     return predict(as_system(system), parsed, pieces, software, posters)
+
+
+def block_rows(prediction: BlockPrediction) -> tuple[Observation, ...]:
+    """The rate (B/s) and the time a block (s) of each flow as predicted rows, of the identity of those of `measure_kv`.
+
+    >>> predicted = lanewise.block_rows(lanewise.predict_blocks("h200-pair", "gpu0->host0", "1024 x 64 KiB"))
+    >>> [(row.scenario, row.metric) for row in predicted]
+    [('blocks by cuMemcpyBatchAsync', 'goodput'), ('blocks by cuMemcpyBatchAsync', 'block_time')]
+    """
+    from lanewise.results.block_rows import predicted_block_rows
+
+    return predicted_block_rows(prediction)
 
 
 def kv_pieces(model: str, tokens: int, tp: int = 1, block_tokens: int = 16, layout: str = "half") -> Pieces:

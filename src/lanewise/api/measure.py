@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from lanewise.options.measure_kv import MeasureKvOptions
     from lanewise.options.measure_network import NetworkSideOptions
     from lanewise.probes.gpu.probe import GpuProbe
     from lanewise.probes.host.probe import HostProbe
+    from lanewise.probes.kv.probe import KvProbe
     from lanewise.probes.network.probe import NetworkProbe
     from lanewise.probes.storage.probe import StorageProbe
     from lanewise.probes.storage.session import StorageProgress
@@ -79,6 +81,27 @@ def measure_storage(
     return storage_probe(on_progress).run(storage_options(tuple(str(path) for path in names), **options))
 
 
+def measure_kv(to: str | Path, blocks: str, source: str = "gpu0", **options: Any) -> Iterator[Sample]:
+    """Samples of blocks (pieces of a KV cache) moved from `source` to `to`, back, and both ways at once: rate in B/s,
+    time a block in s, share of the rate of long copies (0..1).
+
+    `blocks` is a text such as '1024 x 64 KiB'; `to` and `source` are memory ("gpu0", "host", "host:1"), `to` a folder
+    or a new file as well, in which nothing stays behind. Keywords are the fields of MeasureKvOptions, such as
+    software=("cuMemcpyBatchAsync",). Rows have the identity of predicted ones (`block_rows`).
+
+    Raises FormatError for text that is no number of blocks, InputError or UnknownName for ends or software that do not
+    fit, MissingDependency without a CUDA driver where an end is a GPU, and CannotMeasure if memory is short or data
+    arrives wrong.
+
+    >>> samples = lanewise.measure_kv("host", "1024 x 64 KiB")  # needs a GPU  # doctest: +SKIP
+    >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
+    """
+    from lanewise.options.measure_kv import MeasureKvOptions
+
+    kv_options = MeasureKvOptions(str(to), blocks, source, **options)
+    return kv_probe(kv_options).run(kv_options)
+
+
 def measure_network(address: str | None = None, **options: Any) -> Iterator[Sample]:
     """Samples of bandwidth (B/s) or round-trip latency (s) to a listener at `address`, HOST[:PORT]; None: over
     loopback.
@@ -122,6 +145,13 @@ def storage_probe(on_progress: Callable[[StorageProgress], None] | None = None) 
     from lanewise.probes.storage.probe import StorageProbe
 
     return StorageProbe(on_progress)
+
+
+def kv_probe(options: MeasureKvOptions) -> KvProbe:
+    """The probe of blocks between the ends of `options`; MissingDependency where one is a GPU and none is here."""
+    from lanewise.probes.kv.probe import open_kv
+
+    return open_kv(options)
 
 
 def network_probe() -> NetworkProbe:

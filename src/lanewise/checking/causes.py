@@ -15,7 +15,7 @@ from lanewise import units
 from lanewise.checking import changes
 from lanewise.checking.abilities import lesser_links
 from lanewise.checking.cause import Cause, slow_link, speed
-from lanewise.checking.expectation import ExpectationModel, robust_deviation
+from lanewise.checking.expectation import ExpectationModel
 from lanewise.checking.nvlink_causes import nvlink_hops, some_nvlinks, unused_nvlinks
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import kind_of_path
@@ -24,6 +24,7 @@ from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
+from lanewise.results.estimate import robust_deviation
 from lanewise.routes.endpoints import endpoint, memory_node, stated_node
 from lanewise.routes.find import route
 from lanewise.routes.model import Via

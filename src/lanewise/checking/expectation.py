@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from lanewise.checking.abilities import raw_rate
+from lanewise.checking.block_rows import block_expectation, is_of_blocks
 from lanewise.checking.changes import ModelChange
 from lanewise.checking.collective_rows import collective_point, is_collective
 from lanewise.collectives.model import CollectivePoint
@@ -18,6 +19,7 @@ from lanewise.perf.flow import Flow, parse_flows
 from lanewise.perf.flow_demand import ENGINE_DOUBT
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import FlowRate, predict
+from lanewise.results.estimate import robust_deviation
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation, Source
 from lanewise.routes.find import route as find_route
@@ -45,8 +47,6 @@ _RATES = ("goodput", "total", "fit_bandwidth")
 _METRICS = (*_RATES, "latency")
 _SHORT = ("goodput", "total")
 LEAST_MACHINES = 3
-# The median of |x - median| of normal values, times this, is their standard deviation.
-_NORMAL = 1.4826
 # A machine's name and memory nodes are its own, and other tools say no path.
 _IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key not in ("flows", "engine", "p2p", "mode")))
 
@@ -84,6 +84,7 @@ TOLERANCES = {
         Tolerance("CPU copy", 0.45, "a CPU's stores cross in packets of 64 B, a copy engine's in 128 to 256 B"),
         Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
         Tolerance("collective", 0.12, "a collective library's choice and ramp, beyond the predicted interval"),
+        Tolerance("blocks", 0.12, "what software costs a block on another CPU, beyond the predicted interval"),
         Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
         Tolerance("parts", 0.20, "what parts of that name reach at best; the host is not described"),
         Tolerance("line", 0.30, "payload over a network or NFS is 70 to 97 % of the line's rate"),
@@ -171,6 +172,10 @@ class ExpectationModel:
             return self._latency(row, change)
         if is_collective(row):
             return _of_collective(collective_point(self._changed(change), row, self.device), row)
+        if is_of_blocks(row):
+            changed = self._changed(change)
+            together = [change.change_flow(changed, flow) for flow in self.flows(row)]
+            return expectation(row, **block_expectation(changed, row, together, self._own(row)))
         if not covers(row):
             return expectation(row, note=f"the model has no {row.metric} of such a copy; compare with an earlier run")
         flows = self.flows(row)
@@ -390,9 +395,3 @@ def expect_earlier(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Exp
         return expectation(row, basis="class", value=middle, interval=interval, rests_on=rests_on)
 
     return expect
-
-
-def robust_deviation(values: Sequence[float]) -> float:
-    """The standard deviation as the median distance from the median tells it: a few outliers do not move it."""
-    middle = statistics.median(values)
-    return _NORMAL * statistics.median(abs(value - middle) for value in values)

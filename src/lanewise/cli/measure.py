@@ -12,6 +12,7 @@ from lanewise.cli import recorder, terminal
 from lanewise.cli.command import Command, Json, QuickGroup, option_group
 from lanewise.options.measure_gpu import MeasureGpuOptions
 from lanewise.options.measure_host import MeasureHostOptions
+from lanewise.options.measure_kv import MeasureKvOptions
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.options.measure_storage import MeasureStorageOptions
 from lanewise.options.sampling import RecordOptions
@@ -77,6 +78,23 @@ def storage(options: MeasureStorageOptions, record_options: RecordOptions, json:
     recorder.record(_with_storage_warnings(samples), record_options, json)
 
 
+@app.command(cls=Command, short_help="Blocks of a KV cache between GPU, host memory and files.")
+@option_group
+def kv(options: MeasureKvOptions, record_options: RecordOptions, json: Json = None) -> None:
+    """Move blocks of memory from a GPU to the host, another GPU or a test file, back, and both ways at once.
+
+    By each software that can: rate, time a block, and share of the rate of long copies.
+    """
+    from lanewise.api.measure import kv_probe
+    from lanewise.report.text.blocks import render_measured_blocks
+
+    probe = kv_probe(options)
+    samples = probe.run(options, _storage_progress())
+    recorder.record(
+        _with_storage_warnings(samples), record_options, json, probe.machine_facts(), render_measured_blocks
+    )
+
+
 @app.command(cls=Command, short_help="Bandwidth and latency between two processes or hosts.")
 @option_group
 def network(
@@ -116,7 +134,7 @@ def _with_storage_warnings(samples: Iterator[Sample]) -> Iterator[Sample]:
 
 
 def _storage_warnings(sample: Sample) -> Iterator[str]:
-    engine, mode = sample.how["engine"], sample.how["mode"]
+    engine, mode = sample.how["engine"], sample.how.get("mode", "")
     if "no io_uring" in engine:
         yield f"warning: read by {engine}\nhint:    figures are those of threads with one I/O each, often lower"
     if mode == "cuFile compat":

@@ -28,7 +28,7 @@ _STEADY = ("mode", "division", "host")  # options that the steady state knows to
 _KINDS: dict[str, tuple[str, ...]] = {
     "schedule": ("flows",),
     **{field.name: ("collective",) for field in fields(CollectiveOptions) if field.name != "collective"},
-    **dict.fromkeys(("path", "software", "posters"), ("blocks", "tokens")),
+    **dict.fromkeys(("path", "software", "posters", "output"), ("blocks", "tokens")),
     **dict.fromkeys(("model", "tp", "block_tokens", "layout"), ("tokens",)),
     **{field.name: ("load",) for field in fields(ModelLoadOptions) if field.name != "load"},
     **dict.fromkeys(("both_ways", "devices"), ("matrix",)),
@@ -150,6 +150,9 @@ def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, json: s
     else:
         pieces = api.kv_pieces(options.model, options.tokens, options.tp, options.block_tokens, options.layout)
     prediction = api.predict_blocks(system, options.path, pieces, options.software, options.posters, not no_p2p)
+    if options.output is not None:
+        api.save_run(api.as_measured_run((), rows=api.block_rows(prediction)), options.output)
+        terminal.note(f"wrote {options.output}")
     terminal.show(json, json_of("block_transfers"), render_blocks, prediction)
 
 

@@ -9,17 +9,20 @@ from lanewise.cli import terminal
 from lanewise.errors import CannotMeasure, LanewiseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from lanewise.options.sampling import RecordOptions
+    from lanewise.report.screen import Screen
+    from lanewise.results.observation import Observation
     from lanewise.results.sample import Sample
 
 
 def record(
     samples: Iterator[Sample], options: RecordOptions, json_target: str | None,
     machine_facts: Mapping[str, str] | None = None,
+    render: Callable[[Sequence[Observation], Screen], str] | None = None,
 ) -> None:  # fmt: skip
-    """Take all samples, write each with --samples, then write the run with -o and print its rows.
+    """Take all samples, write each with --samples, then write the run with -o and print its rows, by `render` if given.
 
     A Ctrl-C, or an error of the probe or of a file, does the same with the samples up to then and is raised afterwards;
     signals wait while the run is written. CannotMeasure where no row at all has a value.
@@ -47,7 +50,8 @@ def record(
     except KeyboardInterrupt as error:  # it has waited until the run was written
         interrupt = error
     if recorded:
-        terminal.show("-" if json_target == "-" else None, json_forms.measured_rows, render_measured, run.rows)
+        show_rows = render or render_measured
+        terminal.show("-" if json_target == "-" else None, json_forms.measured_rows, show_rows, run.rows)
     if failure is not None:
         if recorded:
             terminal.note(f"not finished: {plural(len(recorded), 'sample')} of {plural(len(run.rows), 'row')} kept")

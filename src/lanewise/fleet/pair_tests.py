@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lanewise.checking.expectation import robust_deviation
 from lanewise.fleet.node import RECEIVE, SEND, network_row
 from lanewise.fleet.rounds import Round
 from lanewise.fleet.siblings import allowed_deviations
+from lanewise.results.estimate import robust_deviation
 from lanewise.results.observation import Observation
 
 # Of the median of all nodes. Less is looked into: it says whom to test again, not who is at fault.

@@ -15,10 +15,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lanewise.checking.expectation import LEAST_MACHINES, TOLERANCES, robust_deviation
+from lanewise.checking.expectation import LEAST_MACHINES, TOLERANCES
 from lanewise.checking.verdict import lower_is_better
 from lanewise.fleet.node import NodeReport, row_key
 from lanewise.results.compare import interval
+from lanewise.results.estimate import robust_deviation
 from lanewise.results.match import Identity
 from lanewise.results.observation import Observation
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from lanewise.options.option import Options, argument, option
 
@@ -26,4 +27,6 @@ class BlockOptions(Options):
                          metavar="|".join(LAYOUTS), choices=LAYOUTS)  # fmt: skip
     software: str | None = option(None, "With --blocks or --tokens: what moves them, such as cuMemcpyBatchAsync.",
                                   metavar="NAME", default_text="by the path")  # fmt: skip
+    output: Path | None = option(None, "With --blocks or --tokens: write a run of the predicted rows, for compare.",
+                                 "-o --output", metavar="RUN.json")  # fmt: skip
     posters: int = option(1, "With --blocks or --tokens: threads a flow that post pieces.", metavar="N", minimum=1)

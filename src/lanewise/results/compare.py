@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from lanewise.results.estimate import median_interval
-from lanewise.results.match import identity, join
+from lanewise.results.match import CONTEXT, identity, join
 from lanewise.results.network_share import NetworkShare, measured_share
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.run import Run
@@ -139,9 +139,19 @@ def compare(
 
 
 def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right")) -> Comparison:
-    """Two runs side by side; only rows of one source are matched, `conditions` are the machine facts that differ."""
+    """Two runs side by side; `conditions` are the machine facts that differ.
+
+    Only rows of one source are matched; or those of two sources if each run has one of its own, as predicted and
+    measured.
+    """
     sources = [source for source in Source if source is not Source.PUBLISHED]
-    parts = [compare(rows_of(left, source), rows_of(right, source), names) for source in sources]
+    rows = [{source: rows_of(run, source) for source in sources} for run in (left, right)]
+    own = [[source for source in sources if side[source]] for side in rows]
+    if len(own[0]) == len(own[1]) == 1 and own[0] != own[1]:
+        # A prediction names its system, a measurement does not.
+        parts = [compare(rows[0][own[0][0]], rows[1][own[1][0]], names, frozenset(CONTEXT))]
+    else:
+        parts = [compare(rows[0][source], rows[1][source], names) for source in sources]
     keys = dict.fromkeys([*left.machine_facts, *right.machine_facts])
     sides = ((key, left.machine_facts.get(key, ""), right.machine_facts.get(key, "")) for key in keys)
     return Comparison(

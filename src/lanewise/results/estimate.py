@@ -1,10 +1,20 @@
-"""What samples allow to say: an interval for the median, and latency and bandwidth from a size sweep."""
+"""What samples allow to say: an interval for the median, their deviation, latency and bandwidth from a size sweep."""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+# The median of |x - median| of normal values, times this, is their standard deviation.
+_NORMAL = 1.4826
+
+
+def robust_deviation(values: Sequence[float]) -> float:
+    """The standard deviation as the median distance from the median tells it: a few outliers do not move it."""
+    middle = statistics.median(values)
+    return _NORMAL * statistics.median(abs(value - middle) for value in values)
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from lanewise.probes.storage.files import StorageFile
 
 _PROGRESS_S = 0.1  # between two reports of progress
 _SLEEP_S = 0.005
+_PAUSE_S = 0.001
 _SPAN_S = 0.5  # over which a current rate is taken
 
 
@@ -129,6 +130,23 @@ class StorageSession:
     def has_second_path(self) -> bool:
         """Whether the data can be read a second time by another path, for comparison."""
         return self.mode != "cached" or bool(self._second_files())
+
+
+def run_together(
+    sessions: Sequence[StorageSession], tasks: Sequence[_native.StorageTask]
+) -> list[_native.StorageOutcome]:
+    """The task of each session, all at the same time; CannotMeasure where one of them fails."""
+    runners = [session._runner for session in sessions]
+    try:
+        with native_errors():
+            for runner, task in zip(runners, tasks, strict=True):
+                runner.start(task)
+            while any(runner.running for runner in runners):
+                time.sleep(_PAUSE_S)
+            return [runner.finish() for runner in runners]
+    finally:
+        for runner in runners:
+            runner.stop()
 
 
 def volumes(options: MeasureStorageOptions, files: Sequence[StorageFile]) -> list[_native.StorageVolume]:

@@ -1,12 +1,16 @@
-"""`lanewise predict --blocks` as text: the time of pieces over each path, and what limits it."""
+"""Blocks as text: the predicted time of pieces over each path and its limit; measured ones side by side."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from lanewise import units
 from lanewise.blocks.transfer import BlockLimit, BlockPrediction, BlockTransfer
 from lanewise.report.screen import PLAIN, Screen
-from lanewise.report.table import Column, Footnotes, Table, number_columns, render_table
-from lanewise.report.words import clock, heading, plural
+from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_table
+from lanewise.report.words import NONE, clock, heading, plural
+from lanewise.results.block_rows import BLOCK_TIME, GOODPUT, software_of_scenario
+from lanewise.results.observation import Observation
 
 
 def render_blocks(prediction: BlockPrediction, screen: Screen = PLAIN) -> str:
@@ -44,3 +48,32 @@ def _advice(transfer: BlockTransfer) -> str:
     if transfer.limit is BlockLimit.PATH:
         return f"path: {path}"
     return f"software: posts, completions and start take longer than the path ({path})"
+
+
+def render_measured_blocks(rows: Sequence[Observation], screen: Screen = PLAIN) -> str:
+    """Measured blocks side by side: a line for each flow of each software; then what holds for all of them."""
+    by_metric = {(row.scenario, row.flow, str(row.settings), row.metric): row for row in rows}
+    lines: list[Sequence[str | TableCell]] = []
+    notes = Footnotes()
+    for (scenario, flow, settings, metric), row in by_metric.items():
+        if metric != GOODPUT:
+            continue
+        others = [by_metric.get((scenario, flow, settings, name)) for name in ("share", BLOCK_TIME)]
+        size = f"{row.settings['blocks']:,} x {units.size(row.settings['bytes'])}"
+        shown = [None if each is None else each.display(each.value) for each in (row, *others)]
+        values = [NONE if value is None else units.number(value, 4) for value in shown]
+        both = "with the other" if "both ways" in scenario else "alone"
+        failure = row.note if row.value is None else ""
+        lines.append((software_of_scenario(scenario) or scenario, size, flow, both, *values, notes.mark([failure])))
+    columns = [
+        Column("software"), Column("blocks", number=True), Column("flow", wrap=True), Column("direction", drop_order=2),
+        Column("GB/s", number=True), Column("% of peak", number=True), Column("us a block", number=True),
+        Column("note"),
+    ]  # fmt: skip
+    common = {
+        key: ", ".join(dict.fromkeys(row.how[key] for row in rows if key in row.how))
+        for key in ("mode", "in flight", "flush", "NUMA node", "data")
+    }
+    facts = " · ".join(f"{key}: {text}" for key, text in common.items() if text)
+    return "\n".join([render_table(Table(columns, lines), screen), "", screen.wrap(facts, indent=2),
+                      notes.render(screen)]).rstrip()  # fmt: skip

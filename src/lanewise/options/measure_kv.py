@@ -1,0 +1,84 @@
+"""Options of `lanewise measure kv`: which blocks, from where to where, and what moves them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lanewise.errors import InputError, unknown_name
+from lanewise.options.measure_storage import StorageTarget, storage_target
+from lanewise.options.option import Options, option, words
+from lanewise.options.sampling import SamplingRule
+
+COPIES = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "kernel")
+FILES = ("io_uring", "cuFile")
+_THREADS, _DEPTH = 1, 32
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureKvOptions(Options):
+    """Blocks of memory, moved there, back, and both ways at once, by each `software`.
+
+    `peak_bytes` are what the long copies move whose rate is called the peak. InputError or UnknownName for a wrong
+    value.
+    """
+
+    to: str = option(..., "Where the blocks go: host, host:1 (NUMA node 1), gpu1, a folder or a new file.",
+                     metavar="host|gpu1|FILE")  # fmt: skip
+    blocks: str = option(..., "Blocks of each direction, as predict --blocks takes them.", metavar="'1024 x 64 KiB'")
+    source: str = option("gpu0", "Memory that they start in: gpu0, host, host:1.", "--from", metavar="gpu0|host")
+    software: tuple[str, ...] = option(
+        (), "cuMemcpyAsync, cuMemcpyBatchAsync, kernel; to files io_uring, cuFile.", metavar="NAME,...", parse=words,
+        default_text="all that are possible",
+    )  # fmt: skip
+    threads: int = option(_THREADS, "With a file: threads that post blocks, in each direction.", metavar="N", minimum=1)
+    depth: int = option(_DEPTH, "With a file: blocks in flight for each thread.", metavar="N", minimum=1)
+    runs: int = option(10, "Most runs of each row; fewer if they agree within 1 %.", metavar="N", minimum=1)
+    peak_bytes: int = 256 << 20
+
+    def __post_init__(self) -> None:
+        Options.__post_init__(self)
+        start, end = self.start, self.memory
+        if start.gpu is None and end is not None and end.gpu is None:
+            cause = f"{start.name}->{end.name} touches neither a GPU nor a file"
+            raise InputError(cause, hint="write --from gpu0, or a folder: --to /data")
+        if start.name == (end.name if end else ""):
+            raise InputError(f"the blocks start and end in {start.name}", hint="write --to host, gpu1 or a folder")
+        if end is not None and (self.threads, self.depth) != (_THREADS, _DEPTH):
+            cause = f"--threads and --depth have no effect between {start.name} and {end.name}"
+            raise InputError(cause, hint="leave them out: a thread a direction posts all blocks")
+        for name in self.software:
+            if name not in (*COPIES, *FILES):
+                raise unknown_name("software", name, (*COPIES, *FILES))
+            if name not in self.possible_software:
+                cause = f"{name} moves nothing from {start.name} to {self.to}"
+                raise InputError(cause, hint=f"write --software {','.join(self.possible_software)}")
+
+    @property
+    def start(self) -> StorageTarget:
+        """The memory that the blocks start in."""
+        return storage_target(self.source)
+
+    @property
+    def memory(self) -> StorageTarget | None:
+        """The memory that they go to; None for a file."""
+        try:
+            return storage_target(self.to)
+        except InputError:
+            return None
+
+    @property
+    def possible_software(self) -> tuple[str, ...]:
+        """What moves data between these ends."""
+        if self.memory is not None:
+            return COPIES
+        return FILES if self.start.gpu is not None else FILES[:1]
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The GPUs at the ends."""
+        return tuple(end.name for end in (self.start, self.memory) if end is not None and end.gpu is not None)
+
+    @property
+    def rule(self) -> SamplingRule:
+        """When a row has enough runs."""
+        return SamplingRule(min(5, self.runs), self.runs, 0.01)
