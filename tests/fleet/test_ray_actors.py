@@ -10,7 +10,7 @@ import pytest
 from fleet_agents import TestAgent
 
 from lanewise.engines.ray_engine import RayEngine
-from lanewise.fleet.ray_actors import RayConnections
+from lanewise.fleet.ray_actors import RayConnections, named_nodes
 from lanewise.fleet.survey import NodeJob
 
 pytestmark = [
@@ -54,3 +54,9 @@ def test_a_ray_of_its_own_has_so_many_agents_on_one_machine(engine: RayEngine) -
         assert {(report.name, report.failure) for report in reports} == {("ray0", ""), ("ray1", "")}
     finally:
         nodes.close()
+
+
+def test_nodes_have_their_host_names_or_their_addresses_where_several_share_one() -> None:
+    said = [(True, "a", "1"), (True, "b", "2"), (True, "b", "3"), (False, "c", "4")]
+    nodes = [dict(zip(("Alive", "NodeManagerHostname", "NodeManagerAddress"), each, strict=True)) for each in said]
+    assert list(named_nodes(nodes)) == ["a", "2", "3"]

@@ -205,9 +205,10 @@ def _names(options: FleetCheckOptions) -> tuple[str, ...]:
     if not address:
         return tuple(_addresses(options))
     from lanewise.engines.ray_engine import RayEngine
+    from lanewise.fleet.ray_actors import named_nodes
 
     with RayEngine(address, 1) as engine:
-        return tuple(node.address for node in engine.nodes())
+        return tuple(named_nodes(engine.ray.nodes()))
 
 
 def _addresses(options: FleetCheckOptions) -> dict[str, str]:

@@ -34,7 +34,7 @@ class RayConnections:
         self._actors: dict[str, Any] = {}
         self._answered: set[str] = set()
         nodes = self._ray.nodes()
-        for name, node in (dict.fromkeys(names, nodes[0]) if names else _named(nodes)).items():
+        for name, node in (dict.fromkeys(names, nodes[0]) if names else named_nodes(nodes)).items():
             gpus = 0 if names else node["Resources"].get("GPU", 0)
             place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             self._addresses[name], self._gpus[name] = node["NodeManagerAddress"], gpus
@@ -79,7 +79,7 @@ class RayConnections:
         return report
 
 
-def _named(nodes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def named_nodes(nodes: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The nodes that are alive by their host names, or by their addresses where several have one host name."""
     alive = [node for node in nodes if node["Alive"]]
     counts = Counter(node["NodeManagerHostname"] for node in alive)
