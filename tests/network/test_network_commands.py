@@ -62,7 +62,7 @@ def test_connections_of_one_window_add_up_to_its_goodput(tmp_path):
 def test_a_listener_serves_one_client_after_the_other_and_percentiles_rise(tmp_path):
     with listener() as (process, address):
         for name in ("a", "b"):
-            client = start(address, "--latency", "--seconds", "0.02", "--sizes", "1", "--samples", str(tmp_path / name))
+            client = start(address, "--latency", "--seconds", "0.01", "--sizes", "1", "--samples", str(tmp_path / name))
             _, stderr = finish(client)
             assert client.returncode == 0, stderr
             window = samples(tmp_path / name)[:4]

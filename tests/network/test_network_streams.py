@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import socket
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanewise import _native
-from lanewise.probes.network.probe import fairness
+from lanewise.probes.network.messages import NetworkMeasurement
+from lanewise.probes.network.probe import _NetworkSeries, fairness
 
 
 def pairs(count):
@@ -119,3 +121,15 @@ def test_fairness_lies_between_one_share_and_all(rates):
 def test_fairness_of_equal_and_of_single_rates():
     assert fairness([2.0, 2.0, 2.0]) == pytest.approx(1)
     assert fairness([1.0, 0.0]) == pytest.approx(0.5)
+
+
+def test_a_window_in_which_no_round_trip_ended_goes_on():
+    windows = [SimpleNamespace(count=count, mean=lambda: 7.0, percentile=lambda _: 7.0) for count in (0, 0, 3)]
+    taken = iter(windows)
+    run: Any = SimpleNamespace(
+        measurement=NetworkMeasurement("tcp", "latency", 1, 1), facts=[{}], wait=lambda _: None,
+        endpoints=[SimpleNamespace(native=SimpleNamespace(take=lambda: next(taken)))],
+    )  # fmt: skip
+    rows = list(_NetworkSeries(run, 0.02).measure())
+    assert [row.value for row in rows] == pytest.approx([7e-6] * 4)
+    assert {row.how["round trips"] for row in rows} == {"3"}

@@ -144,14 +144,16 @@ class _NetworkSeries:
             yield self._sample(self._flows, "total", sum(sum(rates) for rates in window), "GB/s", self._how(0))
 
     def _round_trips(self) -> Iterator[Sample]:
-        """Of one window: mean and percentiles of half round trips."""
+        """Of one window, longer where no round trip ended in it: mean and percentiles of half round trips."""
         native = self._run.endpoints[0].native
         assert not isinstance(native, _native.TcpStream)
-        self._run.wait(self._seconds)
-        with native_errors():
-            trips = native.take()
-        if trips.count == 0:
-            raise CannotMeasure(f"no round trip ended in {self._seconds:g} s", hint="take longer samples: --seconds")
+        trips, end = None, time.monotonic() + max(FIRST_S, self._seconds)
+        while trips is None or trips.count == 0:
+            if trips is not None and time.monotonic() > end:
+                raise CannotMeasure(f"no round trip ended in {FIRST_S:g} s", hint="take longer samples: --seconds")
+            self._run.wait(self._seconds)
+            with native_errors():
+                trips = native.take()
         how = {**self._how(0), "round trips": str(trips.count)}
         yield self._sample(FLOWS["to"], "latency", trips.mean() * 1e-6, "us", how)
         for metric, share in PERCENTILES.items():
