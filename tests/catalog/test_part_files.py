@@ -202,6 +202,23 @@ def test_extends_takes_all_figures_and_overrules_some() -> None:
     assert part.figure("memory.rate") == builtin().get("l40s").figure("memory.rate")
 
 
+def test_what_was_measured_on_an_extended_part_is_carried_over_unless_peers_alone_differ() -> None:
+    text = """
+parts:
+  - part: card
+    kind: gpu
+    figures:
+      engine.h2d.gen4: {value: 20 GB/s, source: me, basis: calibrated}
+      pcie.gen: {value: 4, source: me}
+  - {part: more-memory, extends: card, figures: {memory.size: {value: 48 GiB, source: me}}}
+  - {part: patched, extends: card, figures: {peer.access: {value: "yes", source: me}}}
+"""
+    catalog = read_parts(text, "mine.yaml")
+    carried = {name: catalog.get(name).figure("engine.h2d.gen4").carried_from for name in catalog.names()}
+    assert carried == {"card": "", "more-memory": "card", "patched": ""}
+    assert catalog.get("more-memory").figure("pcie.gen").carried_from == ""
+
+
 def test_a_part_that_extends_its_own_name_revises_the_shipped_one() -> None:
     text = "parts:\n  - part: K40\n    extends: k40\n    figures:\n      pcie.tags: {value: 32, source: me}\n"
     merged = builtin().merge(read_parts(text, "mine.yaml"))

@@ -165,3 +165,48 @@ def test_a_drive_or_card_of_unknown_rate_may_be_slower_than_its_slot(device: str
         assert rate.low < 0.3 * rate.rate
         assert rate.rate <= rate.high
         assert "no figure for the rate" in rate.doubt
+
+
+def test_two_ports_of_one_host_bridge_may_carry_less_than_both() -> None:
+    text = ONE_GPU.replace("gpu0: {gpu: l40s}", '"gpu[0-1]": {gpu: l40s}').replace("genoa", "rome")
+    link = '{from: cpu0, to: "gpu[0-1]", pcie: gen4 x16%s}'
+    shared, apart = (read_system(text % (link % bridge), "s.yaml") for bridge in (", bridge: q0", ""))
+    both, alone = ([lanewise.predict(system, f"host0->{gpus}") for system in (shared, apart)]
+                   for gpus in ("gpu[0-1]", "gpu0"))  # fmt: skip
+    assert both[0].total == both[1].total
+    assert both[0].total_low < 0.7 * both[1].total < both[1].total_low
+    assert alone[0].total_low == alone[1].total_low
+
+
+def test_both_ways_to_far_memory_on_xgmi_may_get_no_more_than_one_link_carries() -> None:
+    # An MI100 on Milan got 24.9 GB/s both ways together, whose link has 0.7 of 36; one way is as fast as near memory.
+    part = builtin().get("milan").with_figure("intersocket.memory_rate", Figure(None, "B/s", "this test"))
+    system = read_system(TWO_SOCKETS % "milan", "s.yaml", {}, builtin().with_part(part))
+    far, near, one_way = (lanewise.predict(system, flows) for flows in ("cpu1<->gpu0", "cpu0<->gpu0", "cpu1->gpu0"))
+    assert far.total == pytest.approx(near.total)
+    assert far.total_low < 24.9e9 < near.total_low
+    assert one_way.total_low > 20e9
+
+
+@pytest.mark.parametrize("port", ["cpu0", "sw0"])
+def test_stages_of_a_gpu_that_nobody_measured_may_take_turns(port: str) -> None:
+    # Two RTX 2080 Ti below one switch copy 5.7 GB/s where a stage alone has 12 to 13.
+    switch = "sw0: {switch: null}, " if port == "sw0" else ""
+    text = ONE_GPU.replace("gpu0: {gpu: l40s}", f'{switch}"gpu[0-1]": {{gpu: rtx-2080-ti}}')
+    uplink = "{from: cpu0, to: sw0, pcie: gen3 x16}, " if port == "sw0" else ""
+    links = f'{uplink}{{from: {port}, to: "gpu[0-1]", pcie: gen3 x16}}'
+    rate = lanewise.predict(read_system(text % links, "s.yaml"), "gpu0->gpu1", p2p=False).rates[0]
+    assert rate.low < 5.7e9 < 8e9 < rate.rate
+
+
+def test_copies_to_the_host_stand_for_peer_writes_with_a_wider_range() -> None:
+    ada = builtin().get("rtx-6000-ada")
+    bare = builtin().with_part(ada.with_figure("engine.p2p_write.gen4", Figure(None, "B/s", "this test")))
+    ends = []
+    for gpu, catalog in (("rtx-6000-ada", builtin()), ("rtx-6000-ada", bare), ("mi210", builtin())):
+        text = ONE_GPU.replace("gpu0: {gpu: l40s}", f'"gpu[0-1]": {{gpu: {gpu}}}') % LINK.replace("gpu0", '"gpu[0-1]"')
+        demand = flow_demand(read_system(text, "s.yaml", {}, catalog), Flow("gpu0", "gpu1"))
+        ends.append(next(each.factors for each in demand.per_byte if each.kind == "p2p_write"))
+    assert ends[0] == pytest.approx(RANGES["calibrated"])
+    assert ends[1] == pytest.approx(RANGES["carried over"])
+    assert ends[2] == pytest.approx(RANGES["planning"])  # nobody measured peer copies of AMD's over PCIe

@@ -177,7 +177,8 @@ def _build(draft: Draft, parent: Part | None) -> Part:
     if parent and parent.kind != kind:
         cause = f"part '{draft.name}' is a {kind} but extends '{parent.name}', a {parent.kind}"
         raise Contradiction(cause, location=draft.location, hint="drop `kind:`, or extend another part")
-    figures = dict(parent.figures) if parent else {}
+    inherited = _inherited(draft, parent) if parent else {}
+    figures = dict(inherited)
     for key, node, shared in draft.own:
         try:
             figures[key] = _figure(kind, key, node, shared)
@@ -186,12 +187,27 @@ def _build(draft: Draft, parent: Part | None) -> Part:
             raise
     for key, _, _ in draft.own if parent else ():
         if figures[key].machines and parent and _alike(key, parent, figures):
-            figures[key] = replace(figures[key], inherited=parent.figures.get(key))
+            figures[key] = replace(figures[key], inherited=inherited.get(key))
     # Revising a part of the same name keeps what it is called; a new part takes figures only.
     same = parent if parent and plain_name(parent.name) == plain_name(draft.name) else None
     aliases = draft.aliases or (same.aliases if same else ())
     title = draft.title or (parent.title if parent else draft.name)
     return Part(same.name if same else draft.name, kind, title, aliases, figures)
+
+
+def _inherited(draft: Draft, parent: Part) -> dict[str, Figure]:
+    """The figures of the extended part: those measured on it are carried over, unless both are the same thing.
+
+    They are if this part has the same name, or differs in what may be peers alone (a patched driver).
+    """
+    if plain_name(parent.name) == plain_name(draft.name) or all(key.startswith("peer.") for key, _, _ in draft.own):
+        return dict(parent.figures)
+    return {
+        key: replace(figure, carried_from=parent.name)
+        if figure.basis == "calibrated" and figure.known and not figure.carried_from
+        else figure
+        for key, figure in parent.figures.items()
+    }
 
 
 def _alike(key: str, parent: Part, figures: Mapping[str, Figure]) -> bool:

@@ -7,11 +7,13 @@ link without any of that, so beside y in the other direction a capacity X is
 
     X - c y
 
-where c is 8 / 280 for data that is written to a GPU or leaves it, (8 + 256 * 24 / max read request) / 280 for data that
-it reads. Peer copies both ways get 0.971 of twice one way by that; measured are 0.947 to 0.99 (RTX PRO 6000, 4090, 5090
-and 6000 Ada). Host copies of an A100 of 26.2 and 25.9 GB/s one way get 49.5 both ways (measured 49.5), those of an H200
-105 (103). Where a part states what both directions get at once (engine.duplex), c is what gives it. y is what the flows
-get without any of this, so what is left errs to the low side by c squared.
+where c is 8 / 280 for data that is written to a GPU, 2 * 8 / 280 for data that is written to a host, which returns the
+credits of each packet beside its Ack (completions need none: their credits are infinite), and (8 + 256 * 24 / max read
+request) / 280 for data that a GPU reads. Peer copies both ways get 0.971 of twice one way by that; measured are 0.947
+to 0.99 (RTX PRO 6000, 4090, 5090 and 6000 Ada). Of host copies the writes displace 0.05 to 0.11 of their bytes (H200
+on two hosts, H800, RTX 5090), the reads 0.08 to 0.09. Where a part states what the directions get at once
+(engine.duplex), c is what gives it: on three of four hosts the reads of an A100 starve behind its writes, 11 to 19 GB/s
+beside 24. y is what the flows get without any of this, so what is left errs to the low side by c squared.
 """
 
 from __future__ import annotations
@@ -27,12 +29,14 @@ from lanewise.catalog.typical import both_ways_share
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
 from lanewise.perf.resources import DMA_ENGINE_DOUBT, Resource, is_of_amd
+from lanewise.perf.uncertainty import figure_range
 from lanewise.routes.model import Hop, LinkDirection, Route, Via
 from lanewise.topology.model import Kind, LinkKind, System
 
 Direction: TypeAlias = Literal["in", "out"]
 Amounts: TypeAlias = Mapping[Resource, float]
 _DIRECTIONS: dict[str, Direction] = {"h2d": "in", "p2p_read": "in", "d2h": "out", "p2p_write": "out"}
+_OTHER = {"h2d": "d2h", "d2h": "h2d"}
 _OPPOSITE: dict[Direction, Direction] = {"in": "out", "out": "in"}
 _PACKETS = (LinkKind.PCIE, LinkKind.FABRIC)
 _ON_LINKS = ("link", "peer_root_port", "root_port")
@@ -40,11 +44,14 @@ _PACKET = packets.DEFAULT_PAYLOAD + packets.REQUEST_64BIT
 _GOODPUT = packets.DEFAULT_PAYLOAD / _PACKET
 _OF_LINK = len(LinkDirection._fields)
 ACK_SHARE = 8.0 / _PACKET  # bytes against each byte on the wire
+POSTED_SHARE = 2 * ACK_SHARE  # of a write to a host: the Ack and the credits of each packet
 # Infinity Fabric answers each line of 64 B that it writes, against the data. While both directions run, links between
 # MI300X and MI350X carry 0.946 to 0.955 of twice one way, one between two EPYC Rome 0.94 (22.2 and 41.6 GB/s).
 RESPONSE_SHARE = 0.05
 # Of what both directions of a GPU get at once hosts keep 0.85 to 1.02 (H100 and H800: 87 to 103 GB/s of 104).
 RANGE = (0.85, 1.02)
+# The least that traffic the other way leaves of a capacity: 0.42 of an A100's reads (11 of 26 GB/s).
+_LEAST_LEFT = 0.4
 
 
 class RunningFlow(NamedTuple):
@@ -110,17 +117,18 @@ def _ends(copy: Route) -> Iterator[tuple[str, Direction, str]]:
 
 
 def _left(system: System, resource: Resource, taken: float) -> Resource:
-    capacity = max(resource.capacity - taken, resource.capacity / 2)
-    least = 1.0
+    capacity = max(resource.capacity - taken, resource.capacity * _LEAST_LEFT)
+    least, most = 1.0, RANGE[1]
     if resource.kind in _DIRECTIONS:
         part = system.part(resource.place[0])
-        figures = [part.figure(f"engine.duplex.gen{gen}") for gen in GENERATIONS] if part is not None else []
-        stated = [fig.low / fig.value for fig in figures if fig.low is not None and isinstance(fig.value, float)]
-        least = min([RANGE[0], *stated])
+        keys = ("engine.duplex", f"engine.duplex_{resource.kind}") if resource.kind in _OTHER else ("engine.duplex",)
+        figures = [part.figure(f"{key}.gen{gen}") for key in keys for gen in GENERATIONS] if part is not None else []
+        ranges = [figure_range(figure) for figure in figures if figure.known]
+        least, most = (end(pair) for end, pair in zip((min, max), zip(RANGE, *ranges, strict=True), strict=True))
     share = capacity / resource.capacity
     return replace(
         resource, capacity=capacity, low=resource.low * share * least,
-        high=max(capacity, resource.high * min(1.0, share * RANGE[1])),
+        high=max(capacity, resource.high * min(1.0, share * most)),
     )  # fmt: skip
 
 
@@ -136,14 +144,14 @@ def _displaced(system: System, engine: Resource, direction: Direction, far_end: 
     if share is not None:
         return 1 - share
     if direction == "out" or not with_host:
-        return ACK_SHARE
+        return POSTED_SHARE if with_host else ACK_SHARE
     request = system.number(gpu, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST
     return ACK_SHARE + packets.REQUEST_64BIT / request * _GOODPUT
 
 
 def _measured(part: Part, engine: Resource) -> float | None:
     """What a byte of the other host copy displaces of this one by the part's duplex figures, None without them."""
-    other = {"h2d": "d2h", "d2h": "h2d"}.get(engine.kind)
+    other = _OTHER.get(engine.kind)
     for gen in sorted(GENERATIONS, reverse=True) if other is not None else ():
         both = part.number(f"engine.duplex.gen{gen}")
         alone = part.number(f"engine.{engine.kind}.gen{gen}")

@@ -9,7 +9,9 @@ all of them lie within 0.75 and 1.3 times what the shares give.
 Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory.
 
 Host bridge: all DMA of one direction through it, other than between two of its own ports. Eight RTX PRO 6000 behind two
-ports of one quadrant of a Threadripper PRO 7955WX read 73.1 GB/s and write 72.9, behind two quadrants 114 and 113.
+ports of one quadrant of a Threadripper PRO 7955WX read 73.1 GB/s and write 72.9, behind two quadrants 114 and 113. No
+second machine with two full ports at one bridge was measured, so where a part states no rate, a bridge limits nothing
+and its interval begins at that share of what its ports carry.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
 from lanewise.perf.resources import Resource, cite, figure_resource
 from lanewise.perf.uncertainty import product
@@ -26,6 +29,7 @@ from lanewise.topology.model import Kind, LinkKind, System
 
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 DMA_RANGE = (0.75, 1.3)
+BRIDGE_LEAST = 0.57  # of the raw rate of its ports: 72.9 of 126 GB/s
 
 
 def memory_demand(system: System, src: str, dst: str, node: int | None) -> Iterator[tuple[Resource, float]]:
@@ -39,6 +43,18 @@ def memory_demand(system: System, src: str, dst: str, node: int | None) -> Itera
             resource = _memory(system, cpu, memory_node(system, cpu, device, node), reads)
             if resource is not None:
                 yield resource, reads / writes if is_write else 1.0
+
+
+def _unmeasured_bridge(system: System, cpu: str, bridge: str) -> Resource | None:
+    """What the ports of a host bridge carry together, possibly less; None for one port or where a speed is unknown."""
+    ports = [link for link in system.links_at(cpu) if link.bridge == bridge and link.a == cpu]
+    rates = [packets.raw_rate(link.gen, link.lanes) for link in ports if link.gen and link.lanes]
+    if len(ports) < 2 or len(rates) < len(ports):
+        return None
+    return Resource(
+        kind="host_bridge", place=(cpu,), name=f"host bridge of {cpu}", capacity=packets.PACKET_SHARE * sum(rates),
+        basis="typical", rests_on="its ports; one bridge that was measured carries 0.65 of what its two do",
+    ).within((BRIDGE_LEAST, 1.0))  # fmt: skip
 
 
 _SHARES = (("memory.dma_reads", DMA_READS), ("memory.dma_writes", DMA_WRITES))
@@ -77,6 +93,7 @@ def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resourc
     bridges = [(hop.link.a, hop.link.bridge) for hop in ports]
     for hop, (cpu, bridge) in zip(ports, bridges, strict=True):
         resource = figure_resource(system, cpu, "cpu.host_bridge_rate", "host_bridge")
+        resource = resource or _unmeasured_bridge(system, cpu, bridge)
         if resource is not None and bridges.count((cpu, bridge)) == 1:
             way = "to its devices" if hop.down else "from its devices"
             name = f"host bridge {bridge} of {cpu} ({way})"

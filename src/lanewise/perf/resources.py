@@ -33,7 +33,7 @@ DMA_ENGINE_DOUBT = "one DMA engine does not fill several Infinity Fabric links: 
 SOCKET_SHARE = {"qpi": (0.60, 0.82, 0.89), "upi": (0.60, 0.82, 0.89), "xgmi": (0.57, 0.70, 0.87),
                 "xbus": (0.50, 0.75, 0.89)}  # fmt: skip
 # The width and speed of xGMI links are settings of the machine: 36.8 to 55.6 GB/s were measured on links of 64.
-SOCKET_SETTINGS = (0.70, 1.50)
+SOCKET_SETTINGS = (0.65, 1.50)
 # Between CPUs that are not named: peer writes over UPI reach a third of its rate (perf/sockets.py).
 UNKNOWN_SOCKET = (0.35, 1.0)
 SOCKET_DOUBT = (
@@ -241,8 +241,7 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
         rests = cite(part, key, engine) + ("" if fraction == 1 else f", times {hop.link.count} of {links:.0f} links")
         capacity, within = engine.value * fraction, figure_range(engine)
         return _on_link(hop, label, capacity, engine.basis, rests).within(within)
-    name = part.figure(f"{stem}.part").value
-    if not isinstance(name, str):
+    if not isinstance(name := part.figure(f"{stem}.part").value, str):
         return None
     generation = completed(system.catalog, system.catalog.get(name))
     goodput = generation.figure("nvlink.goodput")
@@ -270,8 +269,7 @@ def _times(one: Resource, count: float) -> Resource:
 def _by_one_engine(one: Resource, count: int) -> Resource:
     """Several Infinity Fabric links as one DMA engine fills them; a kernel fills them all."""
     filled = _times(one, min(count, DMA_ENGINE_LINKS))
-    doubt = DMA_ENGINE_DOUBT if count > 1 else ""
-    return replace(filled, low=one.low, high=one.high * count, doubt=doubt)
+    return replace(filled, low=one.low, high=one.high * count, doubt=DMA_ENGINE_DOUBT if count > 1 else "")
 
 
 def _network(system: System, hop: Hop) -> Resource:
@@ -301,10 +299,8 @@ def _on_link(hop: Hop, label: str, capacity: float, basis: str, rests_on: str, d
 def figure_resource(system: System, device: str, key: str, kind: str, scale: float = 1.0) -> Resource | None:
     """The capacity that figure `key` of a device's part states, None where it is unknown."""
     part = part_of(system, device)
-    if part is None:
-        return None
-    figure = part.figure(key)
-    if not isinstance(figure.value, float):
+    figure = part.figure(key) if part is not None else None
+    if part is None or figure is None or not isinstance(figure.value, float):
         return None
     return Resource(
         kind=kind, place=(device,), name=f"{_LABELS[kind]} of {device}", capacity=figure.value * scale,
@@ -345,8 +341,17 @@ def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[R
     for name in _ENGINE_FIGURES.get(kind, (kind,)):
         figures = {gen: key for gen in GENERATIONS if part.figure(key := f"engine.{name}.gen{gen}").known}
         if figures:
-            return _engine(part, device, kind, figures, (link.gen, link.lanes))
+            engine, amount = _engine(part, device, kind, figures, (link.gen, link.lanes))
+            within = engine.factors if name == kind else widest([engine.factors, _stand_in(system, part, kind)])
+            return engine.within(within), amount
     return None
+
+
+def _stand_in(system: System, part: Part, kind: str) -> Range:
+    """How far copies with the host are from those with peers; as planning figures where the maker's are unknown."""
+    same = (each for each in system.catalog.parts.values() if each.kind == "gpu" and _maker(each) == _maker(part))
+    measured = any(each.figure(f"engine.{kind}.gen{gen}").known for each in same for gen in GENERATIONS)
+    return RANGES[CARRIED_OVER if measured else "planning"]
 
 
 @lru_cache(maxsize=512)

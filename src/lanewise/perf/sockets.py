@@ -56,13 +56,33 @@ def _reads_of_gpu(hop: Hop, hops: Sequence[Hop]) -> Resource:
 
 
 def _far_memory(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
-    """What devices of one root port get of the far socket's memory, both directions together, where it was measured."""
+    """What devices of one root port get of the far socket's memory, both directions together."""
     resource = figure_resource(system, hop.start, "intersocket.memory_rate", "far_memory")
+    resource = resource or _unmeasured_far_memory(system, hop)
     port = next((each for each in hops if each.link.kind is not LinkKind.SOCKET), None)
     if resource is not None and port is not None:
         place = (*sorted((hop.start, hop.end)), port.link.a, port.link.port)
         name = f"{resource.name.rpartition(' of ')[0]} (traffic of root port {port.link.port} of {port.link.a})"
         yield replace(resource, place=place, name=name), 1.0
+
+
+def _unmeasured_far_memory(system: System, hop: Hop) -> Resource | None:
+    """On xGMI: from the data of one link to that of all of them, both directions, which limits nothing else.
+
+    An MI100 on two EPYC 7763 gets 24.9 GB/s of far memory both ways together, as one link carries, an A100 on two
+    nodes of AMD's and an MI350X twice what they get one way.
+    """
+    part = part_of(system, hop.start)
+    if part is None or part.text("intersocket.kind") not in ("xgmi", None):
+        return None
+    one = socket_link(part, hop)
+    if one is None:
+        return None
+    most = 2 * socket_links(part, hop) * one.capacity
+    return replace(
+        one, kind="far_memory", name=f"memory of the far socket of {hop.start}", capacity=most, low=one.capacity,
+        high=max(most, 2 * socket_links(part, hop) * one.high),
+    )  # fmt: skip
 
 
 def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:

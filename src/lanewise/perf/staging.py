@@ -132,9 +132,12 @@ def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amount
         max(amount / r.capacity for r, amount in summed(amounts).items() if r.place == way) for amounts, way in ways
     ]
     time, (share, low, high) = sum(times) / 2, _PORT_SHARES.get(hop.link.gen or 0, _PORT_SHARE)
+    gaps, basis, _ = _gaps(system, routes[0].src)
+    in_turns = sum(_time(amounts, "nominal") for amounts in stages) + gaps["nominal"]
     if stages_of(system, routes[0].src) is Stages.IN_TURNS:
-        engines = sum(_time(amounts, "nominal") for amounts in stages)
-        time, (share, low, high) = engines + _gaps(system, routes[0].src)[0]["nominal"], _PORT_SHARE_IN_TURNS
+        time, (share, low, high) = in_turns, _PORT_SHARE_IN_TURNS
+    elif basis == _NOT_MEASURED:
+        low = min(low, _PORT_SHARE_IN_TURNS[1] * time / in_turns)
     raw = packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0)
     ends = sorted((hop.start, hop.end))
     return [(Resource(
@@ -162,8 +165,9 @@ def staging(
     together, shared = (sum, []) if order is Stages.IN_TURNS else (max, [port] if port else [])
     limits = [*stages, *shared]
     rates = {bound: 1 / (together(_time(each, bound) for each in limits) + gaps[bound]) for bound in _BOUNDS}
-    if gaps is _GAPS:  # nobody measured GPUs of this maker: the stages may take turns
-        rates["low"] = 1 / (sum(_time(each, "low") for each in stages) + gaps["low"])
+    if basis == _NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
+        in_turns = sum(_time(each, "nominal") for each in stages) + gaps["nominal"]
+        rates["low"] = min(rates["low"], _PORT_SHARE_IN_TURNS[1] / in_turns)
     bases, rests = [*(each for each, _ in cited), basis], [*(text for _, text in cited), rests_on]
     return Staging(f"staging of {name} through host memory", weakest(bases), "; ".join(rests), rates, order)
 
@@ -174,7 +178,7 @@ def _gaps(system: System, src: str) -> tuple[Mapping[Bound, float], str, str]:
     figure = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
     if part is None or figure is None or not isinstance(figure.value, float):
         text = f"{_GAPS['nominal'] * 1e12:.0f} ps a byte between chunks, the median of GPUs that were measured"
-        return _GAPS, "typical", text
+        return _GAPS, _NOT_MEASURED, text
     low, high = figure_range(figure)
     gaps: dict[Bound, float] = {
         "nominal": 1 / figure.value,
@@ -184,6 +188,7 @@ def _gaps(system: System, src: str) -> tuple[Mapping[Bound, float], str, str]:
     return gaps, figure.basis, cite(part, "staging.rate", figure)
 
 
+_NOT_MEASURED = "typical"  # the basis of a gap that nobody measured on that GPU
 _BOUNDS: tuple[Bound, ...] = ("low", "nominal", "high")
 
 
