@@ -14,6 +14,8 @@ using namespace nb::literals;
 namespace lanewise::storage {
 namespace {
 
+using Chunk = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint64_t>;
+
 nb::ndarray<nb::numpy, float, nb::ndim<1>> to_numpy(std::vector<float>&& values) {
   auto* owned = new std::vector<float>(std::move(values));
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
@@ -55,7 +57,22 @@ void bind_job(nb::module_& m) {
       .def_rw("gpu", &Job::gpu)
       .def_rw("cuda", &Job::cuda)
       .def_rw("cufile", &Job::cufile)
-      .def_rw("cpus", &Job::cpus);
+      .def_rw("cpus", &Job::cpus)
+      .def(
+          "load",
+          [](Job& self, const std::vector<std::tuple<int, std::uint64_t>>& targets, const std::vector<Chunk>& chunks) {
+            Volume volume;
+            for (const auto& [gpu, bytes] : targets) self.targets.push_back({gpu, bytes});
+            for (const auto& [file, offset, bytes, target, at] : chunks) {
+              volume.chunks.push_back({file, offset, 0, bytes});
+              self.places.push_back({target, at});
+              volume.bytes += bytes;
+            }
+            for (std::uint32_t file = 0; file < self.files.size(); ++file) volume.files.push_back(file);
+            self.volumes = {std::move(volume)};
+          },
+          "targets"_a, "chunks"_a,
+          "Reads these chunks (file, offset, bytes, target, place in it) to stay in targets (GPU or -1, bytes).");
 }
 
 void bind_task(nb::module_& m) {
@@ -72,10 +89,10 @@ void bind_task(nb::module_& m) {
       .def(
           "__init__",
           [](Task* self, std::uint64_t count, std::uint64_t most, double seconds, bool write, bool random,
-             std::uint64_t seed, std::uint64_t salt,
-             Data data) { new (self) Task{count, most, seconds, write, random, seed, salt, data}; },
+             std::uint64_t seed, std::uint64_t salt, Data data, bool read,
+             bool keep) { new (self) Task{count, most, seconds, write, random, seed, salt, data, read, keep}; },
           "count"_a, "most"_a = 0, "seconds"_a = 0.0, "write"_a = false, "random"_a = false, "seed"_a = 0, "salt"_a = 0,
-          "data"_a = Data::kAny);
+          "data"_a = Data::kAny, "read"_a = true, "keep"_a = true);
   nb::class_<Outcome>(m, "StorageOutcome")
       .def_ro("window", &Outcome::window)
       .def_ro("makespan", &Outcome::makespan)

@@ -31,16 +31,16 @@ void GpuSink::enter(std::size_t worker) {
   context_->check(context_->calls().cuCtxPushCurrent(context_->handle()), "cuCtxPushCurrent");
 }
 
-void GpuSink::take(std::size_t worker, std::size_t slot, const std::byte* from, std::size_t bytes) {
+void GpuSink::take(std::size_t worker, Io io, const std::byte* from, std::size_t bytes) {
   const cuda::CUstream stream = streams_[worker].get();
-  const cuda::CUdeviceptr to = data() + slot * stride();
+  const cuda::CUdeviceptr to = data() + io.slot * stride();
   context_->check(context_->calls().cuMemcpyHtoDAsync(to, from, bytes, stream), "cuMemcpyHtoDAsync");
   context_->check(context_->calls().cuStreamSynchronize(stream), "cuStreamSynchronize");
 }
 
-void GpuSink::give(std::size_t worker, std::size_t slot, std::byte* to, std::size_t bytes) {
+void GpuSink::give(std::size_t worker, Io io, std::byte* to, std::size_t bytes) {
   const cuda::CUstream stream = streams_[worker].get();
-  const cuda::CUdeviceptr from = data() + slot * stride();
+  const cuda::CUdeviceptr from = data() + io.slot * stride();
   context_->check(context_->calls().cuMemcpyDtoHAsync(to, from, bytes, stream), "cuMemcpyDtoHAsync");
   context_->check(context_->calls().cuStreamSynchronize(stream), "cuStreamSynchronize");
 }

@@ -26,8 +26,8 @@ class GpuSink : public Sink {
   ~GpuSink() override;
 
   void enter(std::size_t worker) override;
-  void take(std::size_t worker, std::size_t slot, const std::byte* from, std::size_t bytes) override;
-  void give(std::size_t worker, std::size_t slot, std::byte* to, std::size_t bytes) override;
+  void take(std::size_t worker, Io io, const std::byte* from, std::size_t bytes) override;
+  void give(std::size_t worker, Io io, std::byte* to, std::size_t bytes) override;
 
  protected:
   const cuda::Context& context() const { return *context_; }
@@ -47,9 +47,9 @@ class CuFileSink : public GpuSink {
              const std::vector<int>& files);
   ~CuFileSink() override;
 
-  void take(std::size_t, std::size_t, const std::byte*, std::size_t) override {}  // it is there already
-  void put(std::size_t worker, std::size_t slot, const std::byte* from, std::size_t bytes) override {
-    GpuSink::take(worker, slot, from, bytes);
+  void take(std::size_t, Io, const std::byte*, std::size_t) override {}  // it is there already
+  void put(std::size_t worker, Io io, const std::byte* from, std::size_t bytes) override {
+    GpuSink::take(worker, io, from, bytes);
   }
   bool direct() const override { return true; }
   // Like pread and pwrite, of a slot in GPU memory; host::Failure for errors of cuFile's own.

@@ -12,6 +12,18 @@ namespace lanewise::storage {
 
 enum class Engine { kRing, kSync, kCuFile };
 
+// Memory in which a load ends: of this host, or of a GPU.
+struct Target {
+  int gpu = -1;
+  std::uint64_t bytes = 0;
+};
+
+// Where the data of one I/O of a load stays: from `at` of a target on.
+struct Place {
+  std::uint32_t target;
+  std::uint64_t at;
+};
+
 struct Job {
   std::vector<Volume> volumes;     // read at the same time; each by its own share of the threads
   std::vector<int> files;          // open, as the mode needs them; pieces name them by their number
@@ -26,8 +38,15 @@ struct Job {
   int gpu = -1;               // whose memory it ends in instead
   std::string cuda = "libcuda.so.1";
   std::string cufile = "libcufile.so.0";
-  std::vector<int> cpus;  // the threads are kept on; none: anywhere
+  std::vector<int> cpus;        // the threads are kept on; none: anywhere
+  std::vector<Target> targets;  // of a load; none: data ends in the buffers
+  std::vector<Place> places;    // of a load, for each of the volume's chunks
 };
+
+constexpr std::uint64_t kPage = 4096;
+
+// From one buffer to the next.
+inline std::uint64_t stride(const Job& job) { return (job.io + kPage - 1) / kPage * kPage; }
 
 // What the buffers of a round hold.
 enum class Data {
@@ -48,6 +67,8 @@ struct Task {
   std::uint64_t seed = 0;
   std::uint64_t salt = 0;  // tells the data of one round of writing from that of another
   Data data = Data::kAny;
+  bool read = true;  // without it nothing is read: what the buffers hold is copied on, and compared
+  bool keep = true;  // whether data is copied on to where it ends
 };
 
 struct Outcome {

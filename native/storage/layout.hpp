@@ -17,12 +17,17 @@ struct Piece {
 
 struct Volume {
   std::vector<std::uint32_t> files;
-  std::uint64_t stripe = 0;  // contiguous bytes in a file; no meaning for a single file
-  std::uint64_t bytes = 0;   // of data, all files together
+  std::uint64_t stripe = 0;   // contiguous bytes in a file; no meaning for a single file
+  std::uint64_t bytes = 0;    // of data, all files together
+  std::vector<Piece> chunks;  // of a load: the I/Os themselves, each a piece of a file of at most one I/O
 
   // The pieces of `bytes` from `offset` of the volume on, in the order of the buffer.
   void pieces(std::uint64_t offset, std::uint64_t bytes_wanted, std::vector<Piece>& into) const {
     into.clear();
+    if (!chunks.empty()) {
+      into.push_back(chunks[offset / bytes_wanted]);
+      return;
+    }
     if (files.size() == 1) {
       into.push_back({files.front(), offset, 0, bytes_wanted});
       return;

@@ -10,14 +10,11 @@
 
 #include "host/guarded.hpp"
 #include "storage/pattern.hpp"
+#include "storage/target_sink.hpp"
 
 namespace lanewise::storage {
 
 namespace {
-
-constexpr std::uint64_t kPage = 4096;
-
-std::uint64_t stride(const Job& job) { return (job.io + kPage - 1) / kPage * kPage; }
 
 unsigned worker_count(const Job& job) { return job.engine == Engine::kRing ? job.threads : job.threads * job.depth; }
 
@@ -72,19 +69,21 @@ Runner::~Runner() {
 
 void Runner::make_buffers() {
   const std::uint64_t slot_bytes = stride(job_);
-  const bool on_to_host = job_.bounce && job_.gpu < 0;
+  const bool on_to_host = job_.bounce && job_.gpu < 0 && job_.targets.empty();
   memory_.emplace_back(slots_.size() * slot_bytes, on_to_host ? host::kAnyNode : job_.node);
   if (on_to_host) memory_.emplace_back(slots_.size() * slot_bytes, job_.node);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     slots_[i].number = i;
-    slots_[i].data = memory_.front().data() + i * slot_bytes;
+    slots_[i].buffer = slots_[i].data = memory_.front().data() + i * slot_bytes;
     blank(slots_[i].data, job_.io);
   }
 }
 
 void Runner::make_sink() {
   const Slots slots{memory_.front(), stride(job_), worker_count(job_)};
-  if (job_.engine == Engine::kCuFile) {
+  if (!job_.targets.empty()) {
+    sink_ = std::make_unique<TargetSink>(job_, slots);
+  } else if (job_.engine == Engine::kCuFile) {
     sink_ = std::make_unique<CuFileSink>(job_.cuda, job_.cufile, job_.gpu, slots, job_.files);
   } else if (job_.gpu >= 0) {
     sink_ = std::make_unique<GpuSink>(job_.cuda, job_.gpu, slots);

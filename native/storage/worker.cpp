@@ -13,6 +13,12 @@ namespace lanewise::storage {
 
 namespace {
 
+// What to ask for of a piece: a load's last one ends with its file, where direct reads take whole pages all the same.
+std::uint64_t request_bytes(const Job& job, const Piece& piece, std::uint64_t moved) {
+  const std::uint64_t bytes = piece.bytes - moved;
+  return job.places.empty() ? bytes : (bytes + kPage - 1) / kPage * kPage;
+}
+
 constexpr const char* kStillFile = "measure a file that nobody writes to; otherwise do not trust this path";
 
 }  // namespace
@@ -28,14 +34,18 @@ void Worker::enter() {
 bool Worker::begin(Round& round, Slot& slot) {
   const auto offset = round.next(volume_);
   if (!offset) return false;
+  slot.index = *offset / job_.io;
   job_.volumes[volume_].pieces(*offset, job_.io, slot.pieces);
+  slot.data = slot.buffer;
+  if (sink_ != nullptr && sink_->is_straight() && round.task().read && round.task().keep)
+    slot.data = sink_->straight({slot.number, slot.index});
   slot.moved.assign(slot.pieces.size(), 0);
   slot.open = slot.pieces.size();
   const bool unchecked_sink = sink_ != nullptr && round.task().data == Data::kAny;
   if (round.task().write && !unchecked_sink) write_pattern(round.task(), slot);
   slot.started = Clock::now();
   if (round.task().write && sink_ != nullptr && !sink_->direct()) {
-    sink_->give(number_, slot.number, slot.data, job_.io);
+    sink_->give(number_, {slot.number, slot.index}, slot.data, job_.io);
   }
   return true;
 }
@@ -49,13 +59,15 @@ void Worker::write_pattern(const Task& task, Slot& slot) {
     }
   }
   if (sink_ == nullptr) return;
-  sink_->put(number_, slot.number, slot.data, job_.io);
+  sink_->put(number_, {slot.number, slot.index}, slot.data, job_.io);
   if (!sink_->direct()) std::memset(slot.data, 0, job_.io);  // what is written has to come from the sink
 }
 
 void Worker::complete(Round& round, Slot& slot) {
   const Task& task = round.task();
-  if (sink_ != nullptr && !task.write) sink_->take(number_, slot.number, slot.data, job_.io);
+  if (sink_ != nullptr && !task.write && task.keep && slot.data == slot.buffer) {
+    sink_->take(number_, {slot.number, slot.index}, slot.data, bytes_of(slot));
+  }
   round.done(number_, volume_, slot.pieces, slot.started);
   if (task.data != Data::kAny && !task.write) compare(round, slot);
 }
@@ -64,7 +76,7 @@ void Worker::compare(Round& round, Slot& slot) {
   const Task& task = round.task();
   if (sink_ != nullptr) {
     std::memset(slot.data, 0, job_.io);
-    sink_->give(number_, slot.number, slot.data, job_.io);
+    sink_->give(number_, {slot.number, slot.index}, slot.data, bytes_of(slot));
   }
   for (const Piece& piece : slot.pieces) {
     if (task.data == Data::kReread) {
@@ -80,15 +92,25 @@ void Worker::compare(Round& round, Slot& slot) {
   }
 }
 
+std::size_t Worker::bytes_of(const Slot& slot) const {
+  return job_.places.empty() ? job_.io : slot.pieces.front().bytes;
+}
+
+void Worker::without_reading(Round& round) {
+  Slot& slot = slots_.front();
+  while (begin(round, slot)) complete(round, slot);
+}
+
 void Worker::reread(const Slot& slot, const Piece& piece) {
   if (!second_) second_.emplace(job_.io, host::kAnyNode);  // aligned as direct reads ask for it
   for (std::uint64_t got = 0; got < piece.bytes;) {
     const auto offset = static_cast<off_t>(piece.offset + got);
-    const ssize_t more = pread(job_.second_files[piece.file], second_->data() + got, piece.bytes - got, offset);
+    const std::uint64_t bytes = request_bytes(job_, piece, got);
+    const ssize_t more = pread(job_.second_files[piece.file], second_->data() + got, bytes, offset);
     if (more < 0 && errno == EINTR) continue;
     if (more < 0) throw host::system_failure(job_.names[piece.file] + ": read again", errno, "is the file changing?");
     if (more == 0) throw host::Failure(job_.names[piece.file] + ": read again, the file ends early", kStillFile);
-    got += static_cast<std::uint64_t>(more);
+    got = std::min(piece.bytes, got + static_cast<std::uint64_t>(more));
   }
   if (std::memcmp(second_->data(), slot.data + piece.at, piece.bytes) != 0) {
     throw host::Failure(
@@ -120,12 +142,13 @@ class RingWorker : public Worker {
     Worker::enter();
     ring_.emplace(most_);
     std::vector<iovec> buffers;
-    for (const Slot& slot : slots_) buffers.push_back({slot.data, job_.io});
+    for (const Slot& slot : slots_) buffers.push_back({slot.buffer, stride(job_)});
     buffers_pinned_ = ring_->pin_buffers(buffers);
     files_pinned_ = ring_->pin_files(job_.files);
   }
 
   void work(Round& round) override {
+    if (!round.task().read) return without_reading(round);
     std::size_t busy = 0;
     try {
       for (Slot& slot : slots_) busy += start(round, slot) ? 1 : 0;
@@ -140,6 +163,7 @@ class RingWorker : public Worker {
   }
 
   std::string how() const override {
+    if (sink_ != nullptr && sink_->is_straight()) return "io_uring, straight to where data stays";
     const char* buffers = buffers_pinned_ ? "registered buffers" : "buffers not registered (locked memory, ulimit -l)";
     return std::string("io_uring, ") + buffers + (files_pinned_ ? ", registered files" : "");
   }
@@ -157,14 +181,14 @@ class RingWorker : public Worker {
     const auto local = static_cast<std::size_t>(&slot - slots_.data());
     const bool write = round.task().write;
     abi::Submission& submission = ring_->next();
-    submission.opcode =
-        buffers_pinned_ ? (write ? abi::kWriteFixed : abi::kReadFixed) : (write ? abi::kWrite : abi::kRead);
+    const bool fixed = buffers_pinned_ && slot.data == slot.buffer;
+    submission.opcode = fixed ? (write ? abi::kWriteFixed : abi::kReadFixed) : (write ? abi::kWrite : abi::kRead);
     submission.flags = files_pinned_ ? abi::kFixedFile : std::uint8_t{0};
     submission.file = files_pinned_ ? static_cast<std::int32_t>(piece.file) : job_.files[piece.file];
     submission.offset = piece.offset + moved;
     submission.address = reinterpret_cast<std::uint64_t>(slot.data + piece.at + moved);
-    submission.bytes = static_cast<std::uint32_t>(piece.bytes - moved);
-    submission.buffer = buffers_pinned_ ? static_cast<std::uint16_t>(local) : std::uint16_t{0};
+    submission.bytes = static_cast<std::uint32_t>(request_bytes(job_, piece, moved));
+    submission.buffer = fixed ? static_cast<std::uint16_t>(local) : std::uint16_t{0};
     submission.user = static_cast<std::uint64_t>(local) << 32 | index;
     ++in_flight_;
   }
@@ -177,7 +201,9 @@ class RingWorker : public Worker {
     const Piece& piece = slot.pieces[index];
     const bool again = completion.result == -EAGAIN || completion.result == -EINTR;
     if (completion.result <= 0 && !again) fail(round, piece, slot.moved[index], -completion.result);
-    if (!again) slot.moved[index] += static_cast<std::uint64_t>(completion.result);
+    if (!again) {
+      slot.moved[index] = std::min(piece.bytes, slot.moved[index] + static_cast<std::uint64_t>(completion.result));
+    }
     if (slot.moved[index] < piece.bytes) {
       request(round, slot, index);
       return false;
@@ -211,6 +237,7 @@ class SyncWorker : public Worker {
   using Worker::Worker;
 
   void work(Round& round) override {
+    if (!round.task().read) return without_reading(round);
     Slot& slot = slots_.front();
     while (begin(round, slot)) {
       for (const Piece& piece : slot.pieces) move(round, slot, piece);
@@ -224,7 +251,7 @@ class SyncWorker : public Worker {
   // As pread and pwrite answer: bytes, or -1 and errno.
   virtual ssize_t part(const Round& round, const Slot& slot, const Piece& piece, std::uint64_t moved) {
     std::byte* at = slot.data + piece.at + moved;
-    const std::size_t bytes = piece.bytes - moved;
+    const std::size_t bytes = request_bytes(job_, piece, moved);
     const auto offset = static_cast<off_t>(piece.offset + moved);
     const int file = job_.files[piece.file];
     return round.task().write ? pwrite(file, at, bytes, offset) : pread(file, at, bytes, offset);
@@ -236,7 +263,7 @@ class SyncWorker : public Worker {
       const ssize_t more = part(round, slot, piece, moved);
       if (more < 0 && errno == EINTR) continue;
       if (more <= 0) fail(round, piece, moved, more < 0 ? errno : 0);
-      moved += static_cast<std::uint64_t>(more);
+      moved = std::min(piece.bytes, moved + static_cast<std::uint64_t>(more));
     }
   }
 };
@@ -264,7 +291,7 @@ class CuFileWorker : public SyncWorker {
 std::unique_ptr<Worker> ring_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
   std::size_t most = 1;
   for (const Volume& volume : job.volumes) {
-    if (volume.files.size() > 1) most = std::max<std::size_t>(most, job.io / volume.stripe + 2);
+    if (volume.stripe > 0) most = std::max<std::size_t>(most, job.io / volume.stripe + 2);
   }
   return std::make_unique<RingWorker>(job, number, slots, sink, static_cast<unsigned>(most * slots.size()));
 }

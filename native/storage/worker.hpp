@@ -16,8 +16,10 @@ namespace lanewise::storage {
 
 // A buffer and the I/O that uses it.
 struct Slot {
-  std::size_t number = 0;  // counted over all threads
-  std::byte* data = nullptr;
+  std::size_t number = 0;       // counted over all threads
+  std::uint64_t index = 0;      // of the I/O in the volume
+  std::byte* buffer = nullptr;  // its own
+  std::byte* data = nullptr;    // what is read into: the buffer, or straight where it ends
   std::vector<Piece> pieces;
   std::vector<std::uint64_t> moved;  // bytes of each piece that are there
   std::size_t open = 0;              // pieces that are not yet all there
@@ -41,6 +43,7 @@ class Worker {
  protected:
   bool begin(Round& round, Slot& slot);     // takes the next I/O into the slot; false where none is left
   void complete(Round& round, Slot& slot);  // its data is there: copy on, compare, count
+  void without_reading(Round& round);       // all of a round that reads nothing
   [[noreturn]] void fail(const Round& round, const Piece& piece, std::uint64_t moved, int error) const;
 
   const Job& job_;
@@ -52,6 +55,7 @@ class Worker {
  private:
   void write_pattern(const Task& task, Slot& slot);
   void compare(Round& round, Slot& slot);
+  std::size_t bytes_of(const Slot& slot) const;  // that its I/O has in the buffer
   void reread(const Slot& slot, const Piece& piece);
 
   std::optional<host::Memory> second_;

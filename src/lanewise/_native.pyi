@@ -241,6 +241,9 @@ class StorageJob:
     cuda: str
     cufile: str
     cpus: list[int]
+    def load(
+        self, targets: Sequence[tuple[int, int]], chunks: Sequence[tuple[int, int, int, int, int]]
+    ) -> None: ...
 
 class StorageData:
     ANY: StorageData
@@ -259,6 +262,8 @@ class StorageTask:
         seed: int = 0,
         salt: int = 0,
         data: StorageData = ...,
+        read: bool = True,
+        keep: bool = True,
     ) -> None: ...
 
 class StorageOutcome:

@@ -32,6 +32,15 @@ def test_the_json_has_every_stage_in_si_units(lanewise):
         assert {stage["stage"] for stage in load["stages"]} == {"CPU copies", "link to GPU"}
 
 
+def test_a_file_that_is_no_model_is_one_error_with_a_hint(lanewise, tmp_path):
+    path = tmp_path / "bad.safetensors"
+    path.write_bytes(b"{}")
+    done = lanewise("measure", "load", str(path), "--modes", "cached")
+    assert done.returncode == 2
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["error", "hint"]
+    assert "bad.safetensors: no safetensors file" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [

@@ -42,7 +42,14 @@ if TYPE_CHECKING:
         loadtest_training,
         sweep_data,
     )
-    from lanewise.api.measure import measure_gpu, measure_host, measure_kv, measure_network, measure_storage
+    from lanewise.api.measure import (
+        measure_gpu,
+        measure_host,
+        measure_kv,
+        measure_load,
+        measure_network,
+        measure_storage,
+    )
     from lanewise.api.model_load import predict_load
     from lanewise.api.node import serve_node
     from lanewise.api.provenance import doctor
@@ -93,7 +100,7 @@ _FUNCTIONS = {
     "lanewise.api.loadtest": (
         "as_sweep_run loadtest_peak loadtest_run loadtest_selftest loadtest_sweep loadtest_training sweep_data"
     ),
-    "lanewise.api.measure": "measure_gpu measure_host measure_kv measure_network measure_storage",
+    "lanewise.api.measure": "measure_gpu measure_host measure_kv measure_load measure_network measure_storage",
     "lanewise.api.model_load": "predict_load",
     "lanewise.api.node": "serve_node",
     "lanewise.api.provenance": "doctor",
@@ -158,6 +165,7 @@ __all__ = [
     "measure_gpu",
     "measure_host",
     "measure_kv",
+    "measure_load",
     "measure_network",
     "measure_storage",
     "nccl_topology",

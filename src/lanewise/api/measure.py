@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from lanewise.probes.gpu.probe import GpuProbe
     from lanewise.probes.host.probe import HostProbe
     from lanewise.probes.kv.probe import KvProbe
+    from lanewise.probes.load.probe import LoadProbe
+    from lanewise.probes.load.session import LoadProgress
     from lanewise.probes.network.probe import NetworkProbe
     from lanewise.probes.storage.probe import StorageProbe
     from lanewise.probes.storage.session import StorageProgress
@@ -102,6 +104,31 @@ def measure_kv(to: str | Path, blocks: str, source: str = "gpu0", **options: Any
     return kv_probe(kv_options).run(kv_options)
 
 
+def measure_load(
+    files: str | Path | Sequence[str | Path],
+    to: str | Sequence[str] = "host0",
+    on_progress: Callable[[LoadProgress], None] | None = None,
+    **options: Any,
+) -> Iterator[Sample]:
+    """Samples of loading the tensors of safetensors files to GPUs or host memory: rates in B/s, times in s.
+
+    `to` names GPUs, each of which gets its part ("gpu0,gpu1"), or host memory. Keywords are the fields of
+    MeasureLoadOptions. `on_progress` is called about ten times a second with what is going on.
+
+    Raises FormatError for a file that is no safetensors file, InputError or UnknownName for a file or value that does
+    not fit, CannotMeasure for what this machine cannot load, and MissingDependency on any system but Linux.
+
+    >>> samples = lanewise.measure_load("model.safetensors", "gpu0", modes=("direct",))  # needs a GPU  # doctest: +SKIP
+    >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
+    """
+    from lanewise.options.measure_load import MeasureLoadOptions
+    from lanewise.options.option import words
+
+    names = [files] if isinstance(files, str) or not hasattr(files, "__iter__") else list(files)
+    targets = words(to) if isinstance(to, str) else tuple(to)
+    return load_probe(on_progress).run(MeasureLoadOptions(tuple(map(str, names)), targets, **options))
+
+
 def measure_network(address: str | None = None, **options: Any) -> Iterator[Sample]:
     """Samples of bandwidth (B/s) or round-trip latency (s) to a listener at `address`, HOST[:PORT]; None: over
     loopback.
@@ -152,6 +179,16 @@ def kv_probe(options: MeasureKvOptions) -> KvProbe:
     from lanewise.probes.kv.probe import open_kv
 
     return open_kv(options)
+
+
+def load_probe(on_progress: Callable[[LoadProgress], None] | None = None) -> LoadProbe:
+    """The probe of model loading; MissingDependency on any system but Linux."""
+    from lanewise.probes.machine import needs_linux
+
+    needs_linux("loading")
+    from lanewise.probes.load.probe import LoadProbe
+
+    return LoadProbe(on_progress)
 
 
 def network_probe() -> NetworkProbe:

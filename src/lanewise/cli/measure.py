@@ -13,6 +13,7 @@ from lanewise.cli.command import Command, Json, QuickGroup, option_group
 from lanewise.options.measure_gpu import MeasureGpuOptions
 from lanewise.options.measure_host import MeasureHostOptions
 from lanewise.options.measure_kv import MeasureKvOptions
+from lanewise.options.measure_load import MeasureLoadOptions
 from lanewise.options.measure_network import MeasureNetworkOptions
 from lanewise.options.measure_storage import MeasureStorageOptions
 from lanewise.options.sampling import RecordOptions
@@ -20,6 +21,7 @@ from lanewise.options.sampling import RecordOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from lanewise.probes.load.session import LoadProgress
     from lanewise.probes.storage.session import StorageProgress
     from lanewise.results.sample import Sample
 
@@ -95,6 +97,18 @@ def kv(options: MeasureKvOptions, record_options: RecordOptions, json: Json = No
     )
 
 
+@app.command(cls=Command, short_help="Safetensors files to GPU or host memory, beside other loaders.")
+@option_group
+def load(options: MeasureLoadOptions, record_options: RecordOptions, json: Json = None) -> None:
+    """Load the tensors of safetensors files to GPUs or host memory: seconds, rate, and what limits each mode.
+
+    The same files are also loaded by the loaders that are installed: safetensors, fastsafetensors, Run:ai's streamer.
+    """
+    from lanewise.api.measure import load_probe
+
+    recorder.record(load_probe(_load_progress()).run(options), record_options, json)
+
+
 @app.command(cls=Command, short_help="Bandwidth and latency between two processes or hosts.")
 @option_group
 def network(
@@ -144,6 +158,18 @@ def _storage_warnings(sample: Sample) -> Iterator[str]:
         )
     if "holes" in sample.note:
         yield f"warning: {sample.note}\nhint:    measure a file that is all on the drive"
+
+
+def _load_progress() -> Callable[[LoadProgress], None] | None:
+    """Shows how much is loaded in one line that is written over; None without a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(progress: LoadProgress) -> None:
+        rate = f", {progress.rate / 1e9:.2f} GB/s" if progress.rate else ""
+        terminal.status(f"{progress.stage}: {progress.moved / 1e9:.2f} of {progress.total / 1e9:.2f} GB{rate}")
+
+    return show
 
 
 def _storage_progress() -> Callable[[StorageProgress], None] | None:
