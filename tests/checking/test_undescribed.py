@@ -243,6 +243,21 @@ def test_pairs_that_exchange_far_less_than_others_are_far_apart():
     assert "reached 12 GB/s" in finding.causes[0].evidence
 
 
+def test_latencies_of_one_copy_are_compared():
+    rows = [("hipMemcpy", 50), ("a test", 6), ("another", 14)]
+    text = "".join(f'  - {{path: {path}, flows: "host0->gpu0", value: {value} us}}\n' for path, value in rows)
+    checkup = checked(f"lanewise-rows: 1\nrows:\n{text}")
+    (finding,) = checkup.findings
+    assert [result.row.scenario for result in finding.results] == ["hipMemcpy"]
+    assert finding.causes[0].key == ("software",)
+
+
+def test_p2p_that_answers_later_than_host_memory_is_the_iommu_or_acs():
+    rows = "  - {flows: \"gpu0->gpu1\", value: 49 ms}\n  - {flows: \"gpu0->gpu1\", value: 18 us, p2p: false}\n"
+    (finding,) = checked(f"lanewise-rows: 1\nrows:\n{rows}").findings
+    assert [cause.key[0] for cause in finding.causes[:2]] == ["iommu", "acs"]
+
+
 def test_a_matrix_s_diagonal_is_never_judged():
     text = PEERS.format(can="CAN", on="25.80").replace("1  21.00 900.00", "1  21.00 200.00")
     assert all(result.row.path != "GPU memory" for result in checked(text).results)

@@ -123,7 +123,7 @@ def check(
     system = target or (with_intended_policies(machine.system) if machine.system is not None else None)
     by_design = non_peers_by_design(machine) if target is None else frozenset()
     model = ExpectationModel(system, device_of_word or {}, by_design) if system is not None else None
-    left_aside: list[Observation] = []
+    left_aside: list[PathResult] = []
     expect: Expect = model.expect if model is not None else nothing_described
     results = []
     references = References(rows, posted, catalog or builtin())
@@ -135,19 +135,21 @@ def check(
             result = references.judge(result)
             open_row = result.verdict in (Verdict.UNKNOWN, Verdict.FAILED)
             if open_row and not _of_bounds(row) and (not covers(row) or _no_latency(row, model)):
-                left_aside.append(row)
+                left_aside.append(result)
                 continue
         results.append(result)
     results.sort(key=_badness)
-    knowledge = Knowledge(machine.conditions, machine_causes(machine, target), model, posted, references)
+    known = machine_causes(machine, target)
+    knowledge = Knowledge(machine.conditions, known, model, posted, references, tuple(left_aside))
     findings = _findings(results, knowledge)
     findings += _unjudged_findings(results)
     findings += incomplete_results(rows, system)
-    notes = (*notes, *left_aside_note(left_aside), *unused_statement_notes(posted, system, catalog or builtin()))
+    rows_aside = tuple(result.row for result in left_aside)
+    notes = (*notes, *left_aside_note(rows_aside), *unused_statement_notes(posted, system, catalog or builtin()))
     notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results))
     notes = (*notes, *idle_link_notes(machine.conditions, results))
     described = bool(earlier) or system is not None or not rows
-    return Checkup(tuple(results), tuple(findings), notes, left_aside=tuple(left_aside), described=described)
+    return Checkup(tuple(results), tuple(findings), notes, left_aside=rows_aside, described=described)
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,7 @@ class Knowledge:
     model: ExpectationModel | None
     posted: PostedFacts
     references: References
+    left_aside: tuple[PathResult, ...] = ()
 
     def causes(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
         """The causes of a slow or fast row: by the model where it predicts the row, else by the rows alone."""
@@ -170,7 +173,8 @@ class Knowledge:
                 Symptom(result, self.conditions, results, self.posted, ability, model=self.model,
                         machine_causes=self.of_machine)
             )  # fmt: skip
-        return row_causes(RowSymptom(result, self.conditions, results, self.posted, ability))
+        latencies = (aside for aside in self.left_aside if aside.row.metric == "latency")
+        return row_causes(RowSymptom(result, self.conditions, (*results, *latencies), self.posted, ability))
 
 
 def incomplete_results(rows: Sequence[Observation], system: System | None) -> list[Finding]:

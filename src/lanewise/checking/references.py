@@ -44,6 +44,8 @@ LEAST_PAIRS = 2
 _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
 _LINE = (0.70, 0.66)
+# Programs time the same copy differently, up to this many times.
+_LATE = 3.0
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 _METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory")
@@ -73,6 +75,8 @@ class References:
         row = result.row
         if row.value is None or result.verdict is not Verdict.UNKNOWN:
             return result
+        if row.metric == "latency":
+            return self._by_latencies(result)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
         for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
@@ -206,6 +210,22 @@ class References:
             limit, low = f"the same path in '{known}'", tolerated * best.value
             yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
 
+    def _by_latencies(self, result: PathResult) -> PathResult:
+        """A latency far above that of the same copy in another row, for P2P also above the copy through host memory."""
+        row = result.row
+        alike = [each for each in self.rows if each.metric == row.metric and _ends(each) == _ends(row)]
+        # Reads cross the way twice, so that they are compared with reads.
+        best = min(
+            (each.value for each in alike
+             if each.value and each.settings == row.settings and (_method(each) == _method(row)
+             or (row.how.get("p2p"), each.how.get("p2p")) == ("on", "off"))),
+            default=0.0,
+        )  # fmt: skip
+        if not best or row.value is None or row.value <= _LATE * best:
+            return result
+        expected = expectation(row, basis="same path", value=best, limit="the same copy in another row").expected
+        return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, _LATE * best)
+
     def _by_staged_copy(self, row: Observation) -> Iterator[Reference]:
         """P2P on compared with the copy of the same pair through host memory."""
         if row.how.get("p2p") != "on":
@@ -302,6 +322,11 @@ def _one_pair(row: Observation) -> bool:
     """Whether all flows that ran together are between the same two ends, one way or both."""
     flows = _flows(row)
     return len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1 or not flows
+
+
+def _method(row: Observation) -> tuple[str | None, ...]:
+    """How a copy went: the flows with their marks (read, sm), and P2P on or off."""
+    return row.how.get("flows"), row.how.get("p2p")
 
 
 def _ends(row: Observation) -> frozenset[str]:

@@ -21,6 +21,7 @@ from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict, lower_is_better
+from lanewise.results.observation import Observation
 
 # A peer copy that loses this much against one through host memory goes where no peer traffic should.
 FAR_BELOW = 0.6
@@ -43,12 +44,12 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
 def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
     """P2P on far below P2P off: peer traffic goes up to the root complex and is translated there."""
     row = symptom.row
-    if row.how.get("p2p") != "on" or lower_is_better(row.unit) or not row.path.startswith("peer"):
+    if row.how.get("p2p") != "on" or not row.path.startswith("peer"):
         return
     ends = sorted(row.flow.replace("->", ",").replace(" ", "").split(","))
     for other in (result.row for result in symptom.results):
         same = sorted(other.flow.replace("->", ",").replace(" ", "").split(",")) == ends and other.metric == row.metric
-        if same and other.how.get("p2p") == "off" and (row.value or 0.0) < FAR_BELOW * (other.value or 0.0):
+        if same and other.how.get("p2p") == "off" and _far_worse(row, other):
             evidence = f"P2P on {value_text(row)}, off {value_text(other)}"
             what = "peer traffic is translated by the IOMMU in the root complex"
             yield Cause(("iommu",), what, PEER_STEP, evidence=evidence)
@@ -58,9 +59,15 @@ def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
     staged = any(
         other.row.how.get("p2p") == "off" and row_devices(other.row) == row_devices(row) for other in symptom.results
     )
-    if not staged and symptom.share < FAR_BELOW and not symptom.over_nvlink:
+    if not staged and symptom.share < FAR_BELOW and not symptom.over_nvlink and not lower_is_better(row.unit):
         what = "the IOMMU or ACS sends peer traffic up to the root complex, or translates it there"
         yield Cause(("iommu",), what, f"{PEER_STEP}; measure with P2P off to compare")
+
+
+def _far_worse(row: Observation, other: Observation) -> bool:
+    if row.value is None or other.value is None:
+        return False
+    return FAR_BELOW * row.value > other.value if lower_is_better(row.unit) else row.value < FAR_BELOW * other.value
 
 
 def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
@@ -138,7 +145,9 @@ def riser(symptom: RowSymptom) -> Iterator[Cause]:
     """A rate that only a link of one lane or of Gen1 would explain, of a GPU that nobody named."""
     row = symptom.row
     peers = row.path.startswith("peer")
-    if symptom.ability is not None or not (peers or row.path in HOST_COPIES) or (row.value or 0.0) >= LEAST_RATE:
+    if lower_is_better(row.unit) or (row.value or 0.0) >= LEAST_RATE or symptom.ability is not None:
+        return
+    if not (peers or row.path in HOST_COPIES):
         return
     gpus = sorted(row_devices(row) - {"host0"})
     if not is_coherent(symptom.posted.title(symptom.gpu)) and symptom.best_host_copy() < LEAST_RATE:

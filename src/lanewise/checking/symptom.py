@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lanewise import units
 from lanewise.checking.abilities import GpuAbility
-from lanewise.checking.verdict import PathResult
+from lanewise.checking.verdict import PathResult, lower_is_better
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
@@ -60,17 +60,23 @@ class RowSymptom:
         return [
             other.row for other in self.results
             if other.row.path == row.path and other.row.unit == row.unit
-            and (other.row.value or 0.0) > 1.2 * (row.value or 0.0)
+            and _clearly_better(other.row, row)
         ]  # fmt: skip
 
     def better(self, *, same_flow: bool) -> list[Observation]:
-        """Rows of the same metric and kind of path that are not slow and clearly faster."""
+        """Rows of the same metric and kind of path that are clearly faster."""
         row = self.row
         return [
             other.row for other in self.results
             if other.row.metric == row.metric and other.row.path == row.path
-            and (other.row.flow == row.flow) is same_flow and (other.row.value or 0.0) > 1.2 * (row.value or 0.0)
+            and (other.row.flow == row.flow) is same_flow and _clearly_better(other.row, row)
         ]  # fmt: skip
+
+
+def _clearly_better(other: Observation, row: Observation) -> bool:
+    if other.value is None or row.value is None:
+        return False
+    return 1.2 * other.value < row.value if lower_is_better(row.unit) else other.value > 1.2 * row.value
 
 
 def row_devices(row: Observation) -> frozenset[str]:
