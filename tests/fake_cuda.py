@@ -54,6 +54,14 @@ def _compiled(target: Path, arguments: list[str], together: Sequence[Path] = ())
     return target
 
 
+def build_nccl() -> Path:
+    """The NCCL over this driver (tests/cuda/fake_nccl.cpp), compiled once for each state of its source."""
+    source = SOURCES.parent / "fake_nccl.cpp"
+    folder = build().parent
+    state = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    return _compiled(folder / f"nccl-{state}.so", ["-shared", str(source), "-ldl"])
+
+
 def live(library: Path) -> dict[str, int]:
     """What the driver has handed out and not got back, by kind."""
     fake = ctypes.CDLL(str(library))

@@ -11,8 +11,8 @@ scores    accuracy
 services  predict_service, simulate, peak, trace, ready_workloads, load_workload
 plans     plan
 studies   ready_studies, load_study, new_study, run_studies, calibrate, write_parts
-measured  measure_host, measure_gpu, measure_storage, measure_kv, measure_load, measure_network, as_measured_run,
-          read_results, check, check_data, check_metrics, as_checked_run
+measured  measure_host, measure_gpu, measure_collectives, measure_storage, measure_kv, measure_load,
+          measure_network, as_measured_run, read_results, check, check_data, check_metrics, as_checked_run
 runs      as_run, save_run, load_run, render_report, compare, compare_sources, compare_systems, study_accuracy
 loads     loadtest_peak, loadtest_divisions, loadtest_run, loadtest_sweep, sweep_data, as_sweep_run,
           loadtest_training, loadtest_selftest, serve_node

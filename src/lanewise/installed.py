@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-_CUFILE = "libcufile.so.0"
+_CUFILE, _NCCL = "libcufile.so.0", "libnccl.so.2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,23 @@ def cuda_driver() -> str:
 
 def cufile() -> str:
     """The file of cuFile: what LANEWISE_CUFILE names, else its path in a Python package, which no loader knows."""
-    from importlib.util import find_spec
-    from pathlib import Path
+    return os.environ.get("LANEWISE_CUFILE") or _in_wheel("cufile", _CUFILE)
 
-    if named := os.environ.get("LANEWISE_CUFILE"):
-        return named
-    if find_spec("nvidia") is not None and (home := find_spec("nvidia.cufile")) is not None:
+
+def nccl() -> str:
+    """The file of NCCL: what LANEWISE_NCCL names, else its path in a Python package, which no loader knows."""
+    return os.environ.get("LANEWISE_NCCL") or _in_wheel("nccl", _NCCL)
+
+
+def _in_wheel(package: str, file: str) -> str:
+    """The path of a library in NVIDIA's Python package, its plain name where that is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("nvidia") is not None and (home := find_spec(f"nvidia.{package}")) is not None:
         for folder in home.submodule_search_locations or ():
-            if (path := Path(folder) / "lib" / _CUFILE).exists():
+            if (path := Path(folder) / "lib" / file).exists():
                 return str(path)
-    return _CUFILE
+    return file
 
 
 def _attempt(look: Callable[[], str]) -> tuple[bool, str]:
@@ -197,6 +204,7 @@ _LOOKS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ),
     ("NVML", _nvml, "clocks and what holds them down are not recorded; discover reads GPUs from PCIe alone"),
     ("cuFile", lambda: _library(cufile()), "storage reaches GPU memory by way of the host: pip install nvidia-cufile"),
+    ("NCCL", lambda: _library(nccl()), "measure collectives does not run: pip install nvidia-nccl-cu12 (or cu13)"),
     ("nvidia-fs", _nvidia_fs, "cuFile reads by way of host memory, in its compat mode: modprobe nvidia-fs"),
     ("io_uring", _io_uring, "measure storage reads with threads that call pread, one I/O each"),
     ("libibverbs", _verbs, "measure network and loadtest --nodes run without RDMA: install rdma-core"),

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         sweep_data,
     )
     from lanewise.api.measure import (
+        measure_collectives,
         measure_gpu,
         measure_host,
         measure_kv,
@@ -100,7 +101,9 @@ _FUNCTIONS = {
     "lanewise.api.loadtest": (
         "as_sweep_run loadtest_peak loadtest_run loadtest_selftest loadtest_sweep loadtest_training sweep_data"
     ),
-    "lanewise.api.measure": "measure_gpu measure_host measure_kv measure_load measure_network measure_storage",
+    "lanewise.api.measure": (
+        "measure_collectives measure_gpu measure_host measure_kv measure_load measure_network measure_storage"
+    ),
     "lanewise.api.model_load": "predict_load",
     "lanewise.api.node": "serve_node",
     "lanewise.api.provenance": "doctor",
@@ -162,6 +165,7 @@ __all__ = [
     "loadtest_sweep",
     "loadtest_training",
     "matrix",
+    "measure_collectives",
     "measure_gpu",
     "measure_host",
     "measure_kv",

@@ -1,4 +1,4 @@
-"""Measures this machine: memory, copies of GPUs, storage, the network between two processes or hosts."""
+"""Measures this machine: memory, copies of GPUs, collectives, storage, the network between two processes or hosts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from lanewise.options.measure_kv import MeasureKvOptions
     from lanewise.options.measure_network import NetworkSideOptions
+    from lanewise.probes.collectives.probe import CollectiveProbe
     from lanewise.probes.gpu.probe import GpuProbe
     from lanewise.probes.host.probe import HostProbe
     from lanewise.probes.kv.probe import KvProbe
@@ -57,6 +58,24 @@ def measure_gpu(flows: str = "", **options: Any) -> Iterator[Sample]:
     from lanewise.options.measure_gpu import MeasureGpuOptions
 
     return gpu_probe().run(MeasureGpuOptions(flows, **options))
+
+
+def measure_collectives(operations: Sequence[str] | str = "all_reduce", **options: Any) -> Iterator[Sample]:
+    """Samples of NCCL's collectives of this machine's GPUs in one process, as they are taken: bus bandwidth in B/s and
+    seconds a call, of each size out of place and in place; the data of each size is compared once.
+
+    Keywords are the fields of MeasureCollectivesOptions. The rows are of the identity that those of nccl-tests have.
+
+    Raises MissingDependency without a CUDA driver or libnccl, InputError for fewer than two GPUs, UnknownName for an
+    operation or GPU that does not exist, and CannotMeasure if memory is short or a call fails.
+
+    >>> samples = lanewise.measure_collectives(sizes="1MiB:1GiB")  # needs two GPUs and NCCL  # doctest: +SKIP
+    >>> run = lanewise.as_measured_run(samples)  # doctest: +SKIP
+    """
+    from lanewise.options.measure_collectives import MeasureCollectivesOptions
+
+    names = (operations,) if isinstance(operations, str) else tuple(operations)
+    return collective_probe().run(MeasureCollectivesOptions(names, **options))
 
 
 def measure_storage(
@@ -162,6 +181,16 @@ def gpu_probe() -> GpuProbe:
     from lanewise.probes.gpu.probe import open_gpus
 
     return open_gpus()
+
+
+def collective_probe() -> CollectiveProbe:
+    """The probe over this machine's CUDA driver and NCCL: its samples, its facts of the machine."""
+    from lanewise.probes.machine import needs_linux
+
+    needs_linux("collectives")
+    from lanewise.probes.collectives.probe import open_collectives
+
+    return open_collectives()
 
 
 def storage_probe(on_progress: Callable[[StorageProgress], None] | None = None) -> StorageProbe:

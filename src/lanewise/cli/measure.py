@@ -10,6 +10,7 @@ import typer
 
 from lanewise.cli import recorder, terminal
 from lanewise.cli.command import Command, Json, QuickGroup, option_group
+from lanewise.options.measure_collectives import MeasureCollectivesOptions
 from lanewise.options.measure_gpu import MeasureGpuOptions
 from lanewise.options.measure_host import MeasureHostOptions
 from lanewise.options.measure_kv import MeasureKvOptions
@@ -68,6 +69,20 @@ def gpu(
         terminal.note(f"skipped, for want of a second GPU: {', '.join(skipped)}")
     recorder.record(probe.run(options), record_options, json, probe.machine_facts())
     return None
+
+
+@app.command(cls=Command, short_help="NCCL's collectives of this machine's GPUs, verified, as nccl-tests times them.")
+@option_group
+def collectives(options: MeasureCollectivesOptions, record_options: RecordOptions, json: Json = None) -> None:
+    """Measure collectives of this machine's GPUs with NCCL in one process: each size out of place and in place.
+
+    The data of each size is compared once. The run is of the rows that predict --collective predicts and check judges.
+    """
+    from lanewise.api.measure import collective_probe
+    from lanewise.report.text.collective_table import render_collectives
+
+    probe = collective_probe()
+    recorder.record(probe.run(options), record_options, json, probe.machine_facts(), render_collectives)
 
 
 @app.command(cls=Command, short_help="Files or volumes into host or GPU memory.")

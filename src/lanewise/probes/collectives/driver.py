@@ -1,0 +1,143 @@
+"""What collectives need of the CUDA driver: memory, streams, events and copies of several GPUs, through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+
+from lanewise.errors import CannotMeasure, MissingDependency
+
+_NON_BLOCKING = 1  # a stream that does not wait for the default one
+_OUT_OF_MEMORY = 2
+_CALLS = {
+    "cuInit": (c_uint,), "cuDeviceGet": (c_void_p, c_int), "cuGetErrorString": (c_int, c_void_p),
+    "cuDevicePrimaryCtxRetain": (c_void_p, c_int), "cuDevicePrimaryCtxRelease_v2": (c_int,),
+    "cuCtxPushCurrent_v2": (c_void_p,), "cuCtxPopCurrent_v2": (c_void_p,), "cuMemGetInfo_v2": (c_void_p, c_void_p),
+    "cuMemAlloc_v2": (c_void_p, c_size_t), "cuMemFree_v2": (c_uint64,), "cuStreamCreate": (c_void_p, c_uint),
+    "cuStreamSynchronize": (c_void_p,), "cuStreamDestroy_v2": (c_void_p,), "cuEventCreate": (c_void_p, c_uint),
+    "cuEventRecord": (c_void_p, c_void_p), "cuEventElapsedTime": (c_void_p, c_void_p, c_void_p),
+    "cuEventDestroy_v2": (c_void_p,), "cuMemsetD8Async": (c_uint64, ctypes.c_ubyte, c_size_t, c_void_p),
+    "cuMemcpyHtoDAsync_v2": (c_uint64, c_void_p, c_size_t, c_void_p),
+    "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
+    "cuMemcpyDtoDAsync_v2": (c_uint64, c_uint64, c_size_t, c_void_p),
+}  # fmt: skip
+
+
+class CudaDriver:
+    """The driver's functions, typed; each raises CannotMeasure with the driver's own words."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._library = ctypes.CDLL(path)
+            for name, arguments in _CALLS.items():
+                getattr(self._library, name).argtypes = arguments
+        except (OSError, AttributeError) as error:
+            hint = "install NVIDIA's driver 520 or later; see lanewise doctor"
+            raise MissingDependency(f"the CUDA driver cannot be used: {error}", hint=hint) from None
+        self("cuInit", 0)
+
+    def __call__(self, name: str, *arguments: object) -> None:
+        code = getattr(self._library, name)(*arguments)
+        if code:
+            text = c_char_p()
+            self._library.cuGetErrorString(code, byref(text))
+            words = text.value.decode(errors="replace") if text.value else f"error {code}"
+            hint = "take smaller sizes" if code == _OUT_OF_MEMORY else "look at dmesg and nvidia-smi"
+            raise CannotMeasure(f"{name}: {words}", hint=hint)
+
+
+class RankDevice:
+    """One GPU of a collective: its context, a stream, two events and two buffers of `size` bytes."""
+
+    def __init__(self, driver: CudaDriver, ordinal: int) -> None:
+        self._driver = driver
+        self._device, self._context = c_int(), c_void_p()
+        self._first, self._last, self.stream = c_void_p(), c_void_p(), c_void_p()
+        self._memory: list[int] = []
+        driver("cuDeviceGet", byref(self._device), ordinal)
+        driver("cuDevicePrimaryCtxRetain", byref(self._context), self._device)
+        with self.current():
+            driver("cuStreamCreate", byref(self.stream), _NON_BLOCKING)
+            driver("cuEventCreate", byref(self._first), 0)
+            driver("cuEventCreate", byref(self._last), 0)
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """The GPU's context as that of this thread."""
+        self._driver("cuCtxPushCurrent_v2", self._context)
+        try:
+            yield
+        finally:
+            self._driver("cuCtxPopCurrent_v2", byref(c_void_p()))
+
+    def free_memory(self) -> int:
+        """Free memory of the GPU in bytes."""
+        free, total = c_size_t(), c_size_t()
+        with self.current():
+            self._driver("cuMemGetInfo_v2", byref(free), byref(total))
+        return free.value
+
+    def allocate(self, size: int) -> int:
+        """The address of new memory; `close` frees it."""
+        address = c_uint64()
+        with self.current():
+            self._driver("cuMemAlloc_v2", byref(address), size)
+        self._memory.append(address.value)
+        return address.value
+
+    def write(self, address: int, host: int, size: int) -> None:
+        """Copy from host memory, and wait."""
+        self._copy("cuMemcpyHtoDAsync_v2", address, host, size)
+
+    def read(self, host: int, address: int, size: int) -> None:
+        """Copy to host memory, and wait."""
+        self._copy("cuMemcpyDtoHAsync_v2", host, address, size)
+
+    def copy(self, to: int, source: int, size: int) -> None:
+        """Copy within the GPU, and wait."""
+        self._copy("cuMemcpyDtoDAsync_v2", to, source, size)
+
+    def clear(self, address: int, size: int) -> None:
+        """Set every bit, and wait."""
+        with self.current():
+            self._driver("cuMemsetD8Async", address, 0xFF, size, self.stream)
+            self._driver("cuStreamSynchronize", self.stream)
+
+    def start(self) -> None:
+        """Note the time on the stream."""
+        with self.current():
+            self._driver("cuEventRecord", self._first, self.stream)
+
+    def stop(self) -> None:
+        """Note the time on the stream again."""
+        with self.current():
+            self._driver("cuEventRecord", self._last, self.stream)
+
+    def wait(self) -> None:
+        """Until all that the stream was given has ended."""
+        with self.current():
+            self._driver("cuStreamSynchronize", self.stream)
+
+    def seconds(self) -> float:
+        """From `start` to `stop`."""
+        milliseconds = c_float()
+        with self.current():
+            self._driver("cuEventElapsedTime", byref(milliseconds), self._first, self._last)
+        return milliseconds.value / 1e3
+
+    def close(self) -> None:
+        """Give everything back."""
+        with self.current():
+            for address in self._memory:
+                self._driver("cuMemFree_v2", address)
+            self._driver("cuEventDestroy_v2", self._first)
+            self._driver("cuEventDestroy_v2", self._last)
+            self._driver("cuStreamDestroy_v2", self.stream)
+        self._driver("cuDevicePrimaryCtxRelease_v2", self._device)
+
+    def _copy(self, name: str, to: int, source: int, size: int) -> None:
+        with self.current():
+            self._driver(name, to, source, size, self.stream)
+            self._driver("cuStreamSynchronize", self.stream)

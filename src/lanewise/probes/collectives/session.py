@@ -1,0 +1,138 @@
+"""The GPUs of one process as the ranks of NCCL: buffers, one call of an operation at a time or many, data compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+
+from lanewise import units
+from lanewise.errors import CannotMeasure
+from lanewise.probes.collectives.data import PERIOD, RankData
+from lanewise.probes.collectives.driver import CudaDriver, RankDevice
+from lanewise.probes.collectives.nccl import FLOAT_BYTES, Communicators, NcclLibrary
+
+IN_PLACE = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
+_PARTS = ("all_gather", "reduce_scatter", "all_to_all")  # NCCL counts the part of one rank
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveCall:
+    """An operation over `count` floats, as NCCL counts them; `size` is the message in bytes as nccl-tests counts it."""
+
+    operation: str
+    in_place: bool
+    count: int
+    size: int
+
+
+class CollectiveSession:
+    """Ranks with buffers for messages of up to `most` bytes; a context manager that gives everything back."""
+
+    def __init__(self, driver: CudaDriver, library: NcclLibrary, ordinals: Sequence[int], most: int) -> None:
+        self._stack = ExitStack()
+        self._data = RankData(len(ordinals))
+        self._size = max(most, FLOAT_BYTES)
+        with ExitStack() as stack:
+            self._devices: list[RankDevice] = []
+            for ordinal in ordinals:
+                self._devices.append(RankDevice(driver, ordinal))
+                stack.callback(self._devices[-1].close)
+            self._check_memory()
+            self._send = [device.allocate(self._size) for device in self._devices]
+            self._receive = [device.allocate(self._size) for device in self._devices]
+            self._communicators = Communicators(library, ordinals)
+            stack.callback(self._communicators.close)
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> CollectiveSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def call(self, operation: str, size: int, in_place: bool) -> CollectiveCall | None:
+        """The call that moves a message of `size` bytes, rounded down to what divides; None if that is nothing."""
+        parts = len(self._devices) if operation in _PARTS else 1
+        count = size // FLOAT_BYTES // parts
+        return CollectiveCall(operation, in_place, count, count * parts * FLOAT_BYTES) if count else None
+
+    def wrong(self, call: CollectiveCall) -> list[int]:
+        """How many floats of each rank differ from what they must be after one call, whole messages compared."""
+        for rank, device in enumerate(self._devices):
+            device.clear(self._receive[rank], self._size)
+            self._fill(rank, self._buffers(call, rank)[0], self._sent(call))
+        self._issue(call)
+        for device in self._devices:
+            device.wait()
+        return [self._differing(call, rank) for rank in range(len(self._devices))]
+
+    def seconds(self, call: CollectiveCall, iterations: int) -> float:
+        """Seconds of one call, the mean of `iterations`, of the rank that took longest."""
+        for device in self._devices:
+            device.start()
+        for _ in range(iterations):
+            self._issue(call)
+        for device in self._devices:
+            device.stop()
+        for device in self._devices:
+            device.wait()
+        return max(device.seconds() for device in self._devices) / iterations
+
+    def _check_memory(self) -> None:
+        for rank, device in enumerate(self._devices):
+            free = device.free_memory()
+            if 2 * self._size > free:
+                needed, available = (units.show(amount, "GiB", 3) for amount in (2 * self._size, free))
+                cause = f"rank {rank} needs {needed} for two buffers, and {available} are free"
+                raise CannotMeasure(cause, hint="take smaller sizes (--sizes), or free memory of that GPU")
+
+    def _sent(self, call: CollectiveCall) -> int:
+        """Floats that a rank sends from."""
+        return call.count * (len(self._devices) if call.operation in ("reduce_scatter", "all_to_all") else 1)
+
+    def _buffers(self, call: CollectiveCall, rank: int) -> tuple[int, int]:
+        """Addresses that a rank sends from and receives to; in place they are of one buffer."""
+        send, receive = self._send[rank], self._receive[rank]
+        part = rank * call.count * FLOAT_BYTES
+        if not call.in_place:
+            return send, receive
+        if call.operation == "all_gather":
+            return receive + part, receive
+        return (receive, receive + part) if call.operation == "reduce_scatter" else (receive, receive)
+
+    def _issue(self, call: CollectiveCall) -> None:
+        with self._communicators.group():
+            for rank, device in enumerate(self._devices):
+                send, receive = self._buffers(call, rank)
+                self._communicators.issue(call.operation, rank, send, receive, call.count, device.stream)
+
+    def _fill(self, rank: int, address: int, count: int) -> None:
+        """The rank's data: one period from the host, then copies of all that is there."""
+        device, data = self._devices[rank], self._data.of_rank[rank]
+        done = min(count, PERIOD)
+        device.write(address, data.ctypes.data, done * FLOAT_BYTES)
+        while done < count:
+            more = min(done, count - done)
+            device.copy(address + done * FLOAT_BYTES, address, more * FLOAT_BYTES)
+            done += more
+
+    def _differing(self, call: CollectiveCall, rank: int) -> int:
+        import numpy as np
+
+        _, receive = self._buffers(call, rank)
+        host = np.empty(min(PERIOD, self._size // FLOAT_BYTES), dtype=np.float32)
+        wrong = 0
+        for piece in self._data.expected(call.operation, rank, call.count):
+            for at in range(0, piece.count, len(host)):
+                length = min(len(host), piece.count - at)
+                address = receive + (piece.start + at) * FLOAT_BYTES
+                self._devices[rank].read(host.ctypes.data, address, length * FLOAT_BYTES)
+                first = (piece.phase + at) % PERIOD
+                head = min(length, PERIOD - first)
+                wrong += int(np.count_nonzero(host[:head] != piece.pattern[first : first + head]))
+                wrong += int(np.count_nonzero(host[head:length] != piece.pattern[: length - head]))
+        return wrong
