@@ -26,6 +26,7 @@ from forked_cli import forked
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 HEREDOC = re.compile(r"cat > \S+ <<'EOF'\n.*?^EOF$", re.DOTALL | re.MULTILINE)
+STATUS = ' || echo "exit code $?"'  # after a command that may refuse something
 SHELL = re.compile(r"[|&;<>$*?~`(){}!\\\\\n\"]")  # what only a shell understands, outside of quotes
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
@@ -46,8 +47,12 @@ def printed(command: str, folder: str) -> str:
     """What a command prints to stdout, as it would in a pipe."""
     kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
     env = {**kept, "PATH": f"{BINARY.parent}:{os.environ['PATH']}", "COLUMNS": "110"}
-    if command.startswith("lanewise ") and not SHELL.search(re.sub(r"'[^']*'", "", command)):
-        done = forked(shlex.split(command)[1:], Path(folder), env)
+    alone = command.removesuffix(STATUS)
+    if alone.startswith("lanewise ") and not SHELL.search(re.sub(r"'[^']*'", "", alone)):
+        done = forked(shlex.split(alone)[1:], Path(folder), env)
+        if alone != command and done.returncode:
+            done.stdout += f"exit code {done.returncode}\n"
+            done.returncode = 0
     else:
         done = subprocess.run(
             ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=600, check=False

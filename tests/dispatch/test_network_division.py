@@ -42,10 +42,10 @@ from lanewise.report.text.loadtest import render_run
 SERVER = LoadSpec(qps=500.0, seconds=0.2, queries=100, bound=60.0, percentile=0.9)
 
 
-@pytest.mark.parametrize("transport", ["shm", "tcp"])
-def test_the_payload_audit_finds_every_sample_unchanged(tmp_path: Path, transport: str) -> None:
+@pytest.mark.parametrize(("transport", "qps"), [("shm", 1000.0), ("tcp", 0.0)])  # 0: at the Offline rate
+def test_the_payload_audit_finds_every_sample_unchanged(tmp_path: Path, transport: str, qps: float) -> None:
     with nodes(tmp_path, "a", "b") as started:
-        result = lanewise.loadtest_run(over(started, tmp_path, transport=transport, audit="payload"))
+        result = lanewise.loadtest_run(over(started, tmp_path, transport=transport, audit="payload", qps=qps))
         lines = [node.line(" queries over ") for node in started]
     assert result.audit is not None
     assert result.audit.figures == {"checked": 32.0, "wrong": 0.0}
@@ -77,8 +77,10 @@ def test_accuracy_and_payloads_of_a_model_are_those_of_one_machine(tmp_path: Pat
     (images / "a-red" / "0.png").rename(images / "c-blue" / "wrong.png")  # red, labelled blue
     onnx = ("--engine", "onnxruntime", "--threads", "1", "--model", str(colours(tmp_path / "m.onnx")))
     with nodes(tmp_path, "a", "b", options=onnx) as started:
-        result = lanewise.loadtest_run(over(started, tmp_path, images=images, accuracy=True, transport="tcp"))
-        audit = lanewise.loadtest_run(over(started, tmp_path, images=images, audit="payload")).audit
+        result = lanewise.loadtest_run(
+            over(started, tmp_path, images=images, accuracy=True, transport="tcp", qps=200.0)
+        )
+        audit = lanewise.loadtest_run(over(started, tmp_path, images=images, audit="payload", qps=200.0)).audit
     assert result.accuracy is not None
     assert (result.accuracy.correct, result.accuracy.counted) == (8, 9)
     assert result.setup["sha256"]

@@ -29,14 +29,14 @@ QUICK = PeakOptions(seconds=20.0, within=0.05)
 
 
 def test_the_peak_of_an_md1_server_is_within_2_per_cent_in_9_of_10_seeds() -> None:
-    runners = [KnownRunner(stream=each) for each in range(60)]
+    runners = [KnownRunner(stream=each) for each in range(24)]
     found = [find(runner, USUAL) for runner in runners]
-    assert sum(abs(each.qps / PEAK - 1.0) <= 0.02 for each in found) >= 52
+    assert sum(abs(each.qps / PEAK - 1.0) <= 0.02 for each in found) >= 22
     assert all(each.best is not None and each.best.valid for each in found)
     assert all(each.best.load.qps == each.qps for each in found if each.best)
     assert all(len(each.search_runs) <= 12 for each in found)
     assert sum(each.seconds for each in found) <= 150.0 * len(found)
-    assert sum(each.confirmed for each in found) >= 58
+    assert sum(each.confirmed for each in found) >= 23
 
 
 @pytest.mark.parametrize(
@@ -193,14 +193,14 @@ class Disturbed(KnownRunner):
 
 def test_runs_refused_beside_other_work_count_little_and_are_noted() -> None:
     def errors(told: bool) -> list[float]:
-        found = [find(Disturbed(stream=each, told=told), USUAL) for each in range(30)]
+        found = [find(Disturbed(stream=each, told=told), USUAL) for each in range(15)]
         noted = sum(any("refused while the machine was not quiet" in note for note in each.notes) for each in found)
-        assert noted >= 28 if told else noted == 0
+        assert noted >= 14 if told else noted == 0
         return [abs(each.qps / PEAK - 1.0) for each in found]
 
     blind, warned = errors(False), errors(True)
-    assert sum(error <= 0.05 for error in warned) >= 24
-    assert sum(warned) < 0.6 * sum(blind)
+    assert sum(error <= 0.05 for error in warned) >= 12
+    assert sum(warned) < 0.4 * sum(blind)
 
 
 def test_progress_tells_what_runs_next_and_how_long_it_may_take() -> None:
