@@ -201,7 +201,8 @@ def test_an_agent_answers_each_line_with_its_report(quick: None) -> None:
     assert "drive not measured: " in drive["notes"][0]
 
 
-def test_a_listener_answers_a_network_test_both_ways_and_ends_with_its_agent() -> None:
+def test_a_listener_answers_a_network_test_both_ways_and_ends_with_its_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fleet_agent._PAIR, "seconds", 0.02)
     agent = fleet_agent.NodeAgent("n1")
     values = {"address": "127.0.0.1", "secret": "a-secret-of-a-test", "transport": "tcp"}
     try:

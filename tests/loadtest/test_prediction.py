@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from lanewise.catalog import read_parts
 from lanewise.errors import InputError
-from lanewise.loadtest.prediction import PART, SERVICE, DeviceModel, part_file, predict_peak
+from lanewise.loadtest.prediction import PART, SERVICE, DeviceModel, PredictedPeak, part_file, predict_peak
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.times import time_key
 
@@ -24,11 +25,15 @@ def test_one_device_that_serves_query_by_query_is_the_closed_form(service: float
     assert found.ceiling == pytest.approx(1 / service)
 
 
-@settings(max_examples=8, deadline=None)
+@cache
+def unscaled(largest: int) -> PredictedPeak:
+    return predict_peak({1: 0.001, largest: 0.003}, replace(ALONE, timeout=0.001))
+
+
+@settings(max_examples=5, deadline=None)
 @given(scale=st.floats(0.2, 5.0), largest=st.sampled_from([4, 8]))
 def test_times_and_bound_twice_as_long_halve_the_peak(scale: float, largest: int):
-    times = {1: 0.001, largest: 0.003}
-    one = predict_peak(times, replace(ALONE, timeout=0.001))
+    times, one = {1: 0.001, largest: 0.003}, unscaled(largest)
     other = predict_peak(
         {size: scale * took for size, took in times.items()},
         replace(ALONE, bound=scale * ALONE.bound, timeout=scale * 0.001),
