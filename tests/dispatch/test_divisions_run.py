@@ -105,6 +105,7 @@ def test_nodes_of_this_host_are_taken_and_those_of_others_refused(
             "nodes": (node.address,),
             "secret_file": tmp_path / "secret",
             "results": tmp_path / "kept",
+            "most_runs": 1,
         }
         result = lanewise.loadtest_divisions(replace(EASY, **known))
         assert result.share.share

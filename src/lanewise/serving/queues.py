@@ -141,9 +141,25 @@ def _poisson(mean: float, count: int) -> NDArray[np.float64]:
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    from scipy.optimize import brentq
-
-    return float(brentq(function, low, high, xtol=1e-300, rtol=1e-14))
+    """Where a function changes its sign between two rates, to 1e-14 of it, by the Illinois rule: a secant between ends
+    of opposite sign that halves the value of an end which stays. scipy.optimize would take longer to import than a
+    whole prediction takes.
+    """
+    at_low, at_high = function(low), function(high)
+    if at_low * at_high > 0.0:
+        raise ValueError(f"no change of sign between {low:g} and {high:g}")
+    last = 0.0
+    while at_low and at_high and high - low > 1e-14 * abs(high):
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        if not low < middle < high:
+            break
+        value = function(middle)
+        if value * at_high > 0.0:
+            high, at_high, at_low = middle, value, at_low / (2.0 if last * value > 0.0 else 1.0)
+        else:
+            low, at_low, at_high = middle, value, at_high / (2.0 if last * value > 0.0 else 1.0)
+        last = value
+    return float(low if abs(at_low) < abs(at_high) else high)
 
 
 def _check_load(rate: float, service: float, servers: int) -> None:
