@@ -34,7 +34,7 @@ from lanewise.options.system import SystemOptions
 from lanewise.options.workers import WorkerOptions
 
 SYSTEM = kept.ROOT / "examples" / "node-layouts.yaml"
-FLOWS = "data->gpu[0-3], cache->gpu[4-7]"
+FLOWS = "data->gpu[0-2], cache->gpu[4-5]"  # the fewest flows that take more than 10 ms a scenario
 SWEEP = ("first=3,4", "gen=4,5", "lanes=8,16", "socket=2,3", "data=1..25", "cache=1..25")
 
 

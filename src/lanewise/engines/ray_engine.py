@@ -35,6 +35,8 @@ from lanewise.errors import EngineFailure, InputError, import_extra
 _REACH = 5.0  # s until an address that does not answer is given up
 _COUNT_AGAIN = 5.0  # s
 _OBJECT_STORE = 100 * 2**20  # B; results travel inline, and Ray would take 30 % of the memory
+# What nobody reads of a Ray that ends with the command: events of tasks, metrics, statistics of its event loops.
+_QUIET = {"task_events_report_interval_ms": 0, "enable_metrics_collection": False, "event_stats": False}
 # Ray's switch for machines without a cluster: its nodes then listen on loopback alone. (Ray 2.60 replaces a stated
 # 127.0.0.1 by an address that other machines reach.) It is read when Ray is imported.
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
@@ -124,7 +126,7 @@ class RayEngine:
 
     def _own(self, workers: int) -> dict[str, Any]:
         return {"num_cpus": workers, "include_dashboard": False, "object_store_memory": _OBJECT_STORE,
-                "_temp_dir": self._folder}  # fmt: skip
+                "_temp_dir": self._folder, "_system_config": _QUIET}  # fmt: skip
 
     def _cluster(self, address: str) -> dict[str, Any]:
         host, _, port = address.removeprefix("ray://").rpartition(":")

@@ -41,6 +41,7 @@ _PLAIN: dict[Any, tuple[Any, str]] = {
     bool: (bool, "true or false"),
     str: (str, "text"),
 }
+_ITSELF = frozenset((str, int, bool))  # what is its own JSON
 _RERUN = "write it again with the command that made it"
 
 
@@ -87,6 +88,8 @@ def _parse(text: str, file: str) -> Any:
 
 def encode(value: object, path: str) -> Any:
     """`value` as plain JSON data: any dataclass, mapping or sequence of such; `path` names it in errors."""
+    if value is None or value.__class__ in _ITSELF:  # most values: tens of thousands of scenarios wait for them
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return _encode_dataclass(value, path)
     if isinstance(value, Mapping):
@@ -101,15 +104,14 @@ def encode(value: object, path: str) -> Any:
 
 
 def _encode_dataclass(value: Any, path: str) -> dict[str, object]:
-    kinds = hints(value.__class__)
     out: dict[str, object] = {}
     lost: list[str] = []
-    for item in fields(value):
-        plain = getattr(value, item.name)
-        if isinstance(plain, float) and not math.isfinite(plain) and _nullable(kinds[item.name]):
-            lost.append(f"{item.name} was {plain}")
+    for name, key, nullable in _layout(value.__class__):
+        plain = getattr(value, name)
+        if nullable and isinstance(plain, float) and not math.isfinite(plain):
+            lost.append(f"{name} was {plain}")
             plain = None
-        out[key_of(item)] = encode(plain, f"{path}.{key_of(item)}")
+        out[key] = plain if plain is None or plain.__class__ in _ITSELF else encode(plain, f"{path}.{key}")
     if lost and "note" in out:
         out["note"] = "; ".join([*filter(None, [str(out["note"])]), *lost])
     if isinstance(value, Observation):
@@ -195,6 +197,13 @@ def _expect(fine: bool, expected: str, data: object, path: str, file: str) -> No
 def key_of(item: Field[Any]) -> str:
     """The key of a dataclass's field in the file: its name, where its metadata states no other `key`."""
     return str(item.metadata.get("key", item.name))
+
+
+@cache
+def _layout(kind: type) -> tuple[tuple[str, str, bool], ...]:
+    """Name, key and whether null is a value, of each field of a dataclass."""
+    kinds = hints(kind)
+    return tuple((item.name, key_of(item), _nullable(kinds[item.name])) for item in fields(kind))
 
 
 @cache
