@@ -110,16 +110,15 @@ def measure(out: Path, folder: Path) -> None:
     print(f"drive {rate / 1e9:.3f} GB/s, {latency * 1e6:.0f} us after {time.monotonic() - began:.0f} s", flush=True)
     for name, row in rows.items():
         print(f"predicted {name}: {row['seconds']:.3f} s ({row['low']:.3f} to {row['high']:.3f}), {row['limit']}")
-    samples = []
-    try:
-        for sample in lanewise.measure_load(path, "gpu0", readers=READERS, runs=3):
-            samples.append(sample)
-            value = "none" if sample.value is None else f"{sample.value:.4g} {sample.unit}"
-            after = f"after {time.monotonic() - began:.0f} s"
-            print(f"{sample.scenario} {sample.metric} {value} {sample.note} {after}", flush=True)
-    finally:
+    samples: list[Any] = []
+    for sample in lanewise.measure_load(path, "gpu0", readers=READERS, runs=3):
+        samples.append(sample)
+        value = "none" if sample.value is None else f"{sample.value:.4g} {sample.unit}"
+        after = f"after {time.monotonic() - began:.0f} s"
+        print(f"{sample.scenario} {sample.metric} {value} {sample.note} {after}", flush=True)
+        # At once: a loader of another maker may end the process.
         lanewise.save_run(lanewise.as_measured_run(samples), out / "load.run.json")
-        path.unlink()
+    path.unlink()
 
 
 def compare(out: Path) -> None:
