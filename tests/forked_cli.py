@@ -7,6 +7,7 @@ itself does is tested on the real binary.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -54,7 +55,10 @@ def _server() -> subprocess.Popen[str]:
 
 
 def _serve() -> None:
+    gc.disable()
     _load()
+    gc.freeze()  # the children's garbage is their own: what all of them share is not looked at again and not copied
+    gc.enable()
     requests, replies = (os.fdopen(os.dup(number), mode) for number, mode in ((0, "r"), (1, "w")))
     for line in iter(requests.readline, ""):
         child = os.fork()
