@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from collectives.collective_systems import gpu_node, two_nodes
+from collectives.collective_systems import gpu_node, pcie_box, two_nodes
 
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.verdict import Verdict
 from lanewise.collectives.curve import predict_collective
 from lanewise.collectives.model import Algorithm, Collective, CollectiveSettings
 from lanewise.readers.nccl_tests import read_text
+from lanewise.readers.torch_collectives import read_text as read_torch
+from lanewise.results.observation import Observation, Source
 from lanewise.topology.model import System
 
 GiB = 2**30
@@ -114,3 +118,51 @@ def test_a_table_that_names_no_collective_is_known_by_its_factor(
     checkup = check(read_text([*ranks, head, *rows], "nccl.txt").observations, target=NODE)
     assert {result.verdict for result in checkup.results if result.row.settings["bytes"] == 8 * GiB} == expected
     assert (expected == {Verdict.OK}) == all(result.row.scenario.startswith(name) for result in checkup.results)
+
+
+def test_torch_s_timings_are_judged_on_as_many_gpus() -> None:
+    text = ["The average bandwidth of all_reduce over 8 ranks (5 warmups / 20 trials):",
+            f"|    8GiB | {rate(NODE, 'gpu[0-7]'):6.2f}GBps | 270.00GBps |"]  # fmt: skip
+    rows = read_torch(text, "torch.txt").observations
+    assert check(rows, target=NODE).exit_code == 0
+    (result,) = check(rows, target=gpu_node("h100-sxm", gpus=4)).results
+    assert result.verdict is Verdict.UNKNOWN
+    slow = replace(rows[0], value=rate(NODE, "gpu[0-7]", CollectiveSettings(p2p=False)) * 1e9)
+    assert titles(check([slow], target=NODE))[0].startswith("peer copies are off")
+
+
+def test_a_slow_rank_is_the_one_that_all_slow_sets_have() -> None:
+    def pair(a: int, b: int, gigabytes: float) -> Observation:
+        ring = f"gpu{a}->gpu{b}, gpu{b}->gpu{a}"
+        settings = {"bytes": 8 * GiB, "hosts": 1, "ranks": 2}
+        return Observation("all_reduce", ring, "bus_bandwidth", gigabytes * 1e9, "GB/s", Source.MEASURED,
+                           settings=settings, how={"tool": "nccl-tests"}, path="collective")  # fmt: skip
+
+    fine = rate(NODE, "gpu[0-1]")
+    rows = [pair(0, 3, 100), pair(1, 3, 100), pair(0, 1, fine), pair(1, 2, fine)]
+    (finding,) = (finding for finding in check(rows, target=NODE).findings if finding.kind == Verdict.SLOW)
+    assert finding.causes[0].what.startswith("gpu3 is a slow rank")
+    assert finding.causes[0].evidence == "in all 2 slow sets of ranks, in none of 2 that are fine"
+    alone = check([pair(0, 3, 100), pair(0, 1, fine), pair(1, 2, fine)], target=NODE)
+    assert any(cause.what.startswith("gpu3") for finding in alone.findings for cause in finding.causes)
+    unclear = check([pair(0, 3, 100), pair(1, 2, fine)], target=NODE)  # gpu0 or gpu3
+    assert not any("slow rank" in cause.what for finding in unclear.findings for cause in finding.causes)
+
+
+def test_a_rank_at_half_the_lanes_slows_a_ring_over_pcie() -> None:
+    box = pcie_box(part="rtx-4090")
+    half = rate(with_lanes(box, "gpu0", 8), "gpu[0-3]")
+    rows = [replace(row, value=half * 1e9) for row in _ring_of(box, 4)]
+    assert "the PCIe link of one rank runs at Gen4 x8 (Gen4 x16 is described)" in titles(check(rows, target=box))
+
+
+def _ring_of(system: System, ranks: int) -> list[Observation]:
+    text = [f"#  Rank {rank} Group 0 Pid 1 on a device {rank} [0x1b] GPU" for rank in range(ranks)]
+    head = "#  size  count  type  redop  root  time  algbw  busbw  #wrong"
+    row = f"  {8 * GiB} 4 float sum -1 1.0 1.0 1.00 0"
+    return list(read_text(["# all_reduce_perf", *text, head, row], "nccl.txt").observations)
+
+
+def with_lanes(system: System, gpu: str, lanes: int) -> System:
+    links = tuple(replace(link, lanes=lanes) if link.b == gpu else link for link in system.links)
+    return replace(system, links=links)

@@ -35,6 +35,17 @@ def test_bus_bandwidth_is_of_the_ring_of_all_ranks_by_size():
     assert results.posted.title("gpu3") == "NVIDIA A100-SXM4-80GB"
 
 
+def test_torch_s_collectives_have_ranks_and_no_devices():
+    rows = read("torch-all-reduce.txt").observations
+    assert [(row.settings["bytes"], row.settings["ranks"], shown(row)) for row in rows] == [
+        (2**15, 4, 1.2), (2**30, 4, 355.5), (4_000_000_000, 16, 330.0), (4_000_000_000, 8, 17.5),
+    ]  # fmt: skip
+    assert {row.scenario for row in rows} == {"all_reduce"}
+    assert {(row.flow, row.how["launch"], row.how["library"]) for row in rows} == {("", "torch", "NCCL 2.26.2")}
+    with pytest.raises(FormatError, match="a heading without figures"):
+        read_results("The average bandwidth of all_reduce over 4 ranks (5 warmups / 20 trials):\n", "cut.txt")
+
+
 def test_old_tables_of_nccl_tests_have_no_root_and_rccl_names_no_group():
     (row, _) = read("nccl-tests-old.txt").observations
     assert (row.scenario, shown(row), row.flow) == ("all_gather", 7.8, "gpu0->gpu1, gpu1->gpu0")

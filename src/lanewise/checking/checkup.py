@@ -168,7 +168,7 @@ class Knowledge:
         ability = self.references.ability_of(result.row)
         if self.model is not None and self.model.value(result.row) is not None:
             if result.row.metric == COLLECTIVE:
-                return collective_causes(result, self.model.system, self.model.device)
+                return collective_causes(result, self.model.system, self.model.device, results)
             return causes(
                 Symptom(result, self.conditions, results, self.posted, ability, model=self.model,
                         machine_causes=self.of_machine)

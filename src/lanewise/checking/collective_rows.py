@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lanewise.collectives.curve import predict_collective
-from lanewise.collectives.model import Collective, CollectivePoint, CollectiveSettings, collective_named
+from lanewise.collectives.model import Collective, CollectivePoint, CollectiveSettings, Launch, collective_named
 from lanewise.errors import UnknownName
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.results.observation import Observation
@@ -43,6 +43,8 @@ def collective_point(
     library, _, version = row.how.get("library", "").partition(" ")
     if library == "NCCL":
         settings = replace(settings, version=version)
+    if (launch := row.how.get("launch")) in list(Launch):
+        settings = replace(settings, launch=Launch(launch))
     return predict_collective(system, collective, ranks, [float(size)], settings).points[0]
 
 
@@ -55,11 +57,14 @@ def _collective(row: Observation) -> Collective | None:
 
 
 def _ranks(system: System, row: Observation, device: Callable[[str], str]) -> list[str]:
-    """The GPUs of a ring within a host; of several hosts all GPUs of the system, if they are as many."""
+    """The GPUs of a ring within a host; of several hosts or unnamed ranks those of the system, if they are as many."""
     if row.settings.get("hosts", 1) == 1 and row.flow:
         flows: Sequence[Flow] = parse_flows(row.flow)
         names = [device(flow.src) for flow in flows]
         return names if all(name in system.devices for name in names) else []
     gpus = system.of_kind(Kind.GPU)
+    ranks = row.settings.get("ranks", 0)
+    if "hosts" not in row.settings:  # of torch: all GPUs, or the first ones of the only host
+        return gpus[:ranks] if len(gpus) == ranks or (len(system.hosts) < 2 and 1 < ranks < len(gpus)) else []
     several = len(system.hosts) == row.settings.get("hosts") and len(gpus) == row.settings.get("ranks")
     return gpus if several else []

@@ -21,6 +21,7 @@ from lanewise.readers import (
     perftest,
     rocm_bandwidth,
     simple_p2p,
+    torch_collectives,
     transferbench,
 )
 from lanewise.readers.posted_text import posted_facts
@@ -30,11 +31,12 @@ from lanewise.readers.tool_results import ImportedResults, merge
 KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
-    "OSU micro-benchmarks, iperf, dcgmi diag, runs and samples of lanewise, and figures typed in (lanewise-rows)"
+    "OSU micro-benchmarks, all_reduce_bench and DeepSpeed's benchmarks of torch.distributed, "
+    "iperf, dcgmi diag, runs and samples of lanewise, and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, rocm_bandwidth, transferbench, bus_grind, nixlbench,
-    dcgm, simple_p2p, osu, iperf, fio_text,
+    dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 
