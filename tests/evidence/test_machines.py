@@ -19,7 +19,7 @@ MACHINES = ready_machines()
 # figure before there was a rule, and none that was measured for this model (the H200 machines).
 EARLIER = {
     "a100-sm02", "ada-epyc-9374f", "h100-nvl-azure", "h200-vm-2gpus", "h200-vm-4gpus", "pro6000-turin-6gpu",
-    "v100-c4130", "rtx4090-vast",
+    "v100-c4130", "rtx4090-vast", "rtx4090-tinybox-six",
 }  # fmt: skip
 # Described on 2026-11-23 from our documentation alone, before anyone saw a prediction of theirs: held out, all of them.
 RUNS = Path(__file__).parents[2] / "benchmarks/runs"
