@@ -3,10 +3,12 @@
     python benchmarks/h200/model_load.py predict OUT     # here, before: predicted.json
     python benchmarks/h200/model_load.py measure OUT     # there; OUT has predicted.json; measured.json, load.run.json
     python benchmarks/h200/model_load.py compare OUT     # here, after: README.md's table
+    python benchmarks/h200/model_load.py overlap OUT     # there, as root: OUT/overlap.json
 
 What the page cache and the link allow is predicted as numbers. What depends on the drive, which nobody has measured, is
 predicted from its rate and the time of one read: `measure` takes these two from `lanewise measure storage`, predicts,
-writes that down, and only then loads anything.
+writes that down, and only then loads anything. `overlap` is a second run: the cached mode whose readers go on while
+copies run, and safetensors with read-aheads of the kernel at which a read's latency must limit it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import lanewise
 
 SYSTEM = "h200-pair"
 LIBRARIES = ("safetensors", "runai-streamer", "fastsafetensors")
-TENSORS, BYTES = 300, 20 * 2**20  # 6.3 GB
+TENSORS, BYTES = int(os.environ.get("TENSORS", "300")), 20 * 2**20  # 6.3 GB
 READERS, CORE = 8, (5.0, 7.0, 11.0)  # of our cached mode: GB/s that one core copies from the page cache
 Row = dict[str, Any]
 
@@ -121,6 +123,47 @@ def measure(out: Path, folder: Path) -> None:
     path.unlink()
 
 
+def overlap(out: Path, folder: Path) -> None:
+    """The cached mode by number of readers, then safetensors by the kernel's read-ahead, each predicted first."""
+    path = folder / "random.safetensors"
+    make(path)
+    record: dict[str, Any] = {"cached": [], "read_ahead": []}
+    for readers in (4, 8, 12):
+        for run in lanewise.as_measured_run(
+            lanewise.measure_load(path, "gpu0", modes=("cached",), readers=readers, runs=5)
+        ).rows:
+            record["cached"].append({"readers": readers, "metric": run.metric, "value": run.value, "unit": run.unit})
+            print(f"cached, {readers} readers: {run.metric} {run.value:.4g} {run.unit}", flush=True)
+    setting = Path("/sys/block/vda/queue/read_ahead_kb")
+    before = setting.read_text(encoding="utf-8")
+    try:
+        for kib in (16, 32, 64, 128):
+            setting.write_text(str(kib), encoding="utf-8")
+            record["read_ahead"].append(read_ahead(path, kib * 1024))
+            (out / "overlap.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    finally:
+        setting.write_text(before, encoding="utf-8")
+        path.unlink()
+
+
+def read_ahead(path: Path, size: int) -> Row:
+    """safetensors cold with that read-ahead (B): the latency of such a read, the prediction, the load."""
+    one = lanewise.as_measured_run(lanewise.measure_storage(
+        path, io=size, threads=1, depth=1, size=100_000_000, modes="direct", runs=3)).rows  # fmt: skip
+    latency = median(one, "latency_p50")
+    load = lanewise.predict_load(
+        SYSTEM, path.stat().st_size, "2 GB/s", "gpu0", ["safetensors"], read_latency=latency, read_ahead=size
+    ).loads[0]
+    row = {"read_ahead": size, "latency": latency, "predicted": load.time, "low": load.low, "high": load.high,
+           "limit": load.limit}  # fmt: skip
+    print(row, flush=True)
+    samples = lanewise.measure_load(path, "gpu0", modes=("safetensors",), runs=3)
+    rows = lanewise.as_measured_run(sample for sample in samples if sample.scenario.endswith("cold")).rows
+    row["measured"] = median(rows, "makespan")
+    print(row, flush=True)
+    return row
+
+
 def compare(out: Path) -> None:
     """The table of predictions and medians."""
     predicted = json.loads((out / "predicted.json").read_text(encoding="utf-8"))["rows"]
@@ -160,6 +203,8 @@ def main() -> None:
         print((out / "predicted.json").read_text(encoding="utf-8"))
     elif verb == "measure":
         measure(out, Path(sys.argv[3] if len(sys.argv) > 3 else "."))
+    elif verb == "overlap":
+        overlap(out, Path(sys.argv[3] if len(sys.argv) > 3 else "."))
     else:
         compare(out)
 

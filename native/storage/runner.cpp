@@ -16,7 +16,10 @@ namespace lanewise::storage {
 
 namespace {
 
-unsigned worker_count(const Job& job) { return job.engine == Engine::kRing ? job.threads : job.threads * job.depth; }
+// A thread of a load has all its slots, so that copies from one overlap with reads into the next.
+unsigned worker_count(const Job& job) {
+  return job.engine == Engine::kRing || !job.targets.empty() ? job.threads : job.threads * job.depth;
+}
 
 std::unique_ptr<Worker> make_worker(const Job& job, unsigned number, std::span<Slot> slots, Sink* sink) {
   switch (job.engine) {

@@ -29,6 +29,10 @@ class Sink {
   }
   // Whether files are read and written without host memory of ours.
   virtual bool direct() const { return false; }
+  // Where copies may go on while a thread reads the next I/O: begins one, and waits for its end.
+  virtual bool overlaps() const { return false; }
+  virtual void start(std::size_t, Io, const std::byte*, std::size_t) {}
+  virtual void wait(Io) {}
   // Where an I/O may read to so that no copy is needed; null: into its slot.
   virtual std::byte* straight(Io) { return nullptr; }
   virtual bool is_straight() const { return false; }

@@ -19,7 +19,9 @@ TargetSink::TargetSink(const Job& job, Slots slots)
       if (!driver) driver = std::make_shared<const cuda::Driver>(job.cuda);
       region.context = std::make_shared<const cuda::Context>(driver, target.gpu);
       region.device = cuda::allocate(region.context, target.bytes);
-      region.streams.resize(slots.workers);
+      for (std::size_t slot = 0; slot < slots.memory.size() / slots.stride; ++slot) {
+        region.streams.push_back(cuda::make_stream(region.context));
+      }
     }
     regions_.push_back(std::move(region));
   }
@@ -50,12 +52,6 @@ TargetSink::~TargetSink() {
   }
 }
 
-void TargetSink::enter(std::size_t worker) {
-  for (Region& region : regions_) {
-    if (region.context != nullptr) region.streams[worker] = cuda::make_stream(region.context);
-  }
-}
-
 std::byte* TargetSink::straight(Io io) {
   const Place& place = job_.places[io.index];
   return regions_[place.target].host->data() + place.at;
@@ -63,24 +59,36 @@ std::byte* TargetSink::straight(Io io) {
 
 void TargetSink::take(std::size_t worker, Io io, const std::byte* from, std::size_t bytes) {
   const Place& place = job_.places[io.index];
-  const Region& region = regions_[place.target];
-  if (region.host) {
+  if (const Region& region = regions_[place.target]; region.host) {
     std::memcpy(region.host->data() + place.at, from, bytes);
     return;
   }
+  start(worker, io, from, bytes);
+  wait(io);
+}
+
+void TargetSink::start(std::size_t, Io io, const std::byte* from, std::size_t bytes) {
+  const Place& place = job_.places[io.index];
+  const Region& region = regions_[place.target];
   if (staging_) {
     std::byte* pinned = staging_->data() + io.slot * stride_;
     std::memcpy(pinned, from, bytes);
     from = pinned;
   }
   const cuda::Current current(*region.context);
-  const cuda::CUstream stream = region.streams[worker].get();
-  const auto& calls = region.context->calls();
-  region.context->check(calls.cuMemcpyHtoDAsync(device_at(region, place), from, bytes, stream), "cuMemcpyHtoDAsync");
-  region.context->check(calls.cuStreamSynchronize(stream), "cuStreamSynchronize");
+  const cuda::CUstream stream = region.streams[io.slot].get();
+  region.context->check(region.context->calls().cuMemcpyHtoDAsync(device_at(region, place), from, bytes, stream),
+                        "cuMemcpyHtoDAsync");
 }
 
-void TargetSink::give(std::size_t worker, Io io, std::byte* to, std::size_t bytes) {
+void TargetSink::wait(Io io) {
+  const Region& region = regions_[job_.places[io.index].target];
+  const cuda::Current current(*region.context);
+  region.context->check(region.context->calls().cuStreamSynchronize(region.streams[io.slot].get()),
+                        "cuStreamSynchronize");
+}
+
+void TargetSink::give(std::size_t, Io io, std::byte* to, std::size_t bytes) {
   const Place& place = job_.places[io.index];
   const Region& region = regions_[place.target];
   if (region.host) {
@@ -88,7 +96,7 @@ void TargetSink::give(std::size_t worker, Io io, std::byte* to, std::size_t byte
     return;
   }
   const cuda::Current current(*region.context);
-  const cuda::CUstream stream = region.streams[worker].get();
+  const cuda::CUstream stream = region.streams[io.slot].get();
   const auto& calls = region.context->calls();
   region.context->check(calls.cuMemcpyDtoHAsync(to, device_at(region, place), bytes, stream), "cuMemcpyDtoHAsync");
   region.context->check(calls.cuStreamSynchronize(stream), "cuStreamSynchronize");

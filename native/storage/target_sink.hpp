@@ -17,17 +17,19 @@ class TargetSink : public Sink {
   TargetSink(const Job& job, Slots slots);
   ~TargetSink() override;
 
-  void enter(std::size_t worker) override;
   void take(std::size_t worker, Io io, const std::byte* from, std::size_t bytes) override;
   void give(std::size_t worker, Io io, std::byte* to, std::size_t bytes) override;
   std::byte* straight(Io io) override;
   bool is_straight() const override { return straight_; }
+  bool overlaps() const override { return !registered_.empty(); }
+  void start(std::size_t worker, Io io, const std::byte* from, std::size_t bytes) override;
+  void wait(Io io) override;
 
  private:
   struct Region {
     std::shared_ptr<const cuda::Context> context;  // none: host memory
     cuda::DeviceMemory device;
-    std::vector<cuda::Stream> streams;  // one a thread
+    std::vector<cuda::Stream> streams;  // one a slot
     std::unique_ptr<host::Memory> host;
   };
   void register_with_driver(host::Memory& memory);

@@ -238,6 +238,9 @@ class SyncWorker : public Worker {
 
   void work(Round& round) override {
     if (!round.task().read) return without_reading(round);
+    if (sink_ != nullptr && sink_->overlaps() && round.task().keep && round.task().data == Data::kAny) {
+      return overlapped(round);
+    }
     Slot& slot = slots_.front();
     while (begin(round, slot)) {
       for (const Piece& piece : slot.pieces) move(round, slot, piece);
@@ -258,6 +261,27 @@ class SyncWorker : public Worker {
   }
 
  private:
+  // Reads into one slot while copies from the others go on.
+  void overlapped(Round& round) {
+    std::vector<bool> copying(slots_.size());
+    const auto finish = [&](std::size_t turn) {
+      if (!copying[turn]) return;
+      Slot& slot = slots_[turn];
+      sink_->wait({slot.number, slot.index});
+      round.done(number_, volume_, slot.pieces, slot.started);
+      copying[turn] = false;
+    };
+    for (std::size_t turn = 0;; turn = (turn + 1) % slots_.size()) {
+      finish(turn);
+      Slot& slot = slots_[turn];
+      if (!begin(round, slot)) break;
+      for (const Piece& piece : slot.pieces) move(round, slot, piece);
+      sink_->start(number_, {slot.number, slot.index}, slot.data, bytes_of(slot));
+      copying[turn] = true;
+    }
+    for (std::size_t turn = 0; turn < slots_.size(); ++turn) finish(turn);
+  }
+
   void move(const Round& round, const Slot& slot, const Piece& piece) {
     for (std::uint64_t moved = 0; moved < piece.bytes;) {
       const ssize_t more = part(round, slot, piece, moved);

@@ -41,9 +41,10 @@ class Worker {
   virtual std::string how() const = 0;
 
  protected:
-  bool begin(Round& round, Slot& slot);     // takes the next I/O into the slot; false where none is left
-  void complete(Round& round, Slot& slot);  // its data is there: copy on, compare, count
-  void without_reading(Round& round);       // all of a round that reads nothing
+  bool begin(Round& round, Slot& slot);          // takes the next I/O into the slot; false where none is left
+  void complete(Round& round, Slot& slot);       // its data is there: copy on, compare, count
+  std::size_t bytes_of(const Slot& slot) const;  // that its I/O has in the buffer
+  void without_reading(Round& round);            // all of a round that reads nothing
   [[noreturn]] void fail(const Round& round, const Piece& piece, std::uint64_t moved, int error) const;
 
   const Job& job_;
@@ -55,7 +56,6 @@ class Worker {
  private:
   void write_pattern(const Task& task, Slot& slot);
   void compare(Round& round, Slot& slot);
-  std::size_t bytes_of(const Slot& slot) const;  // that its I/O has in the buffer
   void reread(const Slot& slot, const Piece& piece);
 
   std::optional<host::Memory> second_;

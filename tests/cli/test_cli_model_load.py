@@ -26,7 +26,9 @@ def test_the_json_has_every_stage_in_si_units(lanewise):
     assert (document["schema"], document["size"], document["storage_rate"]) == ("lanewise.predict/1", 15e9, 2e9)
     names = [load["loader"] for load in document["loads"]]
     assert "safetensors" in names
-    assert not {"direct", "fastsafetensors-gds", "runai-streamer-s3"} & set(names)  # no page cache, or only by name
+    assert not {"direct", "fastsafetensors", "fastsafetensors-gds", "runai-streamer-s3"} & set(
+        names
+    )  # no page cache, or only by name
     for load in document["loads"]:
         assert load["low"] < load["time"] < load["high"]
         assert {stage["stage"] for stage in load["stages"]} == {"CPU copies", "link to GPU"}

@@ -26,6 +26,15 @@ def test_one_reader_of_a_mapped_file_waits_for_each_read():
         assert slow.limit is LoadLimit.LATENCY
 
 
+def test_a_longer_read_ahead_of_the_kernel_is_worth_as_much_as_readers():
+    slow, ahead = (
+        load(source="4 GB/s", loader="safetensors", read_latency=0.4e-3, read_ahead=size) for size in (None, 2**20)
+    )
+    assert ahead.stages[LoadLimit.LATENCY].rate.value == pytest.approx(8 * slow.stages[LoadLimit.LATENCY].rate.value)
+    direct = load(source="4 GB/s", loader="direct", read_ahead=2**20)
+    assert direct.stages[LoadLimit.LATENCY].rate == load(source="4 GB/s").stages[LoadLimit.LATENCY].rate
+
+
 def test_many_readers_reach_the_storage():
     fast = load(source="1000 MiB/s", loader="runai-streamer", read_latency=0.4e-3)
     assert fast.limit is LoadLimit.STORAGE
@@ -118,6 +127,7 @@ def test_a_small_model_waits_for_the_start_of_the_loader():
         ({"loader": "fastsafetensors-gds", "to": "host0"}, "straight to GPUs"),
         ({"size": "0 GB"}, "nothing to load"),
         ({"read_latency": 0.0}, "a read of 0 s"),
+        ({"read_ahead": 0.0}, "no read-ahead"),
         ({"spread": True}, "whole model"),
         ({"readers": 0}, "--readers is 0"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,13 +27,15 @@ def predict_load(
     spread: bool = False,
     readers: int | None = None,
     read_latency: float | None = None,
+    read_ahead: float | None = None,
 ) -> ModelLoadPrediction:
     """Time (s) and rate (B/s) of loading a model of `size` (B, or text such as '140 GB') to GPUs, and what limits it.
 
-    `source` is the drive, volume or remote host that holds the weights, or the rate of storage ('1000 MiB/s') whose
-    reads take `read_latency` (s). Each of `targets` gets its part of the model, or all of it if `replicated`; with
-    `spread` each then reads a part and passes it on. `loaders` are names such as "safetensors", all that are possible
-    if empty; `warm` says that the page cache holds the files; `readers` (count) threads of a process read.
+    `source` is the drive, volume or remote host that holds the weights, or the rate of storage ('1000 MiB/s'), whose
+    reads take `read_latency` (s); the kernel reads `read_ahead` (B) ahead. Each of `targets` gets its part of the
+    model, or all of it if `replicated`; with `spread` each then reads a part and passes it on. `loaders` are names such
+    as "safetensors", all that are possible if empty; `warm` says that the page cache holds the files; `readers` (count)
+    threads of a process read.
 
     Raises FormatError for text that is no size, UnknownName for a name that does not exist, InputError for what cannot
     be loaded so, and Unreachable where nothing joins the ends.
@@ -49,7 +52,7 @@ def predict_load(
 
     known = as_system(system)
     ends = names_of(targets) if isinstance(targets, str) else list(targets)
-    origin = _source(known, source, read_latency)
+    origin = replace(_source(known, source), latency=read_latency, read_ahead=read_ahead)
     gpus = any(end not in known.hosts for end in ends)
     names = list(loaders) or possible_loaders(weight_loader_names(), origin, known, warm, gpus)
     return predict(
@@ -68,11 +71,11 @@ def predict_load_of(system: System, options: ModelLoadOptions) -> ModelLoadPredi
     return predict_load(
         system, options.load, options.from_, options.to, options.loader, warm=options.warm,
         replicated=options.replicated, spread=options.spread, readers=options.readers,
-        read_latency=options.read_latency,
+        read_latency=options.read_latency, read_ahead=options.read_ahead,
     )  # fmt: skip
 
 
-def _source(system: System, text: str, latency: float | None) -> WeightSource:
+def _source(system: System, text: str) -> WeightSource:
     """A drive, volume or host of the system, or storage of the rate that the text states."""
     from lanewise import units
     from lanewise.errors import FormatError, unknown_name
@@ -82,7 +85,7 @@ def _source(system: System, text: str, latency: float | None) -> WeightSource:
     name = system.os_names.get(text, text)
     drives = system.of_kind(Kind.SSD, Kind.RAID)
     if name in {*system.volumes, *system.hosts, *drives}:
-        return WeightSource(name, latency=latency)
+        return WeightSource(name)
     try:
         rate = units.parse(text, "B/s") if text[:1].isdigit() else 0.0
     except FormatError:
@@ -90,4 +93,4 @@ def _source(system: System, text: str, latency: float | None) -> WeightSource:
     if rate <= 0:
         known = [*system.volumes, *drives, *system.hosts]
         raise unknown_name(f"drive, volume, host or rate of storage for {system.name}", text, known)
-    return WeightSource(rate=rate, latency=latency)
+    return WeightSource(rate=rate)

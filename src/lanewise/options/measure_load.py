@@ -12,7 +12,7 @@ from lanewise.options.sampling import SamplingRule
 LOAD_MODES = ("direct", "cached", "buffered", "bounce")
 LOAD_LIBRARIES = ("safetensors", "fastsafetensors", "runai-streamer")
 _PAGE = 4096
-_MOST_IN_FLIGHT = 32_768
+_MOST_IN_FLIGHT = 4096
 _TARGET = re.compile(r"^(?:host(?:0)?|gpu(?P<gpu>\d{1,4}))$")
 
 

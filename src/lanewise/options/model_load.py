@@ -28,5 +28,7 @@ class ModelLoadOptions(Options):
     spread: bool = option(False, "With --replicated: each GPU reads a part and passes it on to all others.")
     readers: int | None = option(None, "With --load: reading threads of a process.", metavar="N", minimum=1,
                                  default_text="the loader's")  # fmt: skip
+    read_ahead: float | None = option(None, "With --load: what the kernel reads ahead of a file (read_ahead_kb).",
+                                      metavar="SIZE", unit="B", default_text="128 KiB")  # fmt: skip
     read_latency: float | None = option(None, "With --load: time of one read from the storage.", metavar="TIME",
                                         unit="s", default_text="the drive's")  # fmt: skip

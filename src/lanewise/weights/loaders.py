@@ -17,7 +17,8 @@ _KIB, _GB = 1024.0, 1e9
 
 @dataclass(frozen=True, slots=True)
 class WeightLoader:
-    """One way to read weights: each process has `readers` with `window` B in flight each.
+    """One way to read weights: each process has `readers` with `window` B in flight each, with `read_ahead` those of
+    the kernel's read-ahead.
 
     `cold` and `warm` (B/s) are the most that one process gets through, from the drive and from the page cache; None for
     no such limit. `page_cache`: reads go through it. `lockstep`: cold, the readers of several processes do not add up.
@@ -35,6 +36,7 @@ class WeightLoader:
     cold: Spread | None
     warm: Spread | None
     reader: Spread | None
+    read_ahead: bool
     lockstep: bool
     to_gpu: bool
 
@@ -63,6 +65,7 @@ def weight_loader(name: str) -> WeightLoader:
         name, entry["title"], entry["version"], entry["source"], entry["readers"],
         window=spread("window", _KIB) or Spread(0.0, 0.0, 0.0), start=spread("start", 1.0) or Spread(0.0, 0.0, 0.0),
         cold=spread("cold", _GB), warm=spread("warm", _GB), reader=spread("reader", _GB),
+        read_ahead=bool(entry.get("read_ahead", False)),
         lockstep=bool(entry.get("lockstep", False)), to_gpu=bool(entry.get("gpu", False)),
     )  # fmt: skip
 

@@ -73,12 +73,13 @@ class ModelLoad:
 class WeightSource:
     """Where weights lie: a drive, volume or host by name, or storage of a stated `rate` (B/s).
 
-    `latency` (s) is that of one read, None for what is usual.
+    `latency` (s) is that of one read, `read_ahead` (B) what the kernel reads ahead; None for what is usual.
     """
 
     name: str = ""
     rate: float | None = None
     latency: float | None = None
+    read_ahead: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,8 @@ def _check(plan: LoadPlan, readers: int | None) -> None:
         raise InputError(f"--readers is {readers}", hint="write 1 or more")
     if plan.source.latency is not None and not 0 < plan.source.latency < math.inf:
         raise InputError(f"a read of {plan.source.latency:g} s is none", hint="write --read-latency 100us")
+    if plan.source.read_ahead is not None and not 0 < plan.source.read_ahead < math.inf:
+        raise InputError(f"{plan.source.read_ahead:g} bytes are no read-ahead", hint="write --read-ahead 128KiB")
     if plan.spread and not (plan.replicated and len(plan.gpus) > 1):
         raise InputError("--spread takes several GPUs that all get the whole model", hint="add --replicated")
     if plan.source.name == plan.host:
@@ -242,12 +245,15 @@ def _readers(plan: LoadPlan, loader: WeightLoader, readers: int) -> LoadStage:
     if loader.reader is not None:
         return LoadStage(_times(loader.reader, count), f"{readers} readers", (loader.source,))
     latency, source = _latency(plan)
+    window = loader.window
+    if loader.read_ahead and plan.source.read_ahead is not None:
+        window = _times(window, plan.source.read_ahead / window.value)
     rate = Spread(
-        count * loader.window.value / latency.value,
-        count * loader.window.low / latency.high,
-        readers / plan.share * loader.window.high / latency.low,  # processes in lockstep may still run apart
+        count * window.value / latency.value,
+        count * window.low / latency.high,
+        readers / plan.share * window.high / latency.low,  # processes in lockstep may still run apart
     )
-    detail = f"{loader.window.value / 1024:,.0f} KiB in flight a reader, {latency.value * 1e6:.0f} us a read"
+    detail = f"{window.value / 1024:,.0f} KiB in flight a reader, {latency.value * 1e6:.0f} us a read"
     return LoadStage(rate, detail, (loader.source, source))
 
 

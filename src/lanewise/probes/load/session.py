@@ -120,11 +120,9 @@ class LoadSession:
         job.files = [file.open_direct() if direct else file.buffered for file in self.files]
         job.second_files = self._second()
         job.names = [file.path for file in self.files]
-        job.io, job.threads, job.depth = options.io, options.readers, options.depth
-        job.engine = engine("auto" if direct else "psync")
+        job.io, job.engine = options.io, engine("auto" if direct else "psync")
+        job.threads, job.depth = _threads(options, direct and job.engine == _native.StorageEngine.RING, direct)
         job.bounce = self.mode == "bounce"
-        if not direct:
-            job.threads, job.depth = options.readers, 1  # a read through the page cache copies: a thread makes one
         job.cuda = installed.cuda_driver()
         numbers = options.gpus or (-1,)
         job.load(list(zip(numbers, self.plan.sizes, strict=True)), list(self.plan.chunks))
@@ -140,9 +138,16 @@ class LoadSession:
             return [file.buffered for file in self.files]
 
 
+def _threads(options: MeasureLoadOptions, ring: bool, direct: bool) -> tuple[int, int]:
+    """Threads and slots of each: a thread that calls pread has one read at a time, and copies from the slot before."""
+    if ring:
+        return options.readers, options.depth
+    return options.readers * (options.depth if direct else 1), 2 if options.gpus else 1
+
+
 def _check_memory(options: MeasureLoadOptions, plan: LoadLayout, mode: str) -> None:
     """Memory is touched, and a machine without it would kill processes rather than refuse it."""
-    buffers = options.readers * options.depth * options.io * (2 if mode == "bounce" else 1)
+    buffers = options.readers * max(options.depth, 2) * options.io * (2 if mode == "bounce" else 1)
     needed = buffers + (0 if options.gpus else sum(plan.sizes))
     free = available()
     if free is not None and needed > free:
