@@ -6,13 +6,16 @@ import pytest
 
 from lanewise.checking.checkup import Finding, check
 from lanewise.checking.verdict import Verdict
-from lanewise.readers.kinds import read_results
+from lanewise.readers.kinds import read_posted, read_results
+from lanewise.results.posted import join
+from lanewise.topology.model import System
+from lanewise.topology.read import read_system
 
 
-def findings(*rows: str, head: str = "") -> tuple[Finding, ...]:
+def findings(*rows: str, head: str = "", system: System | None = None) -> tuple[Finding, ...]:
     text = f"lanewise-rows: 1\n{head}rows:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
     results = read_results(text, "f")
-    return check(results.observations, posted=results.posted).findings
+    return check(results.observations, target=system, posted=results.posted).findings
 
 
 def causes(finding: Finding) -> list[str]:
@@ -60,3 +63,57 @@ def test_a_gpu_without_memory_of_its_own_is_not_far_from_a_card():
 def test_half_of_a_line_may_be_one_port_of_two():
     (finding,) = findings('flows: "host0->host1", value: 100 Gb/s, line: 200 Gb/s')
     assert causes(finding) == ["software", "link", "port"]
+
+
+TWO_HOSTS = """\
+lanewise: 1
+system: two
+hosts: [near, far]
+devices:
+  cpu0: {cpu: "EPYC 9554", host: near}
+  cpu1: {cpu: "EPYC 9554", host: far}
+  sw0: {switch: null, host: near}
+  gpu0: {gpu: h100-sxm, host: near}
+  nic0: {nic: connectx-7-ndr, host: near}
+  nic1: {nic: connectx-7-ndr, host: far}
+  net: {netswitch: null}
+links:
+  - {from: cpu0, to: sw0, pcie: gen5 x16}
+  - {from: sw0, to: [gpu0, nic0], pcie: gen5 x16}
+  - {from: cpu1, to: nic1, pcie: gen5 x16}
+  - {from: "nic[0-1]", to: net, network: ndr}
+"""
+
+
+@pytest.fixture(scope="module")
+def two_hosts() -> System:
+    return read_system(TWO_HOSTS, "two.yaml")
+
+
+def test_of_described_hosts_links_are_one_kind_of_cause_and_gpudirect_another(two_hosts: System):
+    (finding,) = findings('flows: "gpu0->far", value: 15 GB/s', system=two_hosts)
+    assert causes(finding) == ["link", "staged", "far"]
+    stated = "stated: {GPUDirect RDMA: off}\n"
+    (finding,) = findings('flows: "gpu0->far", value: 15 GB/s', head=stated, system=two_hosts)
+    assert (causes(finding)[0], finding.causes[0].evidence) == ("staged", "f:2")
+    (finding,) = findings('flows: "near->far", value: 16 GB/s', system=two_hosts)
+    assert causes(finding) == ["link", "software", "relaxed ordering"]
+
+
+def test_the_line_that_ibstat_or_ethtool_show_is_that_of_rows_over_the_network():
+    iperf = "[SUM]   0.00-10.04  sec  41.0 GBytes  35.2 Gbits/sec                  receiver\n"
+    for line in ("\t\tRate: 100\n", "\trate:\t\t 100 Gb/sec (4X EDR)\n", "\tSpeed: 100000Mb/s\n"):
+        results = read_results(line + iperf, "f")
+        (result,) = check(results.observations, posted=results.posted).results
+        assert (result.verdict, result.expected.limit) == (Verdict.SLOW, "the line of 100 Gb/s")
+
+
+def test_a_link_that_the_kernel_calls_limited_is_evidence():
+    kernel = "pci 0000:01:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x4 link at 0000:00:01.0 "
+    kernel += "(capable of 252.048 Gb/s with 16.0 GT/s PCIe x16 link)\n"
+    statements = read_posted(kernel, "dmesg").posted
+    rows = 'lanewise-rows: 1\ngpus: NVIDIA GeForce RTX 3090\nrows:\n  - {flows: "host0->gpu0", value: 3.1 GB/s}\n'
+    results = read_results(rows, "f")
+    (finding,) = check(results.observations, posted=join([results.posted, statements])).findings
+    assert finding.title == "the kernel says that a link runs at Gen3 x4 at 0000:00:01.0, a device there can Gen4 x16"
+    assert finding.causes[0].evidence == "dmesg:1"

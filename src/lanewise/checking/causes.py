@@ -16,6 +16,7 @@ from lanewise.checking import changes
 from lanewise.checking.abilities import lesser_links
 from lanewise.checking.cause import Cause, slow_link, speed
 from lanewise.checking.expectation import ExpectationModel
+from lanewise.checking.network_causes import NETWORK_WITH_A_MODEL
 from lanewise.checking.nvlink_causes import nvlink_hops, some_nvlinks, unused_nvlinks
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import kind_of_path
@@ -91,7 +92,8 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
     if symptom.result.verdict is not Verdict.SLOW:
         return ()
     causes_by_key: dict[tuple[str, ...], Cause] = {}
-    general = [cause for find in (*WITH_A_MODEL_TOO, stated_causes) for cause in find(symptom)]
+    finders = (*WITH_A_MODEL_TOO, *NETWORK_WITH_A_MODEL, stated_causes)
+    general = [cause for find in finders for cause in find(symptom)]
     observed = [*(cause for find in WITH_EVIDENCE for cause in find(symptom)), *_of_machine(symptom)]
     for cause in [*observed, *(cause for cause in general if cause.evidence)]:
         weighed = _weigh(symptom, cause)
@@ -106,7 +108,15 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
         causes_by_key.setdefault(cause.key, cause)
     if not any(cause.explains or cause.rank <= 1 for cause in causes_by_key.values()):
         causes_by_key |= {cause.key: cause for cause in slow_staging(symptom)}
-    return tuple(sorted(causes_by_key.values(), key=lambda cause: (cause.rank, cause.distance(symptom.result))))
+    ranked = sorted(causes_by_key.values(), key=lambda cause: (cause.rank, cause.distance(symptom.result)))
+    return tuple(_each_kind_first(ranked) if symptom.row.path in ("network", "storage") else ranked)
+
+
+def _each_kind_first(ranked: list[Cause]) -> list[Cause]:
+    """The likeliest cause of each kind, then the others: every link on a long way would explain the same rate."""
+    first = {cause.key[0]: cause for cause in reversed(ranked)}
+    return [*(cause for cause in ranked if first[cause.key[0]] is cause),
+            *(cause for cause in ranked if first[cause.key[0]] is not cause)]  # fmt: skip
 
 
 def _of_machine(symptom: Symptom) -> Iterator[Cause]:

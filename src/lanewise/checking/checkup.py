@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
@@ -126,6 +126,7 @@ def check(
     left_aside: list[PathResult] = []
     expect: Expect = model.expect if model is not None else nothing_described
     results = []
+    rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else rows
     references = References(rows, posted, catalog or builtin())
     if earlier:
         expect = expect_earlier(earlier)
@@ -193,6 +194,14 @@ def incomplete_results(rows: Sequence[Observation], system: System | None) -> li
             step = "nvidia-smi -L; echo $CUDA_VISIBLE_DEVICES; lspci | grep -i nvidia; dmesg | grep -i xid"
             findings.append(Finding(Verdict.UNKNOWN, title, (), (), step))
     return findings
+
+
+def _by_the_system(row: Observation, model: ExpectationModel) -> Observation:
+    """A row that was typed in with the kind of its path: the description says what its words are."""
+    if row.how.get("tool") != "typed in" or row.path in ("network", "storage"):
+        return row
+    cards = model.route_devices(row) & set(model.system.of_kind(Kind.NIC))
+    return replace(row, path="network") if cards else row
 
 
 def _of_bounds(row: Observation) -> bool:

@@ -264,9 +264,9 @@ def _interval(rate: FlowRate, relative: float) -> tuple[float, float]:
     # Of a link whose rate is stated outright no copy was measured either.
     no_engine = rate.doubt == ENGINE_DOUBT or "stated rate" in rate.limit
     share = ENGINE_SHARE if no_engine else 1.0
-    if any(_between_root_ports(route) for route in rate.routes):
-        share = min(share, ROOT_COMPLEX_SHARE)
-    noise = STAGED_NOISE if _staged(rate) else NOISE
+    forwarded = any(_between_root_ports(route) for route in rate.routes)
+    share = min(share, ROOT_COMPLEX_SHARE) if forwarded else share
+    noise = STAGED_NOISE if _staged(rate) else 1 - ROOT_COMPLEX_SHARE if forwarded else NOISE
     low = min(rate.rate * share, rate.low * (1 - noise) / (1 - relative))
     return low, max(rate.rate, rate.high * (1 + NOISE) / (1 + relative))
 
@@ -351,9 +351,10 @@ def _to_far_memory(system: System, rate: FlowRate) -> bool:
 
 
 def _between_root_ports(route: Route) -> bool:
-    """Whether a route goes up from one device to a root complex and down to another."""
-    through = route.via is Via.PCIE and route.cls in ("PHB", "NODE", "SYS") and bool(route.hops)
-    return through and not route.hops[0].down and route.hops[-1].down
+    """Whether a route goes up from one device to a root complex and down to another, or over sockets (POWER9)."""
+    pcie = route.via is Via.PCIE and route.cls in ("PHB", "NODE", "SYS")
+    through = route.hops and (pcie or any(hop.link.kind is LinkKind.SOCKET for hop in route.hops))
+    return bool(through) and not route.hops[0].down and route.hops[-1].down
 
 
 def _staged(rate: FlowRate) -> bool:

@@ -158,3 +158,5 @@ NETWORK_CAUSES = (
     congestion, other_program, staged_through_host, far_apart, far_redirection, link_of_card, one_port,
     relaxed_ordering, far_socket,
 )  # fmt: skip
+# Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.
+NETWORK_WITH_A_MODEL = (staged_through_host, relaxed_ordering, far_apart, one_port, far_socket)

@@ -64,6 +64,8 @@ _CAUSES = (
                  "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
     _StatedCause("clocks", r"(?i).*(?:power|thermal|slowdown|brake).*", "throttling", _ALL_GPU_PATHS,
                  "the clocks are lowered: {value}", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),
+    _StatedCause("limited link", r".+", "link", _ALL_GPU_PATHS,
+                 "the kernel says that a link runs at {value}", "move the card, or set the slot's lanes in the BIOS"),
     _StatedCause("slot", r"(?i).*(?:chipset|pch).*", "chipset", _ALL_GPU_PATHS,
                  "the card's slot is behind the chipset, whose link to the CPU all its devices share",
                  "put the card into a slot of the CPU: sudo lspci -tv"),

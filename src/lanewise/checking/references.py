@@ -187,7 +187,8 @@ class References:
 
     def _by_line(self, row: Observation) -> Iterator[Reference]:
         """The stated data rate of the network on the way."""
-        text = row.how.get("line", "")
+        stated = {statement.value for statement in self.posted.stated("line")} if row.path == "network" else set()
+        text = line_of(row) or (stated.pop() if len(stated) == 1 else "")
         if not text:
             return
         try:

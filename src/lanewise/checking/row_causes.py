@@ -306,8 +306,9 @@ RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
 # Also tried where a model predicts the row: what it cannot know.
 WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     peer_redirection, pageable_memory, counted_otherwise, congestion, other_program, small_requests, common_device,
+    confidential_computing,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
-    nvlinks_unused, confidential_computing, far_memory,
+    nvlinks_unused, far_memory,
 )  # fmt: skip

@@ -16,7 +16,7 @@ NumberedLine: TypeAlias = tuple[int, str]
 _RELEVANT = re.compile(
     r"NCCL|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
-    r"GPU [0-9A-Fa-f]{8}:|odel name|CPU model"
+    r"GPU [0-9A-Fa-f]{8}:|odel name|CPU model|limited by|Speed: |[Rr]ate:\s"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -33,6 +33,14 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("off the bus", "", re.compile(
         r"fallen off the bus|GPU is lost|\bXid\b.*: 79,|Unable to determine the device handle for GPU")),
 )  # fmt: skip
+# What the kernel says of a device in a slot slower than itself: 31.504 Gb/s available PCIe bandwidth, limited by ...
+_LIMITED = re.compile(
+    r"limited by (\d{1,2}\.\d) GT/s PCIe x(\d{1,2}) link at (\S{1,40}) \(capable of .{1,40}"
+    r" with (\d{1,2}\.\d) GT/s PCIe x(\d{1,2})"
+)
+_GENERATIONS = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
+# ibstat, ibstatus and ethtool.
+_RATE = re.compile(r"\s*(?:Rate: (\d{1,4})|rate:\s{1,20}(\d{1,4}) Gb/sec.{0,40}|Speed: (\d{1,4})000Mb/s)\s*$")
 _CPU = re.compile(r"\s*(?:Model name|model name|CPU model)\s*: *(\S.{2,100})")
 _CLOCKS = re.compile(r"((?:SW|HW) (?:Power Cap|Thermal Slowdown|Slowdown|Power Brake Slowdown))\s*: Active")
 _BAR1 = re.compile(r"BAR1 Memory Usage")
@@ -61,6 +69,11 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
                 yield Statement(key, value or match[0], source)
         if match := _CPU.match(line):
             yield Statement("cpu", match[1].strip(), source)
+        if (match := _LIMITED.search(line)) and {match[1], match[4]} <= _GENERATIONS.keys():
+            now, best = f"Gen{_GENERATIONS[match[1]]} x{match[2]}", f"Gen{_GENERATIONS[match[4]]} x{match[5]}"
+            yield Statement("limited link", f"{now} at {match[3]}, a device there can {best}", source)
+        if match := _RATE.match(line):
+            yield Statement("line", f"{next(filter(None, match.groups()))} Gb/s", source)
         if match := _CLOCKS.search(line):
             yield Statement("clocks", match[1].lower(), source)
         total = _TOTAL.match(line)

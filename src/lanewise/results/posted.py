@@ -23,6 +23,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "virtual machine": (r".+", "yes, no"),
     "GPUDirect RDMA": _ON_OFF,
     "peer transport": (r"(?i)p2p.*|shm|net.*", "SHM, P2P"),
+    "line": (r"\d[\d.]* ?[MGT]b/s", "100 Gb/s"),
 }
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
