@@ -71,4 +71,7 @@ class ProcessTimes:
                     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
                 except OSError:
                     continue
-                self._seconds[process] = (kind_of(process, self._root), (int(fields[11]) + int(fields[12])) / _TICK)
+                kind = kind_of(process, self._root)
+                if kind == "other" and process in self._seconds:
+                    kind = self._seconds[process][0]  # one that ends has lost its command line
+                self._seconds[process] = (kind, (int(fields[11]) + int(fields[12])) / _TICK)
