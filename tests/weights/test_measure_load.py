@@ -21,7 +21,7 @@ if sys.platform != "linux":
     pytest.skip("loads are measured on Linux", allow_module_level=True)
 
 import lanewise
-from lanewise.errors import CannotMeasure, FormatError, InputError
+from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_load import MeasureLoadOptions
 from lanewise.probes.load.header import StoredTensor, tensors_of
 from lanewise.probes.load.layout import PAGE, layout
@@ -202,5 +202,24 @@ def test_a_library_that_is_not_installed_is_an_error_only_by_name(weights, monke
 
 
 def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises((InputError, FormatError), match="is a folder"):
+    with pytest.raises(InputError, match="is a folder"):
         list(lanewise.measure_load(tmp_path))
+
+
+def test_without_a_driver_a_load_to_gpus_is_one_error_not_a_row_a_mode(weights, monkeypatch):
+    monkeypatch.setenv("LANEWISE_CUDA_DRIVER", "libnone.so")
+    with pytest.raises(CannotMeasure, match="CUDA driver cannot be opened"):
+        list(lanewise.measure_load(weights, "gpu0"))
+
+
+def test_a_file_system_without_direct_reads_leaves_those_modes_out_unless_they_are_named(weights, monkeypatch):
+    def refuse(file: Any) -> int:
+        raise CannotMeasure("its file system has no direct reads (O_DIRECT)")
+
+    monkeypatch.setattr("lanewise.probes.storage.files.StorageFile.open_direct", refuse)
+    monkeypatch.setattr("lanewise.probes.load.probe._possible", lambda _: ("direct", "cached"))
+    rows = measure(weights, "host0")
+    assert (rows["load direct"]["total"].value, "O_DIRECT" in rows["load direct"]["total"].note) == (None, True)
+    assert rows["load cached"]["total"].how["data"] == "verified through the page cache"
+    with pytest.raises(CannotMeasure, match="O_DIRECT"):
+        measure(weights, "host0", "direct")

@@ -8,7 +8,7 @@ from contextlib import closing
 from functools import partial
 
 from lanewise import _native, units
-from lanewise.errors import CannotMeasure
+from lanewise.errors import CannotMeasure, InputError, Location
 from lanewise.options.measure_load import LOAD_LIBRARIES, LOAD_MODES, MeasureLoadOptions
 from lanewise.probes.load.header import tensors_of
 from lanewise.probes.load.layout import LoadLayout, layout
@@ -38,17 +38,21 @@ class LoadProbe:
 
     def run(self, options: MeasureLoadOptions) -> Iterator[Sample]:
         """The samples of each run of each mode, as soon as it ends; closing it closes files and frees memory."""
+        folder = next((path for path in options.files if os.path.isdir(path)), None)
+        if folder is not None:
+            raise InputError("is a folder", location=Location(folder), hint=f"name its files: {folder}/*.safetensors")
         with open_files(options.files, 0) as files:
             tensors = [tensors_of(file.buffered, file.path) for file in files]
             plan = layout(tensors, len(options.target_names), options.io, options.replicated)
             for mode in options.modes or _possible(options):
                 rows = _LoadRows(options, mode, files, plan)
-                try:
-                    yield from self._library(rows) if mode in LOAD_LIBRARIES else self._mode(rows)
-                except CannotMeasure as error:
-                    if mode in options.modes:
-                        raise
-                    yield rows.sample("total", None, "GB/s", {}, str(error))
+                missing = "" if mode in options.modes else _not_here(mode, files)
+                if missing:
+                    yield rows.sample("total", None, "GB/s", {}, missing)
+                elif mode in LOAD_LIBRARIES:
+                    yield from self._library(rows)
+                else:
+                    yield from self._mode(rows)
 
     def _mode(self, rows: _LoadRows) -> Iterator[Sample]:
         """A mode of ours: everything compared once, then the runs."""
@@ -64,8 +68,15 @@ class LoadProbe:
             yield from sample_until(options.rule, "total", partial(rows.of_run, session, how))
 
     def _library(self, rows: _LoadRows) -> Iterator[Sample]:
-        """A library, cold and from the page cache."""
-        library = LoadLibrary(rows.mode, rows.options, rows.plan)
+        """A library, cold and from the page cache; unless it was named, one that fails is a row that says so."""
+        try:
+            yield from self._states(rows, LoadLibrary(rows.mode, rows.options, rows.plan))
+        except CannotMeasure as error:
+            if rows.mode in rows.options.modes:
+                raise
+            yield rows.sample("total", None, "GB/s", {}, str(error))
+
+    def _states(self, rows: _LoadRows, library: LoadLibrary) -> Iterator[Sample]:
         tensors = sum(map(len, rows.plan.names))
         for state in ("cold", "warm"):
             stage = f"{rows.mode} {state}"
@@ -104,7 +115,7 @@ class _LoadRows:
         seconds = session.load(f"{self.mode}: loading")
         after = drive_counters(self._drives)
         moved = sum(after[name][0] - before[name][0] for name in before if name in after)
-        facts = dict(how) | {"limit": _limit(self.mode, stages, seconds, bool(self.options.gpus))}
+        facts = dict(how) | {"limit": _limit(self.mode, stages, seconds, bool(self.options.gpus), bool(self._drives))}
         if before:
             facts["read from drives"] = f"{100 * moved / self.plan.data:.0f} % of the bytes"
         if self.mode == "cached":
@@ -139,6 +150,17 @@ def _possible(options: MeasureLoadOptions) -> tuple[str, ...]:
     return (*LOAD_MODES, *(name for name in LOAD_LIBRARIES if not missing_module(name, bool(options.gpus))))
 
 
+def _not_here(mode: str, files: Sequence[StorageFile]) -> str:
+    """Why the file system does not allow a mode; '' where it does."""
+    if mode in ("direct", "bounce"):
+        try:
+            for file in files:
+                file.open_direct()
+        except CannotMeasure as error:
+            return str(error)
+    return ""
+
+
 def _stages(session: LoadSession) -> dict[str, float]:
     """Seconds of each stage alone; into host memory reads are all there is, but for a bounce."""
     stages = {"reads": session.read_alone()}
@@ -147,10 +169,11 @@ def _stages(session: LoadSession) -> dict[str, float]:
     return stages
 
 
-def _limit(mode: str, stages: Mapping[str, float], seconds: float, gpus: bool) -> str:
+def _limit(mode: str, stages: Mapping[str, float], seconds: float, gpus: bool, drives: bool) -> str:
     """What the load waits for: its slower stage, or that the two hinder each other."""
     slower = max(stages, key=lambda name: stages[name])
-    name = _READS[mode] if slower == "reads" else _COPIES[gpus and mode != "bounce"]
+    name = _READS[mode] if drives else _READS[mode].replace("drive", "storage")
+    name = name if slower == "reads" else _COPIES[gpus and mode != "bounce"]
     if slower == "copies" and gpus and mode == "bounce":
         name = "CPU copies and link to GPU"
     if len(stages) > 1 and stages[slower] < _OVERLAP * seconds:
