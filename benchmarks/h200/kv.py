@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -29,29 +30,28 @@ FILES = ("16384 x 16 KiB", "2048 x 128 KiB", "256 x 1 MiB")
 CLOSE = 0.10
 
 
-def blocks(total: int) -> list[str]:
+def blocks(total: int, sizes: Sequence[int]) -> list[str]:
     """The blocks of every size, as the command line takes them."""
-    return [f"{min(total // size, MOST)} x {size >> 10} KiB" for size in SIZES if total >= size]
+    return [f"{min(total // size, MOST)} x {size >> 10} KiB" for size in sizes if total >= size]
 
 
-def predict(folder: Path, total: int) -> None:
+def predict(folder: Path, texts: Sequence[str]) -> None:
     """Writes what the model says of every case."""
     predictions = [
         lanewise.predict_blocks(SYSTEM, flows, text, software)
-        for text in blocks(total) for software in COPIES for flows in DIRECTIONS
+        for text in texts for software in COPIES for flows in DIRECTIONS
     ]  # fmt: skip
     rows = [row for prediction in predictions for row in lanewise.block_rows(prediction)]
     lanewise.save_run(lanewise.as_measured_run((), rows=rows), folder / "predicted.json")
 
 
-def measure(folder: Path, total: int, runs: int, disk: Path | None) -> None:
+def measure(folder: Path, texts: Sequence[str], runs: int, peak: int, disk: Path | None) -> None:
     """Every case in turn; what one of them cannot is printed, and the others go on."""
     from lanewise.api.measure import kv_probe
     from lanewise.options.measure_kv import MeasureKvOptions
 
     samples: list[Sample] = []
-    peak = min(total, 256 << 20)
-    cases = [MeasureKvOptions("host", text, runs=runs, peak_bytes=peak) for text in blocks(total)]
+    cases = [MeasureKvOptions("host", text, runs=runs, peak_bytes=peak) for text in texts]
     if disk is not None:
         for source, threads in (("gpu0", 1), ("gpu0", 4), ("host", 4)):
             cases += [MeasureKvOptions(str(disk), text, source, threads=threads, runs=3) for text in FILES]
@@ -104,13 +104,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("disk", type=Path, nargs="?")
     parser.add_argument("--total", type=int, default=TOTAL)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[size >> 10 for size in SIZES], help="KiB of a block")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
+    texts = blocks(options.total, [size << 10 for size in options.sizes])
     if options.what == "predict":
-        predict(options.folder, options.total)
+        predict(options.folder, texts)
     elif options.what == "measure":
-        measure(options.folder, options.total, options.runs, options.disk)
+        measure(options.folder, texts, options.runs, min(options.total, 256 << 20), options.disk)
     else:
         compare(options.folder)
 

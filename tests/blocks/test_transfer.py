@@ -51,6 +51,25 @@ def test_long_pieces_take_what_the_path_takes() -> None:
     assert long.time == pytest.approx(2.8e-6 + 8 * (0.6e-6 + 2**30 / rate.rate))
 
 
+def test_the_other_direction_and_small_pieces_to_a_gpu_cost_more() -> None:
+    def times(flows: str, software: str, blocks: str) -> list[float]:
+        return [each.time for each in lanewise.predict_blocks("h200-pair", flows, blocks, software).transfers]
+
+    for software, factor in (("cuMemcpyAsync", 3.5 / 2.8), ("kernel", 0.92 / 0.77)):
+        both = lanewise.predict_blocks("h200-pair", "gpu0->host0, host0->gpu0", "65536 x 16 KiB", software).transfers[0]
+        alone = times("gpu0->host0", software, "65536 x 16 KiB")[0]
+        assert both.time / alone == pytest.approx(factor, rel=0.1)  # the path is a little slower as well
+    small = "1000 x 16 KiB"
+    rate, _ = path_of("host0->gpu0")
+    expected = 2.8e-6 + 1000 * (0.6e-6 + 16384 / 4.4e9 + 16384 / rate.rate)
+    assert times("host0->gpu0", "cuMemcpyBatchAsync", small) == pytest.approx([expected])
+    assert times("gpu0->host0", "cuMemcpyBatchAsync", small)[0] < 0.3 * expected
+    assert times("host0->gpu0", "cuMemcpyBatchAsync", "1000 x 32 KiB")[0] < expected
+    # Two GPUs post each to its own.
+    one_way, other = times("gpu0->gpu1, gpu1->gpu0", "cuMemcpyAsync", small)
+    assert one_way == other == pytest.approx(times("gpu0->gpu1", "cuMemcpyAsync", small)[0], rel=0.01)
+
+
 def test_copies_in_turn_add_their_cost_to_the_path() -> None:
     rate, _ = path_of("host0->gpu0")
     copies = one("host0->gpu0", 128, 150528, "cuMemcpyAsync")

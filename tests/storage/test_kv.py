@@ -167,3 +167,15 @@ def test_software_that_is_not_here_is_a_row_with_the_reason_unless_it_is_named(g
     gpus.setenv("FAKE_CUFILE_WRITE", "5011")
     with pytest.raises(CannotMeasure, match="cuFileWrite: error 5011"):
         measure(direct, software=("cuFile",))
+
+
+def test_both_ways_of_a_drive_are_not_compared_with_one_way_of_it():
+    def row(flow: str, together: str, value: float) -> Observation:
+        how = {"flows": together, "engine": "io_uring", "mode": "direct"}
+        scenario = f"blocks {'both ways ' * (together != flow)}by io_uring"
+        return summarise([Sample(scenario, flow, "goodput", value, "GB/s", {"bytes": 1 << 20}, how, "storage")])[0]
+
+    rows = [row("disk->host0", "disk->host0", 3e9), row("disk->gpu0", "disk->gpu0, gpu0->disk", 1.4e9)]
+    assert [str(result.verdict) for result in check(rows).results] == ["unknown", "unknown"]
+    rows[1] = row("disk->gpu0", "disk->gpu0", 1.4e9)
+    assert {str(result.verdict) for result in check(rows).results} == {"unknown", "slow"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,11 +22,23 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class PieceSituation:
+    """What decides a piece's cost besides its size: whether the destination pulls (`read`), whether the same software
+    copies the other way between that GPU and host memory (`opposed`), whether it goes from there to a GPU (`to_gpu`).
+    """
+
+    read: bool = False
+    opposed: bool = False
+    to_gpu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class BlockSoftware:
     """One way to move pieces: `start` s a transfer, `piece` s a piece (`read` where the destination reads).
 
     `share` is what long pieces reach of a path's rate, by medium. `in_turn`: a piece begins when the one before ends.
-    `all_cards`: pieces are spread over all network cards near a GPU.
+    `all_cards`: pieces are spread over all network cards near a GPU. Pieces from host memory to a GPU below
+    `inline_below` B take their bytes over `inline` (B/s) in addition.
     """
 
     name: str
@@ -38,6 +51,23 @@ class BlockSoftware:
     share: Mapping[str, Spread]
     in_turn: bool
     all_cards: bool
+    opposed: Spread
+    opposed_share: Mapping[str, Spread]
+    inline: Spread
+    inline_below: float
+
+    def cost(self, size: float, situation: PieceSituation) -> Spread:
+        """Seconds that a piece of `size` B costs on the thread that posts it."""
+        piece = self.read if situation.read else self.opposed if situation.opposed else self.piece
+        if not situation.to_gpu or size >= self.inline_below:
+            return piece
+        rate = self.inline
+        return Spread(piece.value + size / rate.value, piece.low + size / rate.high, piece.high + size / rate.low)
+
+    def share_of(self, medium: str, situation: PieceSituation) -> Spread:
+        """What long pieces reach of a path's rate (0..1)."""
+        share = self.share[medium]
+        return self.opposed_share.get(medium, share) if situation.opposed else share
 
 
 def block_software_names() -> tuple[str, ...]:
@@ -60,12 +90,19 @@ def block_software(name: str | None, medium: str) -> BlockSoftware:
         hint = f"write --software {' or '.join(others)}" if others else "name a GPU or a drive"
         raise InputError(f"{name} moves nothing over this path ({medium})", hint=hint)
     piece = _seconds(entry["piece"])
+    inline = entry.get("inline", {"below": 0, "rate": [math.inf] * 3})
     return BlockSoftware(
         name, entry["title"], entry["version"], entry["source"], _seconds(entry["start"]), piece,
         _seconds(entry["piece_read"]) if "piece_read" in entry else piece,
-        {key: Spread(*map(float, values)) for key, values in entry["media"].items()}, bool(entry.get("in_turn", False)),
-        bool(entry.get("all_cards", False)),
+        _shares(entry["media"]), bool(entry.get("in_turn", False)), bool(entry.get("all_cards", False)),
+        _seconds(entry["piece_opposed"]) if "piece_opposed" in entry else piece,
+        _shares(entry.get("media_opposed", {})), Spread(*(float(rate) * 1e9 for rate in inline["rate"])),
+        float(inline["below"]),
     )  # fmt: skip
+
+
+def _shares(media: Mapping[str, list[float]]) -> dict[str, Spread]:
+    return {key: Spread(*map(float, values)) for key, values in media.items()}
 
 
 def _seconds(values: list[float]) -> Spread:

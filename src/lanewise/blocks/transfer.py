@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from lanewise.blocks.pieces import Pieces
 from lanewise.blocks.rails import over_all_cards
-from lanewise.blocks.software import BlockSoftware, block_software
+from lanewise.blocks.software import BlockSoftware, PieceSituation, block_software
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
 from lanewise.perf.predict import FlowRate, predict
@@ -79,15 +79,26 @@ def predict_blocks(
     if chosen[0].all_cards and all(medium == media[0] for medium in media):
         rates = over_all_cards(system, rates)
     transfers = tuple(
-        transfer(rate, pieces, one, medium, posters) for rate, one, medium in zip(rates, chosen, media, strict=True)
+        transfer(rate, pieces, one, medium, posters, _situation(system, rate.flow, flows))
+        for rate, one, medium in zip(rates, chosen, media, strict=True)
     )
     return BlockPrediction(system, transfers, posters)
 
 
-def transfer(path: FlowRate, pieces: Pieces, software: BlockSoftware, medium: str, posters: int = 1) -> BlockTransfer:
+def _situation(system: System, flow: Flow, flows: Sequence[Flow]) -> PieceSituation:
+    ends = [system.device(end).kind if end in system.devices else Kind.CPU for end in (flow.src, flow.dst)]
+    # Between GPUs each direction is posted to a GPU of its own.
+    opposed = Kind.CPU in ends and any((other.src, other.dst) == (flow.dst, flow.src) for other in flows)
+    return PieceSituation(flow.read, opposed, to_gpu=ends[0] is Kind.CPU and ends[1] is Kind.GPU)
+
+
+def transfer(
+    path: FlowRate, pieces: Pieces, software: BlockSoftware, medium: str, posters: int = 1,
+    situation: PieceSituation | None = None,
+) -> BlockTransfer:  # fmt: skip
     """The time of pieces over one path whose rate is known."""
-    cost = software.read if path.flow.read else software.piece
-    share = software.share[medium]
+    situation = situation or PieceSituation(read=path.flow.read)
+    cost, share = software.cost(pieces.size, situation), software.share_of(medium, situation)
     threads = 1 if software.in_turn else posters
 
     def parts(rate: float, part: float, piece: float) -> tuple[float, float]:

@@ -256,7 +256,7 @@ class References:
             each.value for each in self.rows
             if each.value and each.path == row.path and each.metric == row.metric and "gpu" not in each.flow
             and (network or each.settings.get("bytes") == row.settings.get("bytes"))
-            and same(each.flow)
+            and _together(each) == _together(row) and same(each.flow)
         ]  # fmt: skip
         if host:
             value = max(host)
@@ -293,6 +293,11 @@ class References:
         yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
 
 
+def _together(row: Observation | Sample) -> int:
+    """How many flows ran together."""
+    return row.how.get("flows", row.flow).count("->")
+
+
 def kind_of_path(row: Observation | Sample) -> Identity:
     """What rows must share to be siblings: the kind of path, direction, metric, settings and method."""
 
@@ -300,7 +305,7 @@ def kind_of_path(row: Observation | Sample) -> Identity:
         """The kinds of a flow's devices: 'host', 'gpu'."""
         return tuple(re.sub(r"\d+$", "", end.strip()) for end in re.split(r"->|,", of.flow))
 
-    reduce = {"flow": kinds, "flows": lambda of: of.how.get("flows", of.flow).count("->")}
+    reduce = {"flow": kinds, "flows": _together}
     return identity(row, _IGNORED_AMONG_SIBLINGS, reduce)
 
 

@@ -47,6 +47,30 @@ class StorageFile:
                 raise self._no_direct(error) from None
         return self.direct
 
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Gives a test file a name within the block, and opens it by that: cuFile takes no file without one."""
+        name = os.path.join(self.path, f".lanewise-{os.getpid()}-{self.buffered}")
+        try:
+            if self.temporary:
+                os.link(f"/proc/self/fd/{self.buffered}", name, follow_symlinks=True)
+        except OSError:  # a file system that has no such links: cuFile says what it lacks
+            yield
+            return
+        if not self.temporary:
+            yield
+            return
+        try:
+            direct = os.open(name, os.O_RDWR | os.O_DIRECT)
+            if self.direct is not None:
+                os.close(self.direct)
+            self.direct = direct
+            yield
+        except OSError as error:
+            raise self._no_direct(error) from None
+        finally:
+            os.unlink(name)
+
     def close(self) -> None:
         """Close it; this removes a test file."""
         for descriptor in (self.buffered, self.direct):

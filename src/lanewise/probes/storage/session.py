@@ -39,10 +39,11 @@ class StorageSession:
         self.files = files
         self.volumes = volumes(options, files)
         self._on_progress = on_progress
-        job = self._job()
         _check_memory(options, mode)
-        with native_errors():
-            self._runner = _native.StorageRunner(job)
+        with contextlib.ExitStack() as names, native_errors():
+            for file in files if mode == "cuFile" else ():
+                names.enter_context(file.named())
+            self._runner = _native.StorageRunner(self._job())
 
     @property
     def count(self) -> int:
