@@ -15,7 +15,8 @@ namespace {
 constexpr int kFileDescriptor = 1;     // how a file is named
 constexpr unsigned kAllowsCompat = 1;  // bits of the driver's control flags and of its features
 constexpr unsigned kPeerToPeer = 4;
-constexpr int kDriverNotThere = 5001, kPlatform = 5007, kDevice = 5009, kFileType = 5018, kNotDirect = 5020;
+constexpr int kDriverNotThere = 5001, kPlatform = 5007, kDevice = 5009, kFileType = 5018, kNotDirect = 5020,
+              kNotRegistered = 5027, kNotOpened = 5031;
 
 const char* says(int code) {
   switch (code) {
@@ -29,6 +30,10 @@ const char* says(int code) {
       return "not supported for this type of file";
     case kNotDirect:
       return "the file is not open for direct reads";
+    case kNotRegistered:
+      return "it knows nothing of the file's disk, which it asks udev for (cufile.log says what it lacks)";
+    case kNotOpened:
+      return "it could not open the file by its path (cufile.log says why)";
     default:
       return "see cufile.log, which it writes into the current folder";
   }

@@ -44,8 +44,9 @@ def _in_wheel(package: str, file: str) -> str:
     """The path of a library in NVIDIA's Python package, its plain name where that is not installed."""
     from importlib.util import find_spec
 
-    if find_spec("nvidia") is not None and (home := find_spec(f"nvidia.{package}")) is not None:
-        for folder in home.submodule_search_locations or ():
+    for name in (package, "cu13") if find_spec("nvidia") is not None else ():  # wheels of CUDA 12 and 13
+        home = find_spec(f"nvidia.{name}")
+        for folder in (home and home.submodule_search_locations) or ():
             if (path := Path(folder) / "lib" / file).exists():
                 return str(path)
     return file

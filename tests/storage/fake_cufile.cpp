@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace {
 
@@ -44,6 +45,10 @@ Error cuFileHandleRegister(void** handle, void* description) {
   int file = 0;
   std::memcpy(&file, static_cast<char*>(description) + 8, sizeof file);
   if ((fcntl(file, F_GETFL) & O_DIRECT) == 0) return {5020, 0};
+  char path[4096] = {};
+  const std::string link = "/proc/self/fd/" + std::to_string(file);
+  // It opens the file once more by its path, which a file without a name does not have.
+  if (readlink(link.c_str(), path, sizeof path - 1) < 0 || access(path, F_OK) != 0) return {5031, 0};
   *handle = new int(file);
   ++live;
   return {0, 0};

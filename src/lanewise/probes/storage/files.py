@@ -49,27 +49,27 @@ class StorageFile:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Gives a test file a name within the block, and opens it by that: cuFile takes no file without one."""
-        name = os.path.join(self.path, f".lanewise-{os.getpid()}-{self.buffered}")
-        try:
-            if self.temporary:
-                os.link(f"/proc/self/fd/{self.buffered}", name, follow_symlinks=True)
-        except OSError:  # a file system that has no such links: cuFile says what it lacks
-            yield
-            return
+        """Gives a test file a name within the block, as cuFile opens files once more by their path."""
         if not self.temporary:
             yield
             return
+        name = f".lanewise-{os.getpid()}-{self.buffered}"
+        folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            direct = os.open(name, os.O_RDWR | os.O_DIRECT)
-            if self.direct is not None:
-                os.close(self.direct)
-            self.direct = direct
-            yield
+            # With src_dir_fd alone Python follows the link: else it would link the entry of /proc itself.
+            os.link(f"/proc/self/fd/{self.buffered}", name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=True)
+            try:
+                direct = os.open(name, os.O_RDWR | os.O_DIRECT, dir_fd=folder)
+                if self.direct is not None:
+                    os.close(self.direct)
+                self.direct = direct
+                yield
+            finally:
+                os.unlink(name, dir_fd=folder)
         except OSError as error:
             raise self._no_direct(error) from None
         finally:
-            os.unlink(name)
+            os.close(folder)
 
     def close(self) -> None:
         """Close it; this removes a test file."""
