@@ -15,8 +15,8 @@ namespace {
 
 // What to ask for of a piece: a load's last one ends with its file, where direct reads take whole pages all the same.
 std::uint64_t request_bytes(const Job& job, const Piece& piece, std::uint64_t moved) {
-  const std::uint64_t bytes = piece.bytes - moved;
-  return job.places.empty() ? bytes : (bytes + kPage - 1) / kPage * kPage;
+  const std::uint64_t whole = job.places.empty() ? piece.bytes : (piece.bytes + kPage - 1) / kPage * kPage;
+  return whole - moved;  // after a short read too, no more than the buffer has room for
 }
 
 constexpr const char* kStillFile = "measure a file that nobody writes to; otherwise do not trust this path";
