@@ -82,6 +82,12 @@ class GpuAbility:
         return self.part.number("engine.nvlink") or (None if raw is None else 0.9 * raw)
 
     @property
+    def wires_to_host(self) -> float | None:
+        """What its PCIe link to the host carries, B/s; None where NVLinks may lead there (P100, V100 on POWER)."""
+        power = self.gen <= 3 and self.nvlink_rate is not None and self.part is not None and "sxm" in self.part.name
+        return None if power else raw_rate(self.gen, self.lanes)
+
+    @property
     def all_linked(self) -> bool:
         """Whether each pair of its boards is joined by NVLink: SXM boards since the A100."""
         return self.part is not None and self.gen >= 4 and "sxm" in self.part.name

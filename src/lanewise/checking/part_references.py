@@ -89,7 +89,8 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
     fastest = raw_rate(part.gen, part.lanes) * both if part.part is not None else None
     if row.how.get("p2p") == "off":
         # Two stages, at best overlapped; below one uplink or port they share it.
-        staged = 0.85 * pcie
+        staged, wires = 0.85 * pcie, part.wires_to_host
+        fastest = fastest if wires is not None else None
         yield Reference("parts", staged, 0.4 * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
     elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
         nvlink = part.nvlink_rate * both

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from lanewise import units
 from lanewise.catalog import Catalog
-from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
+from lanewise.checking.abilities import GpuAbility, ability, link_rate
 from lanewise.checking.cause import speed
 from lanewise.checking.collective_rows import SHORT
 from lanewise.checking.expectation import TOLERANCES, expectation, too_short
@@ -180,7 +180,8 @@ class References:
             low, slow = 0.6, 0.5  # kernels read host memory at 35 of 55 on H100 (NVIDIA/nvbandwidth#24)
         if _NODE.search(row.flow):
             slow = min(slow, 0.45 if row.metric == "goodput" else 0.4)  # that node may be the far one
-        high = raw_rate(part.gen, part.lanes) * (2 if row.metric == "total" else 1)
+        wires = part.wires_to_host
+        high = None if wires is None else wires * (2 if row.metric == "total" else 1)
         pageable = "pageable memory over " if row.how.get("host memory") == "pageable" else ""
         limit = f"{pageable}Gen{part.gen} x{part.lanes} of {part.title}"
         yield Reference("parts", nominal, low * nominal, slow * nominal, high, limit, part.source)
