@@ -117,3 +117,12 @@ def test_a_link_that_the_kernel_calls_limited_is_evidence():
     (finding,) = check(results.observations, posted=join([results.posted, statements])).findings
     assert finding.title == "the kernel says that a link runs at Gen3 x4 at 0000:00:01.0, a device there can Gen4 x16"
     assert finding.causes[0].evidence == "dmesg:1"
+
+
+def test_a_drive_at_half_of_its_equals_may_have_a_narrow_link_and_one_that_writes_faster_has_none():
+    rates = {"nvme0": 6.8, "nvme1": 6.9, "nvme2": 6.7, "nvme3": 3.4}
+    (finding, *_) = findings(*(f'flows: "{drive}->host0", value: {rate} GB/s' for drive, rate in rates.items()))
+    assert [cause.key for cause in finding.causes] == [("link", "nvme3"), ("software",)]
+    (finding, *_) = findings('flows: "nvme0->host0", value: 1.5 GB/s', 'flows: "host0->nvme0", value: 2.9 GB/s')
+    assert (finding.kind, causes(finding)) == (Verdict.SLOW, ["software"])
+    assert finding.results[0].expected.limit == "writes to the same drive"

@@ -243,7 +243,9 @@ def test_pairs_that_exchange_far_less_than_others_are_far_apart():
     assert "reached 12 GB/s" in finding.causes[0].evidence
 
 
-@pytest.mark.parametrize(("gpu", "verdict"), [("Tesla P100-SXM2-16GB", Verdict.OK), ("Tesla P100-PCIE-16GB", Verdict.FAST)])
+@pytest.mark.parametrize(
+    ("gpu", "verdict"), [("Tesla P100-SXM2-16GB", Verdict.OK), ("Tesla P100-PCIE-16GB", Verdict.FAST)]
+)
 def test_nvlinks_to_the_host_may_be_faster_than_pcie(gpu: str, verdict: Verdict):
     rows = '  - {flows: "gpu0->gpu1", value: 20 GB/s, p2p: false}\n  - {flows: "host0->gpu0", value: 33 GB/s}\n'
     checkup = checked(f"lanewise-rows: 1\ngpus: {gpu}\nrows:\n{rows}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lanewise.checking.abilities import link_rate, shares_host_memory
 from lanewise.checking.cause import Cause, speeds
+from lanewise.checking.expectation import too_short
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.results.observation import Observation
 
@@ -18,6 +19,8 @@ _PROGRAM_STEP = (
 )
 # Half of a line is what one of two ports or cards carries.
 _HALF = (0.42, 0.53)
+# How near a share must be to that of half the lanes.
+_NEAR_STEP = 0.12
 
 
 def congestion(symptom: RowSymptom) -> Iterator[Cause]:
@@ -137,6 +140,24 @@ def far_socket(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("memory",), what, step)
 
 
+def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
+    """A drive read into or written from host memory: its link where half or a quarter is left, else the program."""
+    row = symptom.row
+    drives = sorted(end for end in row_devices(row) if not re.match(r"gpu|host|cpu", end))
+    if row.path != "storage" or symptom.gpu or row.metric != "goodput" or len(drives) != 1 or too_short(row):
+        return
+    drive, share = drives[0], symptom.share
+    what = "the program or the kernel: few requests in flight, one thread, the page cache or an I/O scheduler"
+    step = "fio --direct=1 --iodepth=32 --numjobs=4; cat /sys/block/DEVICE/queue/scheduler"
+    program = Cause(("software",), what, step)
+    what = f"the link of {drive} has fewer lanes or a lower generation than the drive"
+    step = "sudo lspci -vv | grep -A40 'Non-Volatile' | grep -E 'LnkCap:|LnkSta:'"
+    link = Cause(("link", drive), what, step, devices=frozenset({drive}))
+    faster = any(drive in row_devices(other) for other in symptom.better_rates())
+    steps = any(abs(share / part - 1) < _NEAR_STEP for part in (0.5, 0.25, 0.125))
+    yield from (program,) if faster else (link, program) if steps else (program, link)
+
+
 def _crosses_a_link(symptom: RowSymptom) -> bool:
     """Whether the data of a GPU with memory of its own goes over a network or to or from a drive."""
     gpu = symptom.gpu
@@ -156,7 +177,7 @@ def _far_end(row: Observation) -> frozenset[str]:
 
 NETWORK_CAUSES = (
     congestion, other_program, staged_through_host, far_apart, far_redirection, link_of_card, one_port,
-    relaxed_ordering, far_socket,
+    relaxed_ordering, far_socket, slow_drive,
 )  # fmt: skip
 # Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.
 NETWORK_WITH_A_MODEL = (staged_through_host, relaxed_ordering, far_apart, one_port, far_socket)

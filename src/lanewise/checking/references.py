@@ -112,6 +112,7 @@ class References:
             yield from self._by_staged_copy(row)
             yield from self._host_memory_instead(row)
             yield from self._pairs_of_others(row)
+            yield from self._writes_to_the_drive(row)
         if row.path == "storage" or not too_short(row):
             yield from self._siblings(row)
 
@@ -181,10 +182,10 @@ class References:
         if _NODE.search(row.flow):
             slow = min(slow, 0.45 if row.metric == "goodput" else 0.4)  # that node may be the far one
         wires = part.wires_to_host
-        high = None if wires is None else wires * (2 if row.metric == "total" else 1)
+        fastest = None if wires is None else wires * (2 if row.metric == "total" else 1)
         pageable = "pageable memory over " if row.how.get("host memory") == "pageable" else ""
         limit = f"{pageable}Gen{part.gen} x{part.lanes} of {part.title}"
-        yield Reference("parts", nominal, low * nominal, slow * nominal, high, limit, part.source)
+        yield Reference("parts", nominal, low * nominal, slow * nominal, fastest, limit, part.source)
 
     def _by_line(self, row: Observation) -> Iterator[Reference]:
         """The stated data rate of the network on the way."""
@@ -263,6 +264,18 @@ class References:
             value = max(host)
             limit = "the same network from host memory" if network else "the same drive read into host memory"
             yield Reference("same path", value, 0.75 * value, 0.6 * value, None, limit, "the other row", own=False)
+
+    def _writes_to_the_drive(self, row: Observation) -> Iterator[Reference]:
+        """Reads of a drive compared with writes to it: every drive reads faster than it writes."""
+        source, _, target = row.flow.partition("->")
+        writes = [
+            each.value for each in self.rows
+            if each.path == row.path == "storage" and each.flow == f"{target}->{source}" and each.metric == row.metric
+            and each.value and each.settings == row.settings and each.how.get("mode") == row.how.get("mode")
+        ]  # fmt: skip
+        if writes and target.startswith("host"):
+            low, limit = 0.75 * max(writes), "writes to the same drive"
+            yield Reference("same path", max(writes), low, low, None, limit, "the other row", own=False)
 
     def _pairs_of_others(self, row: Observation) -> Iterator[Reference]:
         """A GPU all of whose pairs are far below the pairs of the others: compared with those."""
