@@ -56,7 +56,7 @@ def test_help_lists_the_verbs_and_what_they_are_for(lanewise):
   calibrate  Fit unknown figures of parts to rows of studies.
   report     Write a saved run as one HTML page.
   compare    Compare two runs, sources or systems; show drift.
-  system     List, show, draw systems; attach and detach devices.
+  system     List, show, draw, export systems; attach and detach devices.
   parts      List and show parts, each figure with its source.
   doctor     List what is installed and what is missing.\
 """)
