@@ -147,7 +147,8 @@ def read_nccl(text: str, file: str) -> DumpFacts:
         family, model = (whole(cpu.get(key, "")) for key in ("familyid", "modelid"))
         if family is not None and model is not None:
             vendor = cpu.get("vendor", "")
-            if vendor == _AMD and family > _BASE_FAMILY:  # NCCL shifts the extended family by four bits
+            # NCCL shifts the extended family by four bits; the files of clouds state the family itself.
+            if vendor == _AMD and family > _BASE_FAMILY and (family - _BASE_FAMILY) % 16 == 0:
                 family = _BASE_FAMILY + (family - _BASE_FAMILY) // 16
             facts.add(f"node:{node}", "cpu_id", f"{vendor} {family} {model}", "cpu familyid")
         for child in cpu.findall("pci"):

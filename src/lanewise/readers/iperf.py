@@ -16,7 +16,7 @@ _LINE = re.compile(
     r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[[RT]X-[CS]\])?\s{1,4}(?P<start>\d[\d.]{0,9})-\s?(?P<end>\d[\d.]{0,9}) {1,4}sec"
     r" {1,4}\d[\d.]{0,9} \w?Bytes {1,4}(?P<rate>\d[\d.]{0,12}) (?P<unit>[MG])bits/sec(?P<rest>.{0,60})"
 )
-_SCALES = {"M": 1e-3, "G": 1.0}
+_GIGABYTES = {"M": 1e-3 / 8, "G": 1.0 / 8}  # a second
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -34,6 +34,6 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     connections = len({match["id"] for _, match in matches} - {"SUM"})
     tool = "iperf3" if any("iperf3" in line or "Retr" in line or "receiver" in line for line in lines) else "iperf"
     number, match = received[-1]
-    rate = figure(match["rate"], Location(file, number)) * _SCALES[match["unit"]]
-    value = ToolValue("host0->host1", "host0->host1", unit="Gb/s", path="network")
+    rate = figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]]
+    value = ToolValue("host0->host1", "host0->host1", unit="GB/s", path="network")
     return ImportedResults(tool, (observation(tool, tool, value, rate, {}, {"connections": connections}),))

@@ -21,10 +21,10 @@ _ROW = re.compile(r"\s*(\d{1,15})\s+(\d[\d.]{0,15})\s*$")
 _TWO_HOSTS = re.compile(
     r"(?:^|\s)(?:-N ?2|--nodes[= ]2|-(?:H|host|hosts) ?\w[\w.-]*(?::\d+)?,\w|--map-by (?:ppr:1:)?node)"
 )
-_METRICS = {
-    "Bandwidth": ("goodput", "MB/s"),
-    "Bi-Directional Bandwidth": ("total", "MB/s"),
-    "Latency": ("latency_mean", "us"),
+_METRICS = {  # metric, its unit, and that of the table in it
+    "Bandwidth": ("goodput", "GB/s", 1e-3),
+    "Bi-Directional Bandwidth": ("total", "GB/s", 1e-3),
+    "Latency": ("latency_mean", "us", 1.0),
 }
 
 
@@ -63,11 +63,11 @@ def _ends(sends: bool, receives: bool, hosts: bool) -> tuple[str, str]:
 
 def _row(table: str, ends: tuple[str, str], size: int, value: float) -> Observation:
     flow, back = "->".join(ends), "->".join(reversed(ends))
-    metric, unit = _METRICS[table]
+    metric, unit, scale = _METRICS[table]
     flow = f"{flow}, {back}" if metric == "total" else flow
     path = "network" if "host1" in ends else "peer" if "host0" not in ends else "host to device"
     path = "device to host" if ends == ("gpu0", "host0") else path
     how = {"p2p": "on" if path == "peer" else "", "pattern": "MPI"}
     return observation(
-        TOOL, f"osu {table.lower()}", ToolValue(flow, flow, metric, unit, path), value, how, {"bytes": size}
+        TOOL, f"osu {table.lower()}", ToolValue(flow, flow, metric, unit, path), value * scale, how, {"bytes": size}
     )
