@@ -53,7 +53,7 @@ TYPES = {
     "lanewise.collectives.model": ("CollectiveCurve", "CollectivePoint", "AlgorithmPeak"),
     "lanewise.blocks.pieces": ("Pieces",),
     "lanewise.blocks.software": ("BlockSoftware",),
-    "lanewise.blocks.transfer": ("BlockPrediction", "BlockTransfer"),
+    "lanewise.blocks.transfer": ("BlockPrediction", "BlockTransfer", "FirstToken"),
     "lanewise.weights.prediction": ("ModelLoadPrediction", "ModelLoad", "LoadStage", "WeightSource"),
     "lanewise.weights.loaders": ("WeightLoader",),
     "lanewise.perf.transfers": ("FinishedTransfer",),

@@ -51,6 +51,21 @@ def test_long_pieces_take_what_the_path_takes() -> None:
     assert long.time == pytest.approx(2.8e-6 + 8 * (0.6e-6 + 2**30 / rate.rate))
 
 
+def test_the_first_token_waits_for_prefill_and_transfer() -> None:
+    kv = lanewise.kv_pieces("llama-3-70b", 32000, tp=4)
+    first = lanewise.predict_blocks("h200-pair", "gpu[0-1]->host0", kv, prefill=8000.0).first_token
+    slowest = max(each.time for each in lanewise.predict_blocks("h200-pair", "gpu[0-1]->host0", kv).transfers)
+    assert first is not None
+    assert (first.prefill, first.transfer, first.time) == (4.0, slowest, 4.0 + slowest)
+    assert first.share == pytest.approx(slowest / (4 + slowest))
+    assert first.share_interval[0] < first.share < first.share_interval[1]
+    assert first.prefill_workers == pytest.approx(4 / slowest)
+    with pytest.raises(InputError, match="--prefill is 0 tokens/s"):
+        lanewise.predict_blocks("h200-pair", "gpu0->gpu1", kv, prefill=0.0)
+    with pytest.raises(InputError, match="a prefill of no tokens"):
+        lanewise.predict_blocks("h200-pair", "gpu0->gpu1", "8 x 1 MiB", prefill=8000.0)
+
+
 def test_the_other_direction_and_small_pieces_to_a_gpu_cost_more() -> None:
     def times(flows: str, software: str, blocks: str) -> list[float]:
         return [each.time for each in lanewise.predict_blocks("h200-pair", flows, blocks, software).transfers]

@@ -26,6 +26,16 @@ def test_the_json_of_a_model_is_in_si_units(lanewise):
     assert (first["software"], first["limit"]) == ("cuMemcpyBatchAsync", "software")
 
 
+def test_the_transfer_s_share_of_the_time_to_first_token(lanewise):
+    tokens = ("--tokens", "32000", "--model", "llama-3-70b", "--tp", "4", "gpu0->gpu1", "--prefill", "8k")
+    done = lanewise(*PREDICT, *tokens)
+    text = " ".join(done.stdout.split())
+    assert "time to first token: 5.888 s, prefill 4 s and transfer 1.888 s, 32.1 % of it" in text
+    first = json.loads(lanewise(*PREDICT, *tokens, "--json").stdout)["first_token"]
+    assert first["prefill"] == 4.0
+    assert first["transfer_share"] == pytest.approx(0.3207, abs=1e-4)
+
+
 @pytest.mark.parametrize(
     ("arguments", "cause"),
     [
@@ -35,6 +45,7 @@ def test_the_json_of_a_model_is_in_si_units(lanewise):
         (["--posters", "2"], "nothing to predict with --posters"),
         (["--blocks", "8 x 1 MiB", "--tokens", "8"], "--blocks and --tokens exclude each other"),
         (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--tp", "2"], "--tp has no effect with --blocks"),
+        (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--prefill", "8k"], "--prefill has no effect with --blocks"),
         (["--flows", "gpu0->gpu1", "--software", "kernel"], "--software has no effect with --flows"),
         (["--blocks", "1 MiB", "gpu0->gpu1"], "'1 MiB' is no number of blocks"),
         (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--sweep", "path=1,2"], "--sweep has no effect with --blocks"),

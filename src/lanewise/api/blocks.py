@@ -23,12 +23,16 @@ def predict_blocks(
     software: str | None = None,
     posters: int = 1,
     p2p: bool = True,
+    prefill: float | None = None,
 ) -> BlockPrediction:
     """Time (s) and rate (B/s) of many pieces over each of `flows` at once, and whether path or software limits them.
 
     `blocks` is a text such as '40064 x 64 KiB' or what `kv_pieces` returns. `software` names what moves them
     ("cuMemcpyBatchAsync"), by the path if None; `posters` (count) threads a flow post them. Without `p2p` two GPUs
     exchange data through host memory.
+
+    With `prefill` (1/s: tokens that a prefill worker computes) and blocks of `kv_pieces`, `first_token` has the time to
+    the first token and the transfer's share of it.
 
     Raises FormatError for text that is no flow or no blocks, UnknownName for a name that does not exist, InputError
     for software that does not move data over that path, and Unreachable where nothing joins the ends.
@@ -43,7 +47,7 @@ def predict_blocks(
 
     parsed = parse_flows(flows, p2p) if isinstance(flows, str) else flows
     pieces = pieces_of(blocks) if isinstance(blocks, str) else blocks
-    return predict(as_system(system), parsed, pieces, software, posters)
+    return predict(as_system(system), parsed, pieces, software, posters, prefill)
 
 
 def block_rows(prediction: BlockPrediction) -> tuple[Observation, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -29,11 +29,12 @@ class BlockLayout(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """`count` pieces of `size` B; `source` says where they come from."""
+    """`count` pieces of `size` B; `source` says where they come from, `tokens` of how many tokens they are if known."""
 
     count: int
     size: float
     source: str = ""
+    tokens: int = field(default=0, compare=False)
 
     @property
     def total(self) -> float:
@@ -87,7 +88,7 @@ def kv_pieces(
     else:
         layers = (full, sliding)
     count = sum(number * block for number, block in zip(layers, blocks, strict=True)) * per_layer
-    return Pieces(count, float(size), f"{entry['source']}, blocks of {block_tokens} tokens")
+    return Pieces(count, float(size), f"{entry['source']}, blocks of {block_tokens} tokens", tokens)
 
 
 def _vectors(entry: Mapping[str, Any], model: str, tp: int) -> tuple[int, int]:

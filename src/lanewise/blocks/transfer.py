@@ -52,18 +52,55 @@ class BlockTransfer:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstToken:
+    """The time (s) to the first token where a decode worker waits for the KV cache of a prefill worker.
+
+    `prefill` s come before the slowest flow's `transfer` s, which is from `low` to `high`.
+    """
+
+    prefill: float
+    transfer: float
+    low: float
+    high: float
+
+    @property
+    def time(self) -> float:
+        """Prefill and transfer, one after the other, in s."""
+        return self.prefill + self.transfer
+
+    @property
+    def share(self) -> float:
+        """The transfer's share of that time (0..1)."""
+        return self.transfer / self.time
+
+    @property
+    def share_interval(self) -> tuple[float, float]:
+        """The least and the largest share."""
+        return self.low / (self.prefill + self.low), self.high / (self.prefill + self.high)
+
+    @property
+    def prefill_workers(self) -> float:
+        """How many prefill workers keep this path busy all the time."""
+        return self.prefill / self.transfer
+
+
+@dataclass(frozen=True, slots=True)
 class BlockPrediction:
-    """All flows at once, each with its pieces, `posters` threads each."""
+    """All flows at once, each with its pieces, `posters` threads each; `first_token` if the prefill's rate is known."""
 
     system: System
     transfers: tuple[BlockTransfer, ...]
     posters: int
+    first_token: FirstToken | None = None
 
 
 def predict_blocks(
-    system: System, flows: Sequence[Flow], pieces: Pieces, software: str | None = None, posters: int = 1
-) -> BlockPrediction:
+    system: System, flows: Sequence[Flow], pieces: Pieces, software: str | None = None, posters: int = 1,
+    prefill: float | None = None,
+) -> BlockPrediction:  # fmt: skip
     """The time of `pieces` over each of `flows`, which run together; `posters` threads a flow post them.
+
+    `prefill` tokens/s are computed before the pieces of a model's tokens are sent.
 
     InputError for a flow that has a size or software that does not move data there, Unreachable or UnknownName as of
     flows.
@@ -82,7 +119,19 @@ def predict_blocks(
         transfer(rate, pieces, one, medium, posters, _situation(system, rate.flow, flows))
         for rate, one, medium in zip(rates, chosen, media, strict=True)
     )
-    return BlockPrediction(system, transfers, posters)
+    return BlockPrediction(system, transfers, posters, _first_token(pieces, prefill, transfers))
+
+
+def _first_token(
+    pieces: Pieces, prefill: float | None, transfers: Sequence[BlockTransfer]
+) -> FirstToken | None:  # fmt: skip
+    if prefill is None:
+        return None
+    if prefill <= 0 or not pieces.tokens:
+        cause = "a prefill of no tokens" if prefill > 0 else f"--prefill is {prefill:g} tokens/s"
+        raise InputError(cause, hint="write --tokens 32000 --model llama-3-70b --prefill 8000")
+    slowest = max(transfers, key=lambda transfer: transfer.time)
+    return FirstToken(pieces.tokens / prefill, slowest.time, slowest.low, slowest.high)
 
 
 def _situation(system: System, flow: Flow, flows: Sequence[Flow]) -> PieceSituation:

@@ -29,7 +29,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "schedule": ("flows",),
     **{field.name: ("collective",) for field in fields(CollectiveOptions) if field.name != "collective"},
     **dict.fromkeys(("path", "software", "posters", "output"), ("blocks", "tokens")),
-    **dict.fromkeys(("model", "tp", "block_tokens", "layout"), ("tokens",)),
+    **dict.fromkeys(("model", "tp", "block_tokens", "layout", "prefill"), ("tokens",)),
     **{field.name: ("load",) for field in fields(ModelLoadOptions) if field.name != "load"},
     **dict.fromkeys(("both_ways", "devices"), ("matrix",)),
     **{field.name: ("service",) for field in fields(ServiceOptions)},
@@ -149,7 +149,9 @@ def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, json: s
         raise InputError("--tokens without a model", hint="write --model llama-3-70b")
     else:
         pieces = api.kv_pieces(options.model, options.tokens, options.tp, options.block_tokens, options.layout)
-    prediction = api.predict_blocks(system, options.path, pieces, options.software, options.posters, not no_p2p)
+    prediction = api.predict_blocks(
+        system, options.path, pieces, options.software, options.posters, not no_p2p, options.prefill
+    )
     if options.output is not None:
         api.save_run(api.as_measured_run((), rows=api.block_rows(prediction)), options.output)
         terminal.note(f"wrote {options.output}")

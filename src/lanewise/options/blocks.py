@@ -29,4 +29,8 @@ class BlockOptions(Options):
                                   metavar="NAME", default_text="by the path")  # fmt: skip
     output: Path | None = option(None, "With --blocks or --tokens: write a run of the predicted rows, for compare.",
                                  "-o --output", metavar="RUN.json")  # fmt: skip
+    prefill: float | None = option(
+        None, "With --tokens: tokens/s that the prefill computes, for the transfer's share of the time to first token.",
+        metavar="RATE", unit="1/s", minimum=0,
+    )  # fmt: skip
     posters: int = option(1, "With --blocks or --tokens: threads a flow that post pieces.", metavar="N", minimum=1)

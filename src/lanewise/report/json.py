@@ -107,6 +107,10 @@ def block_transfers(prediction: BlockPrediction) -> dict[str, Any]:
              "pieces_source": each.pieces.source or None, "path": _flow_rate(each.path)}
             for each in prediction.transfers
         ],
+        "first_token": None if (first := prediction.first_token) is None else {
+            "time": first.time, "prefill": first.prefill, "transfer": first.transfer, "transfer_share": first.share,
+            "transfer_share_interval": first.share_interval, "prefill_workers": first.prefill_workers,
+        },
     }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lanewise import units
-from lanewise.blocks.transfer import BlockLimit, BlockPrediction, BlockTransfer
+from lanewise.blocks.transfer import BlockLimit, BlockPrediction, BlockTransfer, FirstToken
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_table
 from lanewise.report.words import NONE, clock, heading, plural
@@ -28,8 +28,17 @@ def render_blocks(prediction: BlockPrediction, screen: Screen = PLAIN) -> str:
     hints = [screen.wrap(_advice(transfer), indent=2) for transfer in prediction.transfers[:1]]
     return "\n".join([
         heading(prediction.system), screen.wrap(what, indent=2), render_table(table, screen), "", *hints,
+        *([screen.wrap(_first_token(prediction.first_token), indent=2)] if prediction.first_token else []),
         notes.render(screen),
     ])  # fmt: skip
+
+
+def _first_token(first: FirstToken) -> str:
+    low, high = (f"{100 * share:.1f}" for share in first.share_interval)
+    parts = f"prefill {clock(first.prefill)} and transfer {clock(first.transfer)}"
+    share = f"{100 * first.share:.1f} % of it ({low} to {high} %)"
+    workers = f"{units.number(first.prefill_workers, 3)} prefill workers keep this path busy"
+    return f"time to first token: {clock(first.time)}, {parts}, {share}; {workers}"
 
 
 def _line(transfer: BlockTransfer, notes: Footnotes) -> tuple[str, ...]:
