@@ -84,7 +84,10 @@ def test_check_judges_blocks_by_what_their_software_costs():
     system = lanewise.load_system("h200-pair")
     verdicts = {}
     for share in (1.0, 0.3):
-        (result,) = check([as_measured(row, share * row.value)], target=system).results
+        checkup = check([as_measured(row, share * row.value)], target=system)
+        (result,) = checkup.results
+        notes = [note for note in checkup.notes if "blocks up to 64 KiB by cuMemcpyAsync wait for the software" in note]
+        assert len(notes) == (share == 1.0)
         assert (result.expected.value, result.expected.limit) == (row.value, row.limit)
         verdicts[share] = str(result.verdict)
     assert verdicts == {1.0: "ok", 0.3: "slow"}
@@ -177,5 +180,8 @@ def test_both_ways_of_a_drive_are_not_compared_with_one_way_of_it():
 
     rows = [row("disk->host0", "disk->host0", 3e9), row("disk->gpu0", "disk->gpu0, gpu0->disk", 1.4e9)]
     assert [str(result.verdict) for result in check(rows).results] == ["unknown", "unknown"]
+    both = "host0->disk, disk->host0"
+    writes = [row("host0->disk", "host0->disk", 3e9), row("disk->host0", both, 1.4e9), row("host0->disk", both, 1.4e9)]
+    assert {str(result.verdict) for result in check(writes).results} == {"unknown"}
     rows[1] = row("disk->gpu0", "disk->gpu0", 1.4e9)
     assert {str(result.verdict) for result in check(rows).results} == {"unknown", "slow"}

@@ -23,6 +23,7 @@ from lanewise.checking.notes import (
     idle_link_notes,
     left_aside_note,
     pageable_notes,
+    small_block_notes,
     unused_statement_notes,
     without_nvlink_notes,
 )
@@ -147,7 +148,7 @@ def check(
     findings += incomplete_results(rows, system)
     rows_aside = tuple(result.row for result in left_aside)
     notes = (*notes, *left_aside_note(rows_aside), *unused_statement_notes(posted, system, catalog or builtin()))
-    notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results))
+    notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results))
     notes = (*notes, *idle_link_notes(machine.conditions, results))
     described = bool(earlier) or system is not None or not rows
     return Checkup(tuple(results), tuple(findings), notes, left_aside=rows_aside, described=described)

@@ -10,6 +10,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import host_generation
 from lanewise.checking.part_references import NO_NVLINK
 from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.results.block_rows import OF_SOFTWARE, software_of_scenario
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT, PostedFacts
@@ -44,6 +45,23 @@ def without_nvlink_notes(results: Sequence[PathResult]) -> tuple[str, ...]:
         return ()
     text = f"{rows[0]}{' and others' if len(rows) > 1 else ''} reach what PCIe carries"
     return (f"{text}; if a bridge joins these GPUs, its NVLinks are not in use (nvidia-smi nvlink -s)",)
+
+
+def small_block_notes(results: Sequence[PathResult]) -> tuple[str, ...]:
+    """Blocks that are as fast as their software and far below their path: larger ones would be faster."""
+    sizes: dict[tuple[str, str], list[int]] = {}
+    for each in results:
+        software = software_of_scenario(each.row.scenario)
+        if software and each.verdict is Verdict.OK and (each.expected.limit or "").startswith(OF_SOFTWARE):
+            sizes.setdefault((software, each.row.flow), []).append(each.row.settings.get("bytes", 0))
+    flows: dict[tuple[str, int], list[str]] = {}
+    for (software, flow), own in sizes.items():
+        flows.setdefault((software, max(own)), []).append(flow)
+    return tuple(
+        f"{', '.join(names)}: blocks up to {units.size(largest)} by {software} wait for the software that posts them, "
+        "not for the path; larger blocks or other software carry more (lanewise predict --blocks ... --software NAME)"
+        for (software, largest), names in flows.items()
+    )
 
 
 def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: Catalog) -> tuple[str, ...]:

@@ -272,6 +272,7 @@ class References:
             each.value for each in self.rows
             if each.path == row.path == "storage" and each.flow == f"{target}->{source}" and each.metric == row.metric
             and each.value and each.settings == row.settings and each.how.get("mode") == row.how.get("mode")
+            and _together(each) == _together(row)
         ]  # fmt: skip
         if writes and target.startswith("host"):
             low, limit = 0.75 * max(writes), "writes to the same drive"

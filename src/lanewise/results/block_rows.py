@@ -11,6 +11,7 @@ from lanewise.results.observation import Basis, Observation, Source
 from lanewise.routes.classify import path_kind
 
 GOODPUT, BLOCK_TIME = "goodput", "block_time"
+OF_SOFTWARE = "software:"  # begins the limit of blocks that wait for what posts them
 _SCENARIO = re.compile(r"blocks (?P<both>both ways )?by (?P<software>.+)")
 
 
@@ -71,4 +72,4 @@ def limit_text(transfer: BlockTransfer) -> str:
     """What a transfer of blocks waits for: the path's limit, or the software that posts them."""
     if transfer.limit is BlockLimit.PATH:
         return f"path: {transfer.path.limit}"
-    return f"software: posts, completions and start of {transfer.software.name}"
+    return f"{OF_SOFTWARE} posts, completions and start of {transfer.software.name}"
