@@ -182,6 +182,26 @@ def test_what_is_broken_is_a_fault_without_any_figure(tmp_path: Path):
     assert [finding.causes[0].key[0] for finding in checkup.findings] == ["off bus", "link"]
 
 
+NCCL_TABLE = (Path(__file__).parents[1] / "readers" / "data" / "nccl-tests.txt").read_text()
+
+
+def test_wrong_values_of_nccl_tests_are_a_fault_whatever_the_rates():
+    assert checked(NCCL_TABLE.replace("228.75      0", "228.75    N/A")).exit_code != 1
+    for count in ("17", "4e+05"):
+        checkup = checked(NCCL_TABLE.replace("232.08      0", f"232.08 {count:>6}"))
+        assert checkup.exit_code == 1
+        what = checkup.findings[0].causes[0].what
+        assert what.endswith(f"{count} wrong values in all_reduce in place of 536,870,912 B")
+
+
+def test_a_text_that_names_another_gpu_than_the_description_is_told_so():
+    system = api.load_system("dgx-a100")
+    for name, noted in (("NVIDIA A100-SXM4-80GB", False), ("NVIDIA H100 80GB HBM3", True), ("a card of ours", False)):
+        results = read_results(NCCL_TABLE.replace("NVIDIA A100-SXM4-80GB", name), "f")
+        checkup = check(results.observations, target=system, posted=results.posted)
+        assert any("of another machine" in note for note in checkup.notes) is noted
+
+
 def test_a_stated_setting_is_a_cause_of_the_slow_rows_that_it_touches():
     rows = 'rows:\n  - {flows: "gpu0->gpu1", value: 2 GB/s}\n  - {flows: "gpu0->gpu1", value: 20 GB/s, p2p: false}\n'
     checkup = checked("lanewise-rows: 1\nstated: {NCCL_P2P_LEVEL: LOC}\n" + rows)

@@ -22,6 +22,7 @@ from lanewise.checking.machine_causes import MachineState, machine_causes, non_p
 from lanewise.checking.notes import (
     idle_link_notes,
     left_aside_note,
+    other_gpu_notes,
     pageable_notes,
     small_block_notes,
     unused_statement_notes,
@@ -147,7 +148,9 @@ def check(
     findings += _unjudged_findings(results)
     findings += incomplete_results(rows, system)
     rows_aside = tuple(result.row for result in left_aside)
-    notes = (*notes, *left_aside_note(rows_aside), *unused_statement_notes(posted, system, catalog or builtin()))
+    parts = catalog or builtin()
+    notes = (*other_gpu_notes(posted, system, parts), *notes, *left_aside_note(rows_aside),
+             *unused_statement_notes(posted, system, parts))  # fmt: skip
     notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results))
     notes = (*notes, *idle_link_notes(machine.conditions, results))
     described = bool(earlier) or system is not None or not rows

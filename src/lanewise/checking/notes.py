@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lanewise import units
 from lanewise.catalog import Catalog
+from lanewise.checking.abilities import part_of_title
 from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import host_generation
 from lanewise.checking.part_references import NO_NVLINK
@@ -72,6 +73,17 @@ def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: 
     ]  # fmt: skip
     slots = [each.value for each in posted.stated("slot") if system is not None and SLOT.fullmatch(each.value.strip())]
     return (*unused, *(f"the slot '{slot}' is left out: the description has each link" for slot in slots))
+
+
+def other_gpu_notes(posted: PostedFacts, system: System | None, catalog: Catalog) -> tuple[str, ...]:
+    """GPUs that the text names otherwise than the description, whose verdicts are then of another machine."""
+    differing: dict[str, str] = {}
+    for name in sorted(posted.devices.keys() & system.devices.keys()) if system is not None else ():
+        described, posted_part = system.part(name) if system else None, part_of_title(posted.devices[name], catalog)
+        if described is not None and posted_part is not None and described.name != posted_part.name:
+            text = f"the text names {name} '{posted.devices[name]}', the description {described.name}"
+            differing.setdefault(posted_part.name, f"{text}: the verdicts are of another machine than was measured")
+    return tuple(differing.values())
 
 
 def left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:

@@ -91,6 +91,11 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
         step = "dmesg | grep -iE 'xid|aer|pcie'; power the machine off and on, reseat the card or its cable"
         what = f"a GPU fell off the bus: {statement.value}"
         yield Cause(("off bus",), what, step, evidence=statement.source, fault=True)
+    if corrupt := posted.stated("wrong values"):
+        more = f", and {len(corrupt) - 1} more such" if len(corrupt) > 1 else ""
+        what = f"data arrived wrong, so no rate of this run counts: {corrupt[0].value}{more}"
+        step = "look for Xid and ECC errors (dmesg, nvidia-smi -q -d ECC), turn ACS and the IOMMU off, dcgmi diag -r 3"
+        yield Cause(("wrong values",), what, step, evidence=corrupt[0].source, fault=True)
     for statement in posted.stated("link width"):
         what = f"a GPU's link has fewer lanes than it can: {statement.value}"
         step = "reseat the card or its riser, look which slot it is in: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"

@@ -14,7 +14,7 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import PostedFacts, Statement
 
 TOOL = "nccl-tests"
 # The collective of a table without the line or command that names it.
@@ -69,6 +69,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     rows: list[Observation] = []
     heads: list[str] = []
     devices: dict[str, str] = {}
+    corrupt: list[Statement] = []
     job = _NcclJob()
     for number, line in enumerate(lines, 1):
         rank, named, at = _RANK.search(line), _NAMED.search(line), Location(file, number)
@@ -89,10 +90,11 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
         elif heads and _DATA.match(line):
             rows += _row(job, heads, line.split(), at)
+            corrupt += _wrong_values(job, heads, line.split(), at)
             check_rows(rows, at)
     if not rows:
         raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=WHOLE)
-    return ImportedResults(TOOL, tuple(rows), posted=PostedFacts(devices))
+    return ImportedResults(TOOL, tuple(rows), posted=PostedFacts(devices, tuple(corrupt)))
 
 
 def _dotted(code: int) -> str:
@@ -111,6 +113,14 @@ def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location
     for place, way in zip(places, ("", " in place"), strict=False):
         value = figure(words[place], at)
         yield observation(TOOL, job.collective + way, job.value(), value, job.how, settings)
+
+
+def _wrong_values(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Statement]:
+    """What the tool's own comparison of the data says of a line, where it is not 0; "N/A" is without a comparison."""
+    for place, way in zip([i for i, head in enumerate(heads) if head == "wrong"], ("", " in place"), strict=False):
+        if re.fullmatch(r"[\d.e+]{1,16}", words[place]) and words[place].strip("0.") != "":
+            value = f"{words[place]} wrong values in {job.collective}{way} of {count(words[0], at):,} B"
+            yield Statement("wrong values", value, str(at))
 
 
 def _by_factor(job: _NcclJob, heads: Sequence[str], lines: Sequence[str]) -> str:
