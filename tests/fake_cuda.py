@@ -29,15 +29,26 @@ def build(variant: str = "13") -> Path:
     state = hashlib.sha256()
     for file in (*sources, SOURCES / "world.hpp", NATIVE / "cuda" / "api.hpp", NATIVE / "cuda" / "pattern.hpp"):
         state.update(file.read_bytes())
-    folder = Path(tempfile.gettempdir()) / f"lanewise-fake-cuda-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    stem = folder / state.hexdigest()[:16]
+    stem = _folder() / state.hexdigest()[:16]
     batch = str(SOURCES / "batch.cpp")
     common = _compiled(
         stem.with_suffix(".o"), ["-c", "-x", "c++", "-"], [file for file in sources if str(file) != batch]
     )
     how = {"13": [batch], "12": ["-DFAKE_CUDA_12", batch], "no batch": []}[variant]
     return _compiled(Path(f"{stem}-{VARIANTS.index(variant)}.so"), ["-shared", str(common), *how])
+
+
+def build_cufile() -> Path:
+    """The cuFile without GPUs (tests/storage/fake_cufile.cpp), compiled once for each state of its source."""
+    source = Path(__file__).parent / "storage" / "fake_cufile.cpp"
+    name = f"cufile-{hashlib.sha256(source.read_bytes()).hexdigest()[:16]}.so"
+    return _compiled(_folder() / name, ["-shared", str(source)])
+
+
+def _folder() -> Path:
+    folder = Path(tempfile.gettempdir()) / f"lanewise-fake-cuda-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
 
 
 def _compiled(target: Path, arguments: list[str], together: Sequence[Path] = ()) -> Path:

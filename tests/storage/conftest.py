@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,13 +47,9 @@ class Gpus:
 
 
 @pytest.fixture(scope="session")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> Gpus:
+def libraries() -> Gpus:
     """Both, compiled once."""
-    cuda = fake_cuda.build()
-    made = tmp_path_factory.mktemp("cufile") / "libfakecufile.so"
-    source = Path(__file__).with_name("fake_cufile.cpp")
-    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", source, "-o", made], check=True)
-    return Gpus(cuda, made)
+    return Gpus(fake_cuda.build(), fake_cuda.build_cufile())
 
 
 @pytest.fixture
