@@ -13,6 +13,8 @@ def test_sizes_are_powers_of_two_or_a_list() -> None:
     assert sizes_of("1KiB:8KiB") == (1024, 2048, 4096, 8192)
     assert sizes_of("1MiB, 3 GB") == (2**20, 3e9)
     assert len(sizes_of("8B:8GiB")) == 31
+    assert sizes_of("8:8G") == sizes_of("8B:8GiB")
+    assert sizes_of("1k,64M") == (1024, 2**26)
     assert sizes_of("1000B:5000B") == (1000, 2000, 4000)
     for text, cause in (("8GiB:8B", "run backwards"), ("0", "no message size")):
         with pytest.raises(FormatError, match=cause):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lanewise import units
 from lanewise.errors import FormatError
 
@@ -26,7 +28,10 @@ def sizes_of(text: str) -> tuple[float, ...]:
 
 
 def _size(text: str) -> float:
-    size = units.parse(text.strip(), "B")
+    written = text.strip()
+    if re.fullmatch(r"[\d.]+[KMG]", written, re.IGNORECASE):  # of nccl-tests: 8G is 8 GiB
+        written = f"{written[:-1]} {written[-1].upper()}iB"
+    size = units.parse(written, "B")
     if size < 1:
         raise FormatError(f"'{text.strip()}' is no message size", hint=_EXAMPLE)
     return size
