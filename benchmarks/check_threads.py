@@ -22,7 +22,7 @@ def score(thread: QuestionThread, folder: Path) -> dict[str, object]:
         verdict, causes = verdict_of(checkup), first_causes(checkup)
     except LanewiseError as error:
         verdict, causes = f"not read: {error.cause}"[:60], []
-    has_cause = "slow" in thread.verdicts[:1]
+    has_cause = "slow" in thread.verdicts[:1] and bool(thread.causes)
     return {
         "thread": thread.name, "held out": thread.held_out, "verdict": verdict, "right": verdict in thread.verdicts,
         "expected": list(thread.verdicts), "causes": causes, "has a cause": has_cause,

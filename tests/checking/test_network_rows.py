@@ -126,3 +126,22 @@ def test_a_drive_at_half_of_its_equals_may_have_a_narrow_link_and_one_that_write
     (finding, *_) = findings('flows: "nvme0->host0", value: 1.5 GB/s', 'flows: "host0->nvme0", value: 2.9 GB/s')
     assert (finding.kind, causes(finding)) == (Verdict.SLOW, ["software"])
     assert finding.results[0].expected.limit == "writes to the same drive"
+
+
+@pytest.mark.parametrize(("depth", "slow"), [(64, 1), (1, 0)])
+def test_short_requests_to_a_drive_are_compared_where_their_settings_are_equal(depth: int, slow: int):
+    row = 'flows: "nvme0->host0", bytes: 64 KiB'
+    one, sixteen = (
+        f"{row}, path: one thread, value: 0.7 GB/s, depth: {depth}",
+        f"{row}, path: sixteen, value: 3 GB/s, depth: 64",
+    )
+    found = [finding for finding in findings(one, sixteen) if finding.kind == Verdict.SLOW]
+    assert len(found) == slow
+    assert all("software" in causes(finding)[:2] for finding in found)
+
+
+@pytest.mark.parametrize(("name", "named"), [("one NUMA node", True), ("other program", False)])
+def test_rows_of_one_path_that_are_named_after_nodes_differ_in_their_memory(name: str, named: bool):
+    row = 'flows: "host0->gpu0"'
+    (finding, *_) = findings(f"{row}, path: {name}, value: 4.5 GB/s", f"{row}, path: usual, value: 12.7 GB/s")
+    assert ("memory" in causes(finding)[:2]) == named

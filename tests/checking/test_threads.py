@@ -17,7 +17,8 @@ def test_a_real_question_gets_its_verdict_and_its_cause(thread: QuestionThread, 
         pytest.xfail(thread.open)
     assert verdict_of(checkup) in thread.verdicts
     if thread.verdicts[0] == "slow":
-        assert set(first_causes(checkup)) & set(thread.causes)
+        # Nobody found a cause where none is listed.
+        assert not thread.causes or set(first_causes(checkup)) & set(thread.causes)
         assert checkup.exit_code == 1
     judged = [result for result in checkup.results if result.row.metric != "bus_bandwidth"]
     assert checkup.exit_code != 0 or all(result.verdict == "ok" for result in judged)

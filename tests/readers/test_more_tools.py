@@ -196,3 +196,10 @@ def test_a_gpu_of_rocm_bandwidth_test_1_that_has_no_name_is_one_by_its_pci_id():
     rows = "Unidirectional peak bandwidth GB/s\nD/D 0 1\n0 N/A 0.439568\n1 0.453472 169.8\n"
     (row,) = rows_of(read_results(head + rows, "f"), "gpu0->host0")
     assert row.path == "device to host"
+
+
+def test_an_excerpt_of_one_fio_job_needs_no_line_of_its_result():
+    announced = "job: (g=0): rw=rw, bs=(R) 64.0KiB-64.0KiB, (W) 64.0KiB-64.0KiB, ioengine=libaio, iodepth=64\n"
+    results = read_results(announced + "  read: IOPS=11.1k, BW=693MiB/s (727MB/s)(40.6GiB/60001msec)\n", "f")
+    (row,) = rows_of(results, "job->host0", "goodput")
+    assert (pytest.approx(shown(row), rel=1e-3), row.settings) == (0.7267, {"depth": 64, "threads": 1, "bytes": 65536})

@@ -144,7 +144,7 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
     """A drive read into or written from host memory: its link where half or a quarter is left, else the program."""
     row = symptom.row
     drives = sorted(end for end in row_devices(row) if not re.match(r"gpu|host|cpu", end))
-    if row.path != "storage" or symptom.gpu or row.metric != "goodput" or len(drives) != 1 or too_short(row):
+    if row.path != "storage" or symptom.gpu or row.metric != "goodput" or len(drives) != 1:
         return
     drive, share = drives[0], symptom.share
     what = "the program or the kernel: few requests in flight, one thread, the page cache or an I/O scheduler"
@@ -155,7 +155,7 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
     link = Cause(("link", drive), what, step, devices=frozenset({drive}))
     faster = any(drive in row_devices(other) for other in symptom.better_rates())
     steps = any(abs(share / part - 1) < _NEAR_STEP for part in (0.5, 0.25, 0.125))
-    yield from (program,) if faster else (link, program) if steps else (program, link)
+    yield from (program,) if faster or too_short(row) else (link, program) if steps else (program, link)
 
 
 def _crosses_a_link(symptom: RowSymptom) -> bool:

@@ -105,6 +105,8 @@ class References:
         if too_short(row):
             shorter = (short_copy(row, reference) for reference in self._by_part(row))
             yield from (reference for reference in shorter if reference is not None)
+            if row.path == "storage":
+                yield from self._same_path(row)
         else:
             yield from self._by_part(row)
             yield from self._by_line(row)
@@ -202,8 +204,9 @@ class References:
         yield Reference("line", line * both, low, slow, line * both, f"the line of {text}", "as stated")
 
     def _same_path(self, row: Observation) -> Iterator[Reference]:
-        """The best rate that the same path reached in another row."""
-        rows = [each for each in self._paths[identity(row, _IGNORED_ON_A_PATH)] if not too_short(each)]
+        """The best rate that the same path reached in another row; of short requests in one with the same settings."""
+        rows = self._paths[identity(row, _IGNORED_ON_A_PATH)]
+        rows = [each for each in rows if (each.settings == row.settings if too_short(row) else not too_short(each))]
         rows = [each for each in rows if line_of(each) == line_of(row)]
         best = max(rows, key=lambda each: each.value or 0.0, default=row)
         # Pageable memory is slower on a healthy machine, a smaller request too.

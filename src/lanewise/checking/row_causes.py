@@ -28,6 +28,8 @@ FAR_BELOW = 0.6
 _SMALL_REQUEST = 128 * 2**10
 # How near a rate must be to that of a lesser link.
 _NEAR_LINK = 0.12
+# Words of a row's name that say where its memory lies.
+_OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
 # Tools that copy from and to pinned memory alone.
 _PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "dcgmi", "lanewise")
 
@@ -291,7 +293,10 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
     if row.path in HOST_COPIES and not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
         what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
         step = "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"
-        yield Cause(("memory",), what, step)
+        # Who names the rows of one path after NUMA nodes or sockets has changed just that between them.
+        names = [other.scenario for other in (row, *symptom.better(same_flow=True))]
+        evidence = "the rows' names" if len(set(names)) > 1 and any(map(_OF_A_NODE.search, names)) else ""
+        yield Cause(("memory",), what, step, evidence=evidence)
 
 
 def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:

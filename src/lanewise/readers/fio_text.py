@@ -16,7 +16,7 @@ from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows
 from lanewise.results.observation import Observation
 
 _JOB = re.compile(
-    r"(\S[^:]{0,80}): \(g=\d{1,6}\): rw=(\w{1,20}), bs=(?:\(R\) )?(\d{1,12})(B|KiB|MiB|[KkMm]?)B?-"
+    r"(\S[^:]{0,80}): \(g=\d{1,6}\): rw=(\w{1,20}), bs=(?:\(R\) )?(\d{1,12})(?:\.0)?(B|KiB|MiB|[KkMm]?)B?-"
     r".{0,200}?ioengine=(\w{1,40}), iodepth=(\d{1,6})"
 )
 _RESULT = re.compile(r"(\S[^:]{0,80}): \(groupid=\d+, jobs=(\d{1,6})\): err=")
@@ -46,7 +46,8 @@ class _TextJob:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold results of fio as it prints them."""
-    return any("(groupid=" in line and _RESULT.search(line) for line in lines)
+    results = any("(groupid=" in line and _RESULT.search(line) for line in lines)
+    return results or (len(_announced(lines)) == 1 and any(map(_RATE.match, lines)))
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -55,6 +56,9 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     rows: list[Observation] = []
     device, mode = _device(lines), _mode(lines)
     tool = next((line.strip().replace("-", " ", 1) for line in lines if _VERSION.match(line)), "fio")
+    # Excerpts often lack the line that a result begins with; of a single job it is not needed.
+    announced = _announced(lines)
+    alone = next(iter(announced)) if len(announced) == 1 else ""
     job, flow, scale = _TextJob(""), "", 1.0
     for number, line in enumerate(lines, 1):
         at = Location(file, number)
@@ -63,6 +67,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             jobs.setdefault(
                 match[1], _TextJob(match[1], size, int(match[6]), {"engine": match[5], "pattern": match[2]})
             )
+            job = jobs[alone] if alone else job
         elif match := _RESULT.match(line.strip()):
             job = jobs.get(match[1], _TextJob(match[1]))
             job.threads, flow = int(match[2]), ""
@@ -93,6 +98,11 @@ def _row(tool: str, job: _TextJob, flow: str, metric: str, unit: str, value: flo
     settings = {"depth": job.depth, "threads": job.threads, **({"bytes": job.size} if job.size else {})}
     cell = ToolValue(flow, flow, metric, unit, "storage")
     return observation(tool, job.name, cell, value, {**job.how, "mode": mode}, settings)
+
+
+def _announced(lines: Sequence[str]) -> set[str]:
+    """The names of the jobs that fio announces."""
+    return {match[1] for line in lines if "(g=" in line and (match := _JOB.match(line.strip()))}
 
 
 def _device(lines: Sequence[str]) -> str:
