@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 from example_counts import examples
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from oracles import slow_maxmin
-from perf.server_trees import SERVERS, flows_in
+from perf.server_trees import SERVERS, flows_in, made
 
 from lanewise.catalog import BASES
 from lanewise.perf.flow import Flow
@@ -50,6 +50,7 @@ def test_rates_agree_with_the_slow_solver(system: System, count: int, seed: int)
 
 @FEW
 @given(SERVERS, st.integers(1, 6), st.integers(0, 10**6))
+@example(made(1, 3, 6, 399634), 5, 3)  # flows that take different amounts of one engine
 def test_the_order_of_flows_does_not_matter(system: System, count: int, seed: int) -> None:
     flows = flows_in(system, count, seed)
     forward = [flow.rate for flow in predict(system, flows).rates]

@@ -75,7 +75,8 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow]) -> dict[Reso
         elif resource.kind == "socket_link":
             fabric[resource.place[:_OF_LINK]].add(resource)
         elif (direction := _DIRECTIONS.get(resource.kind)) is not None:
-            engines[resource.place[0], direction][resource] = amount
+            of_engine = engines[resource.place[0], direction]
+            of_engine[resource] = max(amount, of_engine.get(resource, 0.0))
     taken: dict[Resource, float] = defaultdict(float)
     for flow in flows:
         hops = [hop for copy in flow.copies for hop in copy.hops]
