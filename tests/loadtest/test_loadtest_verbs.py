@@ -132,7 +132,7 @@ def test_top1_is_the_share_of_images_whose_class_is_named(ask: Ask, tmp_path: Pa
     folder = pictures(tmp_path / "images")
     (folder / "a-red" / "0.png").rename(folder / "c-blue" / "wrong.png")  # red, labelled blue
     told = ask("run", *ONNX, "--model", colours(tmp_path / "m.onnx"), "--images", folder, "--accuracy", "--json")
-    assert told[0] == 0, told
+    assert told[0] == 0, (json.loads(told[1])["reasons"], told[2])
     found = json.loads(told[1])
     assert found["accuracy"] == {"top1": 11 / 12, "correct": 11, "counted": 12, "of": 12}
 
