@@ -150,4 +150,5 @@ def test_the_wheel_goes_before_an_editable_install_and_other_hooks_stay(monkeypa
 def test_the_wheel_carries_what_runs_before_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(project_wheel(tmp_path)) as wheel:
         assert f"{FIRST}.py" in wheel.namelist()
+        assert any(name.startswith("lanewise/_native.") for name in wheel.namelist())
         assert f"{FIRST}.py,sha256=" in wheel.read(f"lanewise-{installed_version()}.dist-info/RECORD").decode()

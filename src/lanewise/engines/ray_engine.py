@@ -50,7 +50,7 @@ class RayEngine:
 
     def __init__(self, address: str = "", workers: int = 1) -> None:
         self._folder = tempfile.mkdtemp(prefix="lanewise-")
-        self._version = installed_version()
+        self._version, self._local = installed_version(), not address
         self._running: dict[Any, WorkBatch] = {}
         self._workers, self._counted = 1, float("-inf")
         try:
@@ -105,8 +105,10 @@ class RayEngine:
         return self._result(finished[0]) if finished else None
 
     def cancel(self) -> None:
-        """Drop every batch; tasks that run are interrupted."""
+        """Drop every batch; tasks that run are interrupted, on a Ray of this machine as it ends."""
         running, self._running = self._running, {}
+        if self._local:  # Ray 2.60 may abort this process when a task is cancelled that is just finishing
+            return
         with suppress(EngineFailure), self._reached():
             for task in running:
                 self._ray.cancel(task, force=True)
@@ -134,9 +136,12 @@ class RayEngine:
             socket.create_connection((host.strip("[]"), int(port)), _REACH).close()
         except OSError as error:
             cause = f"no Ray at {address}: {error.strerror or error}"
-            raise EngineFailure(cause, hint="start one: ray start --head --ray-client-server-port 10001") from None
-        wheel, first = str(project_wheel(self._folder)), f"{FIRST}.{prefer_wheel.__name__}"
-        return {"address": address, "runtime_env": {"py_modules": [wheel], "worker_process_setup_hook": first}}
+            hint = "start one: ray start --head --block ..., as docs/guides/ten-thousand-scenarios.md says"
+            raise EngineFailure(cause, hint=hint) from None
+        # Ray's clients leave `worker_process_setup_hook` out; this is what it becomes for other drivers.
+        hook = {self._ray._private.ray_constants.WORKER_PROCESS_SETUP_HOOK_ENV_VAR: f"{FIRST}.{prefer_wheel.__name__}"}
+        wheel = str(project_wheel(self._folder))
+        return {"address": address, "runtime_env": {"py_modules": [wheel], "env_vars": hook}}
 
     def _connect(self, address: str, options: dict[str, Any]) -> None:
         """Start or reach Ray; it replaces the handler of SIGTERM, which stays the program's own here."""

@@ -26,10 +26,10 @@ def project_wheel(folder: str | Path) -> Path:
     version = installed_version()
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     path = Path(folder) / f"lanewise-{version}-py3-none-{platform}.whl"
-    root = Path(lanewise.__file__).parent
     info = f"lanewise-{version}.dist-info"
-    files = {f"lanewise/{entry.relative_to(root)}": entry.read_bytes() for entry in sorted(root.rglob("*"))
-             if entry.is_file() and "__pycache__" not in entry.parts}  # fmt: skip
+    roots = [Path(root) for root in reversed(lanewise.__path__)]  # an editable install has its native modules elsewhere
+    files = {f"lanewise/{entry.relative_to(root)}": entry.read_bytes() for root in roots
+             for entry in sorted(root.rglob("*")) if entry.is_file() and "__pycache__" not in entry.parts}  # fmt: skip
     files[f"{FIRST}.py"] = Path(wheel_first.__file__).read_bytes()
     files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: lanewise\nVersion: {version}\n".encode()
     tag = f"Wheel-Version: 1.0\nGenerator: lanewise\nRoot-Is-Purelib: false\nTag: py3-none-{platform}\n"
