@@ -54,7 +54,7 @@ TYPES = {
     "lanewise.blocks.pieces": ("Pieces",),
     "lanewise.blocks.software": ("BlockSoftware",),
     "lanewise.blocks.transfer": ("BlockPrediction", "BlockTransfer", "FirstToken"),
-    "lanewise.weights.prediction": ("ModelLoadPrediction", "ModelLoad", "LoadStage", "WeightSource"),
+    "lanewise.weights.prediction": ("ModelLoadPrediction", "LoadPlan", "ModelLoad", "LoadStage", "WeightSource"),
     "lanewise.weights.loaders": ("WeightLoader",),
     "lanewise.perf.transfers": ("FinishedTransfer",),
     "lanewise.perf.matrix": ("RateMatrix",),

@@ -117,10 +117,11 @@ def block_transfers(prediction: BlockPrediction) -> dict[str, Any]:
 @json_document("predict")
 def model_load(prediction: ModelLoadPrediction) -> dict[str, Any]:
     """A model loaded by each loader: time with its interval, limit, and what each stage passes of the model."""
+    plan = prediction.plan
     return {
-        **system_head(prediction.system), "size": prediction.size, "from": prediction.source.name or None,
-        "storage_rate": prediction.source.rate, "targets": prediction.targets, "replicated": prediction.replicated,
-        "spread": prediction.spread,
+        **system_head(plan.system), "size": plan.size, "from": plan.source.name or None,
+        "storage_rate": plan.source.rate, "targets": plan.targets, "replicated": plan.replicated,
+        "spread": plan.spread,
         "loads": [
             {"loader": load.loader.name, "version": load.loader.version, "warm": load.warm, "readers": load.readers,
              "time": load.time, "low": load.low, "high": load.high, "goodput": load.rate, "limit": load.limit,

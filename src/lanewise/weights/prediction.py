@@ -83,21 +83,8 @@ class WeightSource:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelLoadPrediction:
-    """A model of `size` B from `source` to `targets`, one ModelLoad for each loader."""
-
-    system: System
-    size: float
-    source: WeightSource
-    targets: tuple[str, ...]
-    replicated: bool
-    spread: bool
-    loads: tuple[ModelLoad, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What is loaded whereto: the part of the question that every loader shares."""
+    """`size` B from `source` to `targets`: the part of the question that every loader shares."""
 
     system: System
     size: float
@@ -124,6 +111,14 @@ class LoadPlan:
         return 1.0 if self.replicated and not self.spread else 1 / len(self.targets)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelLoadPrediction:
+    """What is loaded whereto, and one ModelLoad for each loader."""
+
+    plan: LoadPlan
+    loads: tuple[ModelLoad, ...]
+
+
 def predict_load(
     system: System,
     size: float,
@@ -144,7 +139,7 @@ def predict_load(
     plan = LoadPlan(system, size, source, tuple(targets), _host(system, targets), replicated, spread)
     _check(plan, readers)
     loads = tuple(_load(plan, weight_loader(name), warm, readers) for name in loaders)
-    return ModelLoadPrediction(system, size, source, plan.targets, replicated, spread, loads)
+    return ModelLoadPrediction(plan, loads)
 
 
 def possible_loaders(names: Sequence[str], source: WeightSource, system: System, warm: bool, gpus: bool) -> list[str]:

@@ -21,23 +21,24 @@ def render_model_load(prediction: ModelLoadPrediction, screen: Screen = PLAIN) -
     table = Table(columns, [_line(load, stages, notes) for load in prediction.loads])
     advice = [screen.wrap(_advice(load), indent=2) for load in prediction.loads]
     return "\n".join([
-        heading(prediction.system), screen.wrap(_question(prediction), indent=2), render_table(table, screen), "",
+        heading(prediction.plan.system), screen.wrap(_question(prediction), indent=2), render_table(table, screen), "",
         "columns after limit: GB/s of the model that each stage passes", *dict.fromkeys(advice), notes.render(screen),
     ])  # fmt: skip
 
 
 def _question(prediction: ModelLoadPrediction) -> str:
-    source = prediction.source
+    plan = prediction.plan
+    source = plan.source
     origin = source.name or f"storage of {units.readable(source.rate, 'B/s', 4)}"
-    targets = prediction.targets
+    targets = plan.targets
     ends = targets[0] if len(targets) == 1 else f"{plural(len(targets), 'GPU')} ({targets[0]} to {targets[-1]})"
     how = ""
     if len(targets) > 1:
         how = ", each gets its part"
-        if prediction.replicated:
-            how = ", each gets all of it" + (" and reads a part" if prediction.spread else "")
+        if plan.replicated:
+            how = ", each gets all of it" + (" and reads a part" if plan.spread else "")
     state = "from the page cache" if any(load.warm for load in prediction.loads) else f"from {origin}, cold"
-    return f"{units.show(prediction.size, 'GB')} {state}, to {ends}{how}"
+    return f"{units.show(plan.size, 'GB')} {state}, to {ends}{how}"
 
 
 def _line(load: ModelLoad, stages: list[LoadLimit], notes: Footnotes) -> tuple[str, ...]:
