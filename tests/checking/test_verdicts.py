@@ -12,6 +12,7 @@ from in_display_units import observation
 
 from lanewise import units
 from lanewise.api.loading import ready_systems
+from lanewise.checking.checkup import Checkup, Finding
 from lanewise.checking.expectation import (
     TOLERANCES,
     Expectation,
@@ -21,6 +22,7 @@ from lanewise.checking.expectation import (
 )
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.errors import InputError
+from lanewise.report.text.check import render_checkup
 from lanewise.results.estimate import robust_deviation
 from lanewise.results.observation import Observation, Source
 
@@ -128,6 +130,21 @@ def test_an_earlier_run_is_matched_by_flow_settings_and_method_and_two_are_no_cl
     assert rows(row(50.0, settings={"bytes": 1 << 28}, how={"engine": "SM"})).expected.value is None
     with pytest.raises(InputError, match="two machines do not say which of them is right"):
         expect_earlier([("a.json", [before]), ("b.json", [before])])
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "printed", "low", "high"),
+    [(None, "collective -23 to +21 %", 0.774, 1.21), (0.1, "collective ±10 %", 0.9, 1.1)],
+)
+def test_the_tolerance_that_is_printed_is_the_one_applied(
+    tolerance: float | None, printed: str, low: float, high: float
+) -> None:
+    wanted = expectation(row(None), basis="collective", value=300e9, interval=(0.88 * 300e9, 1.08 * 300e9))
+    result = judge(row(200.0), wanted, tolerance)
+    assert printed in render_checkup(Checkup((result,), (Finding("slow", "a title", (result,), (), ""),)))
+    rates = (300 * low - 1, 300 * low + 1, 300 * high - 1, 300 * high + 1)
+    verdicts = [judge(row(rate), wanted, tolerance).verdict for rate in rates]
+    assert verdicts == [Verdict.SLOW, Verdict.OK, Verdict.OK, Verdict.FAST]
 
 
 def test_the_guide_shows_the_table_of_tolerances_as_it_is():

@@ -50,8 +50,9 @@ def check(
 
     `files` are results of tools and dumps of the machine, recognised by content; without any, this machine is
     discovered and measured, or `samples` of it are judged, with `notes` on what was not measured. `system` is what the
-    machine should be. `expect` is "model", an earlier run, or three and more runs of one class of machine. `tolerance`
-    (share, 0 to 1) replaces those of the bases. `devices` maps device names in the results to those of the system.
+    machine should be. `expect` is "model", an earlier run, or three and more runs of one class of machine. With
+    `tolerance` (share, 0 to 1) a row is fine that far from its expected value. `devices` maps device names in the
+    results to those of the system.
 
     Raises InputError for a file that cannot be read, a run without measured rows or a tolerance out of range,
     FormatError for a file that is neither results nor a dump, and UnknownName for a system or device that does not

@@ -43,6 +43,14 @@ class PathResult:
         return self.row.value / self.expected.value if self.row.value is not None and self.expected.value else None
 
     @property
+    def fine_shares(self) -> tuple[float | None, float | None]:
+        """How far below and above the expected value a row is fine, relative to it; None where it has no such end."""
+        low, high, value = self.fine_low, self.fine_high, self.expected.value
+        if not value:
+            return None, None
+        return None if low is None else 1 - low / value, None if high is None else high / value - 1
+
+    @property
     def relative_range(self) -> float | None:
         """(largest - smallest) / median of the samples; None with fewer than three."""
         row = self.row
@@ -71,10 +79,14 @@ def lower_is_better(unit: str) -> bool:
 
 
 def judge(row: Observation, expectation: Expectation, relative_tolerance: float | None = None) -> PathResult:
-    """Whether a row lies in its expected interval, widened on both sides by its basis' tolerance, or by that (0..1)."""
+    """Whether a row lies in its expected interval, widened on both sides by its basis' tolerance.
+
+    With `relative_tolerance` (0..1) it is fine that far from the expected value itself, whatever the interval.
+    """
     expected, tolerance = expectation.expected, expectation.tolerance
     if tolerance is not None and relative_tolerance is not None:
         tolerance = replace(tolerance, relative=relative_tolerance, why="as given with --tolerance")
+        expected = replace(expected, low=expected.value, high=expected.value)
     if row.value is None:
         # A percentile that is missing had too few I/Os or messages: nothing went wrong.
         verdict = Verdict.UNKNOWN if row.metric.startswith("latency_p") else Verdict.FAILED

@@ -38,8 +38,10 @@ class CheckOptions(Options):
         (MODEL,), "Expected values: those of the model, of an earlier run, or of a class of machines (three or more "
         "runs); repeatable.", metavar="model|RUN.json", repeat=True,
     )  # fmt: skip
-    tolerance: float | None = option(None, "Tolerance for all paths.", metavar="10%", unit="1", minimum=0, maximum=1,
-                                     default_text="depends on the basis of the expected value")  # fmt: skip
+    tolerance: float | None = option(
+        None, "How far from its expected value every row is fine.", metavar="10%", unit="1", minimum=0, maximum=1,
+        default_text="the interval and a tolerance by basis",
+    )  # fmt: skip
     devices: dict[str, str] = option(dict, "Device that a word in the results means: data.bin=vol0; repeatable.",
                                      "--as", metavar="WORD=DEVICE", repeat=True, parse=devices)  # fmt: skip
     name: str = option("", "Name of the machine in --json and --prometheus.", metavar="NAME")

@@ -83,7 +83,7 @@ def _verdicts(results: Sequence[PathResult]) -> Table:
             TableCell(result.verdict.value, _GRADES[result.verdict]), _flow(result),
             " ".join(filter(None, (scenario, p2p, settings))), row.metric, _quantity(result, result.row.value),
             _quantity(result, result.expected.value), "" if result.ratio is None else f"{100 * result.ratio:.0f} %",
-            fine, _basis(result),
+            fine, result.tolerance.basis if result.tolerance else "",
         )  # fmt: skip
     return table
 
@@ -136,11 +136,14 @@ def _quantity(result: PathResult, value: float | None) -> str:
     return units.show(value, result.row.display_unit)
 
 
-def _basis(result: PathResult) -> str:
-    """What the expectation is based on, with its tolerance."""
+def _fine(result: PathResult) -> str:
+    """What the expectation is based on, and how far from the expected value a row is fine."""
     if result.tolerance is None:
         return ""
-    return f"{result.tolerance.basis} ±{100 * result.tolerance.relative:.0f} %"
+    below, above = (None if share is None else f"{100 * share:.0f}" for share in result.fine_shares)
+    ends = [f"-{below}"] * (below is not None) + [f"+{above}"] * (above is not None)
+    fine = f"±{below}" if below == above else " to ".join(ends)
+    return f"{result.tolerance.basis} {fine} %" if ends else result.tolerance.basis
 
 
 def _paragraph(finding: Finding, screen: Screen) -> str:
@@ -179,7 +182,7 @@ def _expected(result: PathResult) -> list[tuple[str, str]]:
     source = "; ".join(expected.rests_on)
     return [
         ("measured", f"{_quantity(result, result.row.value)} on {_flow(result)}{scenario}{ratio}"),
-        ("expected", f"{_quantity(result, expected.value)} ({_basis(result)}){limit}"),
+        ("expected", f"{_quantity(result, expected.value)} ({_fine(result)}){limit}"),
         ("based on", textwrap.shorten(source, _LONGEST_SOURCE, placeholder=" ...")),
     ]
 
