@@ -20,6 +20,23 @@ __device__ inline unsigned long long thread_count() {
   return static_cast<unsigned long long>(gridDim.x) * blockDim.x;
 }
 
+enum : unsigned { kEach = 4 };  // vectors that a thread loads before it stores the first
+
+// Copies a thread's vectors of a block's part: `first` and each blockDim.x further, as far as there are `vectors`.
+__device__ inline void copy_part(uint4* to, const uint4* from, unsigned long long first, unsigned long long vectors) {
+  uint4 values[kEach];
+#pragma unroll
+  for (unsigned k = 0; k < kEach; ++k) {
+    const unsigned long long i = first + k * blockDim.x;
+    if (i < vectors) values[k] = from[i];
+  }
+#pragma unroll
+  for (unsigned k = 0; k < kEach; ++k) {
+    const unsigned long long i = first + k * blockDim.x;
+    if (i < vectors) to[i] = values[k];
+  }
+}
+
 }  // namespace
 
 // Holds its stream until `*open` (pinned host memory) is not 0. After `most_ns` it gives up and says so.
@@ -100,21 +117,9 @@ extern "C" __global__ void lanewise_copy_both(uint4* to, const uint4* from, uint
 // Gathers sample picks[blockIdx.y] of `library` into slot blockIdx.y of `to`; samples are whole numbers of vectors.
 extern "C" __global__ void lanewise_gather(uint4* to, const uint4* library, const unsigned* picks,
                                            unsigned long long vectors) {
-  constexpr unsigned kEach = 4;
   const uint4* from = library + picks[blockIdx.y] * vectors;
   uint4* slot = to + blockIdx.y * vectors;
-  const unsigned long long first = static_cast<unsigned long long>(blockIdx.x) * blockDim.x * kEach + threadIdx.x;
-  uint4 held[kEach];
-#pragma unroll
-  for (unsigned k = 0; k < kEach; ++k) {
-    const unsigned long long i = first + k * blockDim.x;
-    if (i < vectors) held[k] = from[i];
-  }
-#pragma unroll
-  for (unsigned k = 0; k < kEach; ++k) {
-    const unsigned long long i = first + k * blockDim.x;
-    if (i < vectors) slot[i] = held[k];
-  }
+  copy_part(slot, from, static_cast<unsigned long long>(blockIdx.x) * blockDim.x * kEach + threadIdx.x, vectors);
 }
 
 // Copies piece from_places[i] of `from` to place to_places[i] of `to` for each of `count`; pieces are whole numbers of
@@ -122,25 +127,12 @@ extern "C" __global__ void lanewise_gather(uint4* to, const uint4* library, cons
 extern "C" __global__ void lanewise_copy_pieces(uint4* to, const uint4* from, const unsigned* to_places,
                                                 const unsigned* from_places, unsigned long long count,
                                                 unsigned long long vectors) {
-  constexpr unsigned kEach = 4;
   const unsigned long long part = blockDim.x * kEach;
   const unsigned long long parts = (vectors + part - 1) / part;
   for (unsigned long long k = blockIdx.x; k < parts * count; k += gridDim.x) {
     const unsigned long long piece = k / parts;
-    const unsigned long long first = k % parts * part + threadIdx.x;
-    const uint4* source = from + from_places[piece] * vectors;
-    uint4* target = to + to_places[piece] * vectors;
-    uint4 held[kEach];
-#pragma unroll
-    for (unsigned e = 0; e < kEach; ++e) {
-      const unsigned long long i = first + e * blockDim.x;
-      if (i < vectors) held[e] = source[i];
-    }
-#pragma unroll
-    for (unsigned e = 0; e < kEach; ++e) {
-      const unsigned long long i = first + e * blockDim.x;
-      if (i < vectors) target[i] = held[e];
-    }
+    copy_part(to + to_places[piece] * vectors, from + from_places[piece] * vectors, k % parts * part + threadIdx.x,
+              vectors);
   }
 }
 

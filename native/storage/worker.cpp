@@ -241,8 +241,9 @@ class SyncWorker : public Worker {
     if (sink_ != nullptr && sink_->overlaps() && round.task().keep && round.task().data == Data::kAny) {
       return overlapped(round);
     }
-    Slot& slot = slots_.front();
-    while (begin(round, slot)) {
+    // All slots in turn, so that the reads of a load measured alone go into as much memory as those of the load.
+    for (std::size_t turn = 0; begin(round, slots_[turn]); turn = (turn + 1) % slots_.size()) {
+      Slot& slot = slots_[turn];
       for (const Piece& piece : slot.pieces) move(round, slot, piece);
       complete(round, slot);
     }

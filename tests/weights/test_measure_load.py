@@ -52,7 +52,8 @@ def weights(tmp_path: Path) -> Path:
 def measure(path: Path, to: str, *modes: str, **how: Any) -> dict[str, dict[str, Any]]:
     """The samples of one run: value and facts by scenario and metric."""
     rows: dict[str, dict[str, Any]] = {}
-    for sample in lanewise.measure_load(path, to, modes=modes, io=IO, readers=2, depth=2, runs=1, **how):
+    options = {"io": IO, "readers": 2, "depth": 2, "runs": 1, **how}
+    for sample in lanewise.measure_load(path, to, modes=modes, **options):
         rows.setdefault(sample.scenario, {})[sample.metric] = sample
     return rows
 
@@ -89,7 +90,8 @@ def test_two_gpus_get_a_part_each_or_everything(weights, monkeypatch):
     library = fake_cuda.build()
     monkeypatch.setenv("LANEWISE_CUDA_DRIVER", str(library))
     parts = measure(weights, "gpu0,gpu1", "cached", "bounce")["load cached"]
-    copies = measure(weights, "gpu0,gpu1", "cached", replicated=True)["load cached"]
+    copies = measure(weights, "gpu0,gpu1", "cached", replicated=True, depth=3)["load cached"]
+    assert fake_cuda.calls(library, "cuStreamCreate") == 2 * 2 * 3  # of this driver's world: GPUs, readers, slots
     assert [each["total"].how["tensors"] for each in (parts, copies)] == ["3", "6"]
     assert parts["total"].flow == "w.safetensors->gpu0, w.safetensors->gpu1"
     assert parts["total"].how["data"].startswith("verified")
