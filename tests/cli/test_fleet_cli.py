@@ -15,7 +15,7 @@ import pytest
 from fleet.test_survey import SimulatedConnections
 
 import lanewise
-from lanewise.api import fleet_agent
+from lanewise.api import fleet, fleet_agent
 from lanewise.api.provenance import command, version
 from lanewise.cli.verbs import run
 from lanewise.errors import InputError
@@ -25,7 +25,6 @@ from lanewise.fleet.node import NodeReport, NodeState, NodeVerdict
 from lanewise.fleet.processes import ProcessConnections, node_command
 from lanewise.fleet.simulation import planted_fleet
 from lanewise.fleet.survey import NodeJob, Survey, SurveyRequest
-from lanewise.options.fleet import FleetCheckOptions
 from lanewise.report.text.fleet import render_fleet
 from lanewise.results.sample import Sample
 
@@ -231,9 +230,9 @@ def test_a_busy_node_is_left_alone_unless_told() -> None:
         assert bool(survey.tests) is busy
 
 
-def test_history_compares_each_node_with_its_own_past(tmp_path: Path) -> None:
-    options = FleetCheckOptions(on="local:2", history=str(tmp_path))
-    assert options.history == str(tmp_path)
+def test_a_history_is_kept_by_node_and_an_unknown_one_is_told_those_that_it_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_1 = lanewise.as_measured_run([Sample("copy", "host0->host0", "goodput", 9e9, "GB/s", path="host memory")])
     name = lanewise.add_to_history(run_1, tmp_path, "rack 7/node")
     assert Path(name).parent == tmp_path / "rack_7_node"
@@ -241,6 +240,12 @@ def test_history_compares_each_node_with_its_own_past(tmp_path: Path) -> None:
     assert list(lanewise.read_history(tmp_path)) == ["rack_7_node"]
     assert list(lanewise.read_history(tmp_path, "rack 7/node")) == ["rack_7_node"]
     assert lanewise.read_history(tmp_path, "other") == {}
+    (past,) = fleet.past_of(["rack 7/node"], lanewise.read_history(tmp_path)).values()
+    assert [row.value for _, rows in past for row in rows] == [9e9]
+    assert run(["compare", "--history", str(tmp_path), "--machine", "rack7"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path}: holds no runs of rack7\nhint:  it holds rack_7_node; name one of them with --machine\n"
+    )
 
 
 def test_a_history_at_an_fsspec_address_is_read_back() -> None:

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise.fleet.judgement import FleetVerdicts, judge_fleet
-from lanewise.fleet.node import ALONE, MODEL, NETWORK, TOGETHER, NodeFinding, NodeReport, NodeState, NodeVerdict
+from lanewise.fleet.node import (
+    ALONE,
+    MODEL,
+    NETWORK,
+    TOGETHER,
+    NodeFinding,
+    NodeReport,
+    NodeState,
+    NodeVerdict,
+    in_phase,
+)
 from lanewise.fleet.pair_tests import PairTest, network_rows, pairs_again, shared_paths, slow_pairs, suspects
 from lanewise.fleet.rounds import all_pairs
 from lanewise.results.observation import Observation, Source
@@ -169,6 +179,9 @@ def test_what_the_model_says_of_most_of_a_class_accuses_no_node() -> None:
     assert [entry.cause for entry in verdicts.of_classes] == ["iommu"]
     assert "6 of 6 nodes" in verdicts.of_classes[0].evidence
     assert verdicts.exit_code == 1
+    twice = (replace(finding, phase=ALONE), replace(finding, phase=TOGETHER))
+    two = [replace(report, findings=twice if place < 2 else (), judged=1) for place, report in enumerate(reports)]
+    assert judge_fleet(two).count(NodeState.SLOW) == 2  # of 6, however many phases show it
 
 
 def test_a_node_is_compared_with_its_own_past() -> None:
@@ -181,6 +194,19 @@ def test_a_node_is_compared_with_its_own_past() -> None:
     assert of(judge_fleet(reports, same), "n0").state is NodeState.OK
     few = {"n0": before["n0"][:2]}
     assert of(judge_fleet(reports, few), "n0").state is NodeState.UNKNOWN
+
+
+def test_each_phase_is_compared_with_its_own_past() -> None:
+    """While all nodes work a copy is slower each night: that is no past of the copy alone."""
+    memory = row("host0->host0", 90e9)
+    rows = {name: (in_phase(replace(memory, value=alone), ALONE), in_phase(replace(memory, value=60e9), TOGETHER))
+            for name, alone in (("fine", 90e9), ("slow", 62e9))}  # fmt: skip
+    past = {name: [(f"{day}.json", rows["fine"]) for day in range(3)] for name in rows}
+    verdicts = judge_fleet([NodeReport(name, FACTS, (), own) for name, own in rows.items()], past)
+    assert of(verdicts, "fine").state is NodeState.OK
+    assert (cause := of(verdicts, "slow").cause) is not None
+    assert "memory" in cause.cause
+    assert "90 GB/s" in cause.evidence
 
 
 # --- what pairs of nodes say of each ----------------------------------------------------------------------------------

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lanewise.fleet.node import ALONE, TOGETHER, in_phase
+from lanewise.report.drift_json import drift_json
+from lanewise.report.text.drift import render_drift
 from lanewise.results.drift import LEAST_RUNS, change_point, row_drifts
 from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Run
@@ -61,3 +65,18 @@ def test_rows_are_joined_over_runs_and_the_changed_ones_come_first() -> None:
     assert drifts[0].change is not None
     assert drifts[0].times[drifts[0].change.index] == "2026-11-08T00:00:00+00:00"
     assert drifts[1].change is None
+
+
+def test_a_path_alone_and_while_all_work_are_two_rows_and_a_check_is_the_one_alone() -> None:
+    """A fleet check measures the same copy in both phases: one series of both would be no series of anything."""
+    copy = Observation("memory copy", "host0->host0", "goodput", 90e9, "GB/s", Source.MEASURED, path="host memory")
+
+    def run(day: int) -> Run:
+        alone = copy if day == 1 else in_phase(copy, ALONE)  # the first is of `lanewise check -o`
+        rows = (alone, in_phase(replace(copy, value=50e9 if day < 8 else 30e9), TOGETHER))
+        return Run((), f"2026-11-{day:02}T00:00:00+00:00", "0", rows=rows)
+
+    drifts = row_drifts([run(day) for day in range(1, 15)])
+    assert [(len(set(drift.values)), bool(drift.change)) for drift in drifts] == [(2, True), (1, False)]
+    assert [row["phase"] for row in drift_json({"n": drifts})["machines"][0]["rows"]] == [TOGETHER, ALONE]
+    assert "memory copy (together)  host0->host0  goodput  50 GB/s  30 GB/s" in render_drift({"n": drifts})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lanewise.fleet.judgement import Past
     from lanewise.fleet.node import NodeReport
     from lanewise.fleet.schedule import SurveyPhase
+    from lanewise.results.run import Run
 
 
 class _Closing(NodeConnections, Protocol):
@@ -40,14 +41,15 @@ def check_fleet(options: FleetCheckOptions, say: Callable[[str], object] = lambd
     >>> [str(node.state) for node in result.verdicts.nodes]  # doctest: +SKIP
     ['ok', 'ok', 'ok', 'ok']
     """
+    from lanewise.api.history import read_history
     from lanewise.fleet.fleet_check import FleetCheck
 
     request = _request(options)
-    past = _past(options.history)
+    kept = read_history(options.history) if options.history else {}
     start = time.monotonic()
     interrupted = False
     with _connections(options) as connections:
-        survey = Survey(connections, request, past)
+        survey = Survey(connections, request, past_of(connections.addresses, kept))
         try:
             say(_bound(_phases(options, len(connections.addresses)), len(connections.addresses)))
             for line in survey.run():
@@ -244,16 +246,14 @@ def _slurm_nodes() -> Sequence[str]:
     return done.stdout.split()
 
 
-def _past(address: str) -> Past:
-    """The measured rows of each machine's earlier runs."""
-    from lanewise.api.history import read_history
+def past_of(names: Iterable[str], history: Mapping[str, Sequence[tuple[str, Run]]]) -> Past:
+    """The measured rows of these nodes' runs in a history, which has each under the name of its folder."""
+    from lanewise.api.history import machine_folder
     from lanewise.results.compare import rows_of
     from lanewise.results.observation import Source
 
-    if not address:
-        return {}
-    return {machine: [(name, rows_of(run, Source.MEASURED)) for name, run in runs]
-            for machine, runs in read_history(address).items()}  # fmt: skip
+    return {name: [(file, rows_of(run, Source.MEASURED)) for file, run in history.get(machine_folder(name), ())]
+            for name in names}  # fmt: skip
 
 
 def _keep(reports: Iterable[NodeReport], address: str) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lanewise.results.run import Run
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_MOST_NAMES = 20
 
 
 def add_to_history(run: Run, address: str | Path, machine: str) -> str:
@@ -28,7 +29,7 @@ def add_to_history(run: Run, address: str | Path, machine: str) -> str:
     from lanewise.files import write_file
     from lanewise.results.codec import run_to_json
 
-    name = f"{str(address).rstrip('/')}/{_file_name(machine)}/{_time(run.created)}.json"
+    name = f"{str(address).rstrip('/')}/{machine_folder(machine)}/{_time(run.created)}.json"
     if not _URL.match(str(address)):
         folder = Path(name).parent
         try:
@@ -61,7 +62,7 @@ def read_history(address: str | Path, machine: str | None = None) -> dict[str, l
     from lanewise.results.codec import run_from_json
 
     machines: dict[str, list[tuple[str, Run]]] = {}
-    wanted = None if machine is None else _file_name(machine)
+    wanted = None if machine is None else machine_folder(machine)
     for name, owner, text in _texts(str(address)):
         if wanted is None or owner == wanted:
             machines.setdefault(owner, []).append((name, run_from_json(text, name)))
@@ -87,9 +88,13 @@ def drift(
     from lanewise.results.drift import row_drifts
 
     machines = read_history(address, machine)
+    if machine is not None and not machines and (others := list(read_history(address))):
+        more = f" and {len(others) - _MOST_NAMES} more" if len(others) > _MOST_NAMES else ""
+        hint = f"it holds {', '.join(others[:_MOST_NAMES])}{more}; name one of them with --machine"
+        raise InputError(f"holds no runs of {machine}", location=Location(str(address)), hint=hint)
     if run is not None:
         if len(machines) > 1:
-            hint = f"add --machine with one of {', '.join(list(machines)[:5])}"
+            hint = f"add --machine with one of {', '.join(list(machines)[:_MOST_NAMES])}"
             raise InputError("the history has several machines", location=Location(str(address)), hint=hint)
         latest = run_of(run)
         owner = next(iter(machines), machine or Path(str(address)).name)
@@ -135,6 +140,6 @@ def _time(created: str) -> str:
     return re.sub(r"[-:]", "", created.replace("+00:00", "Z"))
 
 
-def _file_name(machine: str) -> str:
+def machine_folder(machine: str) -> str:
     """A machine's name as that of a folder."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", machine).strip(".") or "machine"

@@ -48,7 +48,7 @@ _METRICS = (*_RATES, "latency")
 _SHORT = ("goodput", "total")
 LEAST_MACHINES = 3
 # A machine's name and memory nodes are its own, and other tools say no path.
-_IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key not in ("flows", "engine", "p2p", "mode")))
+_IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key not in ("flows", "engine", "p2p", "mode", "phase")))
 
 
 @dataclass(frozen=True, slots=True)

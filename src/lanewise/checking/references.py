@@ -48,9 +48,10 @@ _LINE = (0.70, 0.66)
 _LATE = 3.0
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
-_METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory")
+_METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory", "phase")
 _IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
-_IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path", *(key for key in METHOD if key not in ("flows", "p2p")))
+_IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path",
+                      *(key for key in METHOD if key not in ("flows", "p2p", "phase")))  # fmt: skip
 
 
 @dataclass

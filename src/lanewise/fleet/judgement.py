@@ -94,7 +94,8 @@ def _notes_of_all(reports: Sequence[NodeReport]) -> list[str]:
 
 def _common_findings(members: Sequence[NodeReport]) -> dict[tuple[str, str], tuple[NodeFinding, int]]:
     """What the model says against more than half of a class: that is no fault of one node."""
-    counts = Counter((entry.cause, entry.about) for report in members for entry in report.findings)
+    # Of a node one finding a cause, though several phases show it.
+    counts = Counter(key for report in members for key in {(entry.cause, entry.about) for entry in report.findings})
     first: dict[tuple[str, str], NodeFinding] = {}
     for report in members:
         for entry in report.findings:

@@ -96,6 +96,12 @@ class NodeVerdict:
         return self.findings[0] if self.findings else None
 
 
+def in_phase(row: Observation, phase: str) -> Observation:
+    """The row as one of that phase, which tells it from the same path in another; alone it is as `lanewise check` has
+    it."""
+    return replace(row, table=phase, how=row.how if phase == ALONE else {**row.how, "phase": phase})
+
+
 def row_key(row: Observation) -> Identity:
     """What two rows of different nodes share if they are of the same path, in the same phase."""
     return (row.table, *identity(row, CONTEXT))

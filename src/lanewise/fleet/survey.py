@@ -22,6 +22,7 @@ from lanewise.fleet.node import (
     SHARED_TOGETHER,
     TOGETHER,
     NodeReport,
+    in_phase,
     row_key,
 )
 from lanewise.fleet.pair_tests import PairTest, network_rows, pairs_again, shared_paths, slow_pairs, suspects
@@ -253,7 +254,7 @@ def better_of(first: NodeReport, second: NodeReport, phase: str) -> NodeReport:
         return replace(first, failure=second.failure)
     rows = [row for row in second.rows if row.table != phase]
     rows += [_better(row, again.get(row_key(row), row)) for row in first.rows if row.table == phase]
-    causes = {(entry.cause, entry.about) for entry in first.findings}
+    causes = {(entry.cause, entry.about) for entry in first.findings if entry.phase == phase}
     findings = [entry for entry in second.findings if entry.phase != phase or (entry.cause, entry.about) in causes]
     return replace(second, rows=tuple(rows), findings=tuple(findings), judged=first.judged)
 
@@ -268,7 +269,7 @@ def _better(a: Observation, b: Observation) -> Observation:
 
 def _joined(report: NodeReport, answer: NodeReport, phase: str) -> NodeReport:
     """What is known of a node with one more answer; its rows are of that phase."""
-    rows = tuple(replace(row, table=phase) for row in answer.rows)
+    rows = tuple(in_phase(row, phase) for row in answer.rows)
     if phase in (DRIVE, SHARED_ALONE, SHARED_TOGETHER):
         rows = tuple(replace(row, scenario=f"{phase}, {row.scenario}") for row in rows)
     return replace(

@@ -18,7 +18,8 @@ def drift_json(machines: Mapping[str, Sequence[RowDrift]]) -> dict[str, Any]:
 def _row(drift: RowDrift) -> dict[str, Any]:
     row, change = drift.row, drift.change
     return {
-        "scenario": row.scenario, "flow": row.flow, "metric": row.metric, "settings": row.settings, "unit": row.unit,
+        "phase": row.table or None, "scenario": row.scenario, "flow": row.flow, "metric": row.metric,
+        "settings": row.settings, "unit": row.unit,
         "times": drift.times, "values": drift.values,
         "change": change and {"first_after": drift.times[change.index], "before": change.before, "after": change.after,
                               "difference_pct": change.difference_pct, "p_value": change.p_value},

@@ -23,7 +23,7 @@ FIELDS = ("study", "system", "table", "scenario", "flow", "metric", "path", "set
 # under load, whether data was verified.
 METHOD = (
     "flows", "engine", "kernel", "mode", "p2p", "NUMA node", "NUMA node there", "host memory", "transport",
-    "completions", "device", "pattern", "flush",
+    "completions", "device", "pattern", "flush", "phase",
 )  # fmt: skip
 # Where a value is stated, not what it is of: to be ignored where rows of different files or tables are joined.
 CONTEXT = ("study", "system", "table")

@@ -36,7 +36,9 @@ def _table(name: str, drifts: Sequence[RowDrift]) -> Table:
     for drift in drifts:
         row, change = drift.row, drift.change
         settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
-        label = f"{row.scenario} {settings}".strip()
+        # Alone is how a path is measured without a fleet.
+        phase = f" ({row.how['phase']})" if "phase" in row.how else ""
+        label = f"{row.scenario}{phase} {settings}".strip()
         if change is None:
             value = units.show(drift.values[-1], row.display_unit)
             table.add(TableCell("no", "quiet"), label, row.flow, row.metric, "", value, "", str(len(drift.values)), "")
