@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lanewise
@@ -12,7 +12,7 @@ from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demand
 from lanewise.perf.predict import FlowRate, Prediction
-from lanewise.perf.uncertainty import RANGES, SHARED, figure_range
+from lanewise.perf.uncertainty import RANGES, SHARED, figure_range, product
 from lanewise.topology.read import read_system
 
 ONE_GPU = "{lanewise: 1, system: one, devices: {cpu0: {cpu: genoa}, gpu0: {gpu: l40s}}, links: [%s]}"
@@ -106,6 +106,8 @@ FIGURES = ["engine.h2d.gen4", "engine.d2h.gen4", "engine.p2p_write.gen4", "stagi
 @settings(deadline=None, max_examples=20)
 @given(st.sampled_from(["rtx-6000-ada", "rtx-4090-p2p", "a10", "a100-sxm-80gb", "l40s"]), st.sampled_from(FIGURES),
        st.sampled_from(PATHS), st.booleans())  # fmt: skip
+@example("a100-sxm-80gb", "engine.d2h.gen4", "gpu0->gpu1", False)
+@example("mi100", "engine.d2h.gen4", "gpu0->gpu1", True)
 def test_without_a_figure_an_interval_is_no_narrower_and_begins_no_higher(
     gpu: str, key: str, path: str, p2p: bool
 ) -> None:
@@ -120,15 +122,18 @@ def test_without_a_figure_an_interval_is_no_narrower_and_begins_no_higher(
 
 
 @settings(deadline=None, max_examples=20)
-@given(st.sampled_from(["milan", "rome", "genoa", "sapphire-rapids", "ice-lake-sp"]), st.sampled_from(PATHS),
+@given(st.sampled_from(["milan", "rome", "genoa", "sapphire-rapids", "ice-lake-sp"]),
+       st.sampled_from(["l40s", "rtx-4090-p2p", "rtx-5090"]), st.sampled_from(PATHS),
        st.sampled_from(["cpu", "gpu", "link", "sockets"]))  # fmt: skip
+@example("ice-lake-sp", "rtx-4090-p2p", "gpu0->gpu1", "cpu")  # peer writes between its sockets may be slow
+@example("genoa", "rtx-5090", "gpu0->gpu1", "gpu")  # its driver refuses peer access, so copies are staged
 def test_without_a_part_or_a_speed_an_interval_is_no_narrower_and_begins_no_higher(
-    cpu: str, path: str, unknown: str
+    cpu: str, gpu: str, path: str, unknown: str
 ) -> None:
-    text = TWO_SOCKETS % cpu
+    text = TWO_SOCKETS.replace("l40s", gpu) % cpu
     words = {
         "cpu": (cpu, "null"),
-        "gpu": ("l40s", "null"),
+        "gpu": (gpu, "null"),
         "link": ("gen4 x16", "gen? x?"),
         "sockets": ("socket: 2", 'socket: "?"'),
     }
@@ -209,4 +214,5 @@ def test_copies_to_the_host_stand_for_peer_writes_with_a_wider_range() -> None:
         ends.append(next(each.factors for each in demand.per_byte if each.kind == "p2p_write"))
     assert ends[0] == pytest.approx(RANGES["calibrated"])
     assert ends[1] == pytest.approx(RANGES["carried over"])
-    assert ends[2] == pytest.approx(RANGES["planning"])  # nobody measured peer copies of AMD's over PCIe
+    # Nobody measured peer copies of AMD's over PCIe, nor the copies of an MI210 to its host.
+    assert ends[2] == pytest.approx(product(RANGES["typical"], RANGES["planning"]), rel=0.02)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lanewise.errors import Unreachable
@@ -13,13 +14,28 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.resources import END_DOUBT, UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
+from lanewise.perf.sockets import least_peer_writes
 from lanewise.perf.staging import Amounts, Opposite, Staging, shared_port, slowest_of, staging
 from lanewise.perf.uncertainty import Bound
+from lanewise.routes.classify import SYS
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
+from lanewise.routes.rules import known_scope
 from lanewise.topology.model import Kind, LinkKind, System, Volume
 
 ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
+
+
+PEER_ACCESS_DOUBT = "whether the driver lets {} be a peer is not known, as the GPU is not named: copies may be staged"
+PEER_SCOPE_DOUBT = "whether {} passes peer traffic is not known: copies may be peer writes between the sockets"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRoute:
+    """The route that a flow may take instead, by what is not known: the low end of its rate in B/s, and the doubt."""
+
+    low: float
+    doubt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +52,12 @@ class FlowDemand:
     per_byte: Mapping[Resource, float]
     staging: Staging | None = None
     doubt: str = ""
+    other_route: OtherRoute | None = None
 
     def cap(self, bound: Bound = "nominal") -> float:
         """The most this flow can do by itself in B/s: its own cap, or its staging, also at an end of its range."""
-        return min(self.flow.cap, self.staging.rate(bound)) if self.staging is not None else self.flow.cap
+        most = min(self.flow.cap, self.staging.rate(bound)) if self.staging is not None else self.flow.cap
+        return min(most, self.other_route.low) if self.other_route is not None and bound == "low" else most
 
     @property
     def cap_limit(self) -> tuple[str, str, str]:
@@ -104,7 +122,24 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
     return FlowDemand(
         flow=flow, routes=tuple(routes), portions=tuple(portions), per_byte=per_byte,
         staging=_staging(system, flow, routes, list(staged.values()), port), doubt=_doubt(system, routes, per_byte),
+        other_route=_other_route(system, flow, routes[0]) if flow.p2p else None,
     )  # fmt: skip
+
+
+def _other_route(system: System, flow: Flow, route: Route) -> OtherRoute | None:
+    """What two GPUs do if the one that is not named offers no peer access, or the CPU that is not does pass it on."""
+    if not all(system.device(name).kind is Kind.GPU for name in (route.src, route.dst)):
+        return None
+    unnamed = next((name for name in (route.src, route.dst) if system.part(name) is None), None)
+    if route.via is Via.PCIE and unnamed is not None:
+        with suppress(Unreachable):  # nothing is known of a copy to the host
+            staged = flow_demand(system, replace(flow, p2p=False))
+            return OtherRoute(staged.cap("low"), PEER_ACCESS_DOUBT.format(unnamed))
+    if route.via is Via.STAGED and route.cls == SYS:
+        crossed = next(hop for hop in route.hops if hop.link.kind is LinkKind.SOCKET)
+        least = None if known_scope(system, crossed.start) else least_peer_writes(system, crossed.start)
+        return None if least is None else OtherRoute(least, PEER_SCOPE_DOUBT.format(crossed.start))
+    return None
 
 
 def limit_source(system: System, demand: FlowDemand, limit: Resource) -> tuple[str, list[str]]:

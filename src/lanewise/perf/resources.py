@@ -342,16 +342,16 @@ def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[R
         figures = {gen: key for gen in GENERATIONS if part.figure(key := f"engine.{name}.gen{gen}").known}
         if figures:
             engine, amount = _engine(part, device, kind, figures, (link.gen, link.lanes))
-            within = engine.factors if name == kind else widest([engine.factors, _stand_in(system, part, kind)])
-            return engine.within(within), amount
+            return engine if name == kind else engine.within(_stand_in(system, part, kind, engine)), amount
     return None
 
 
-def _stand_in(system: System, part: Part, kind: str) -> Range:
-    """How far copies with the host are from those with peers; as planning figures where the maker's are unknown."""
+def _stand_in(system: System, part: Part, kind: str, engine: Resource) -> Range:
+    """How far copies with peers are from those with the host; a typical figure of these is unknown in two ways."""
     same = (each for each in system.catalog.parts.values() if each.kind == "gpu" and _maker(each) == _maker(part))
     measured = any(each.figure(f"engine.{kind}.gen{gen}").known for each in same for gen in GENERATIONS)
-    return RANGES[CARRIED_OVER if measured else "planning"]
+    own = RANGES[CARRIED_OVER if measured else "planning"]
+    return product(engine.factors, own) if engine.basis == "typical" else widest([engine.factors, own])
 
 
 @lru_cache(maxsize=512)

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from lanewise.perf.known_parts import part_of
+from lanewise.perf.known_parts import number_of, part_of
 from lanewise.perf.resources import Resource, figure_resource, socket_link, socket_links
+from lanewise.perf.uncertainty import figure_range
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
 
@@ -102,6 +103,17 @@ def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[R
     sharing = [name for index, name in enumerate(ports) if index % count == number] or [port.link.port]
     name = f"one xgmi link {hop.start}->{hop.end} (traffic of root port{'s' * (len(sharing) > 1)} {', '.join(sharing)})"
     yield replace(link, kind="socket_link", place=(*hop.direction, f"link {number}"), name=name), 1.0
+
+
+def least_peer_writes(system: System, cpu: str) -> float | None:
+    """The least that peer writes to the other socket get on any CPU of the generation of `cpu`, in B/s."""
+    gen = number_of(system, cpu, "pcie.gen")
+    cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]
+    near = [part for part in cpus if gen in (None, part.number("pcie.gen"))]
+    keys = ("intersocket.peer_rate", "intersocket.planning")
+    figures = [next((figure for key in keys if (figure := part.figure(key)).known), None) for part in near]
+    ends = (figure.value * figure_range(figure)[0] for figure in figures if figure and isinstance(figure.value, float))
+    return min(ends, default=None)
 
 
 def _peer_writes(system: System, hop: Hop) -> Iterator[tuple[Resource, float]]:

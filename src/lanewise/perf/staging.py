@@ -166,8 +166,7 @@ def staging(
     limits = [*stages, *shared]
     rates = {bound: 1 / (together(_time(each, bound) for each in limits) + gaps[bound]) for bound in _BOUNDS}
     if basis == _NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
-        in_turns = sum(_time(each, "nominal") for each in stages) + gaps["nominal"]
-        rates["low"] = min(rates["low"], _PORT_SHARE_IN_TURNS[1] / in_turns)
+        rates["low"] = min(rates["low"], 1 / (sum(_time(each, "low") for each in stages) + gaps["low"]))
     bases, rests = [*(each for each, _ in cited), basis], [*(text for _, text in cited), rests_on]
     return Staging(f"staging of {name} through host memory", weakest(bases), "; ".join(rests), rates, order)
 

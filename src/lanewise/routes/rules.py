@@ -16,10 +16,11 @@ _ASSUMED = f"peer scope {DEFAULT_SCOPE}, as none is known; policies: {{peers: sy
 
 def peer_scope(system: System, cpu: str) -> str:
     """How far a CPU forwards traffic between GPUs: none, root-complex, socket or system."""
-    return _known_scope(system, cpu) or DEFAULT_SCOPE
+    return known_scope(system, cpu) or DEFAULT_SCOPE
 
 
-def _known_scope(system: System, cpu: str) -> str | None:
+def known_scope(system: System, cpu: str) -> str | None:
+    """How far the description or the part says that a CPU forwards, None where neither does."""
     part = system.part(cpu)
     figure = part.figure("peer.scope").value if part else None
     return system.policies.peer_scope.get(cpu) or (figure if isinstance(figure, str) else None)
@@ -93,7 +94,7 @@ def refusal(system: System, a: str, b: str, hops: Hops) -> str:
         if part is not None and part.text("peer.access") == "no":
             return f"the driver offers no peer access on a {part.title} ({name})"
     for cpu, word in scopes.items():
-        source = f"peer scope {word}" if _known_scope(system, cpu) else _ASSUMED
+        source = f"peer scope {word}" if known_scope(system, cpu) else _ASSUMED
         if len(cpus) > 1 and word != "system":
             return (
                 f"{a} and {b} hang from {cpus[0]} and {cpus[-1]}, "
