@@ -13,8 +13,9 @@ from in_display_units import observation
 from lanewise import api
 from lanewise.checking import changes
 from lanewise.checking.checkup import Checkup, check
-from lanewise.checking.expectation import TOLERANCES, ExpectationModel, covers
+from lanewise.checking.expectation import ExpectationModel, covers
 from lanewise.checking.machine_causes import MachineState
+from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import Verdict
 from lanewise.results.conditions import MachineConditions, Throttle
 from lanewise.results.observation import Observation, Source
@@ -229,3 +230,30 @@ def test_a_name_that_no_device_bears_leaves_the_row_unknown_and_a_called_name_do
     drive = next(name for name in system.devices if name.startswith("ssd"))
     assert ExpectationModel(system).expect(row).expected.value is None
     assert ExpectationModel(system, {"data.bin": drive}).expect(row).expected.value is not None
+
+
+@pytest.mark.parametrize(
+    ("drive", "missing"),
+    [("ssd0", "no figure for the rate of the drive"), ("ssd1", "the speed of link cpu0--ssd1 is not known"),
+     ("ssd2", "nothing is known that would limit")],
+)  # fmt: skip
+def test_a_drive_of_unknown_part_or_link_is_not_called_slow(drive: str, missing: str):
+    system = read_system(
+        """
+lanewise: 1
+system: unknown-drives
+devices: {cpu0: {cpu: sapphire-rapids}, ssd0: {ssd: null}, ssd1: {ssd: samsung-990-pro}, ssd2: {ssd: null}}
+links:
+  - {from: cpu0, to: ssd0, pcie: gen4 x4}
+  - {from: cpu0, to: "ssd[1-2]", pcie: gen? x?}
+""",
+        "unknown-drives.yaml",
+    )
+    row = observation("read", f"{drive}->host0", "goodput", 1.9, "GB/s", Source.MEASURED, path="storage")
+    (result,) = (found := checked(system, [row])).results
+    assert result.verdict is Verdict.UNKNOWN
+    assert missing in result.note
+    assert "description" in found.findings[0].step or "describe" in found.findings[0].step
+    if drive != "ssd2":
+        verdicts = [checked(system, [replace(row, value=rate * 1e9)]).results[0].verdict for rate in (0.3, 7, 9)]
+        assert verdicts == [Verdict.SLOW, Verdict.OK, Verdict.FAST]

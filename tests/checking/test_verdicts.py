@@ -14,12 +14,12 @@ from lanewise import units
 from lanewise.api.loading import ready_systems
 from lanewise.checking.checkup import Checkup, Finding
 from lanewise.checking.expectation import (
-    TOLERANCES,
     Expectation,
     ExpectationModel,
     expect_earlier,
     expectation,
 )
+from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.errors import InputError
 from lanewise.report.text.check import render_checkup

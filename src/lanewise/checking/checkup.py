@@ -313,4 +313,10 @@ def _step(result: PathResult) -> str:
         return "describe both hosts and the network, or name the card that the data leaves by (--as host1=nic0)"
     if result.note.startswith("unknown device"):
         return "say which device it is (--as WORD=DEVICE), or name the machine that has it (--system machine.yaml)"
+    if "are not judged" in result.note:
+        device = next((end for end in result.row.flow.split("->") if not end.startswith("host")), "it")
+        return (
+            f"write the part of {device} and the speed of its link in the description (lanewise parts, lspci -vv), or "
+            "keep a run that was fine (-o fine.json) and compare with it (--expect fine.json)"
+        )
     return "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json"

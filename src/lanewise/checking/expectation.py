@@ -13,12 +13,14 @@ from lanewise.checking.abilities import raw_rate
 from lanewise.checking.block_rows import block_expectation, is_of_blocks
 from lanewise.checking.changes import ModelChange
 from lanewise.checking.collective_rows import collective_point, is_collective
+from lanewise.checking.tolerances import TOLERANCES, Tolerance
 from lanewise.collectives.model import CollectivePoint
 from lanewise.errors import InputError, LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.perf.flow_demand import ENGINE_DOUBT
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import FlowRate, predict
+from lanewise.perf.resources import END_DOUBT
 from lanewise.results.estimate import robust_deviation
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation, Source
@@ -52,48 +54,17 @@ _IGNORED = (*CONTEXT, "path", *(key for key in METHOD if key not in ("flows", "e
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How far a fine value may be outside the expected interval, `relative` to its ends (0..1), and why that much."""
-
-    basis: str
-    relative: float
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Expectation:
-    """A measured row as predicted, with the tolerance for its basis; without a value no tolerance, and a note why."""
+    """A measured row as predicted, with the tolerance for its basis; without a value no tolerance, and a note why.
+
+    `ceiling`: what is not known, where the value is only the most that a row can show; down to a quarter of it a row is
+    not judged then.
+    """
 
     expected: Observation
     tolerance: Tolerance | None
+    ceiling: str = ""
 
-
-TOLERANCES = {
-    tolerance.basis: tolerance
-    for tolerance in (
-        Tolerance("physics", 0.12, "arithmetic of the links; beyond the predicted interval"),
-        Tolerance("calibrated", 0.12, "measured on the same part elsewhere; beyond the predicted interval"),
-        Tolerance("carried over", 0.12, "measured on a related part, or at another generation or width"),
-        Tolerance("typical", 0.12, "the median of other parts of the generation"),
-        Tolerance("planning", 0.15, "constants meant for ranking paths, not measured ones"),
-        Tolerance("fitted", 0.20, "fitted to one published table of one machine"),
-        Tolerance("staged", 0.08, "copies through host memory, whose interval has the ranges of both stages"),
-        Tolerance("SM copy", 0.40, "the figure is a copy engine's; a kernel's are 5 to 36 % slower (H200, A100, H100)"),
-        Tolerance("both ways", 0.30, "both directions of a path together, beyond the predicted interval"),
-        Tolerance("several flows", 0.40, "several paths at once share what is least known of a host"),
-        Tolerance("CPU copy", 0.45, "a CPU's stores cross in packets of 64 B, a copy engine's in 128 to 256 B"),
-        Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
-        Tolerance("collective", 0.12, "a collective library's choice and ramp, beyond the predicted interval"),
-        Tolerance("blocks", 0.12, "what software costs a block on another CPU, beyond the predicted interval"),
-        Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
-        Tolerance("parts", 0.20, "what parts of that name reach at best; the host is not described"),
-        Tolerance("line", 0.30, "payload over a network or NFS is 70 to 97 % of the line's rate"),
-        Tolerance("siblings", 0.25, "other devices of the same run; 55 % for copies through host memory"),
-        Tolerance("same path", 0.25, "another row of the same path; pageable memory 80 %"),
-        Tolerance("staged copy", 0.25, "peer copies through a root complex may be a little below those through memory"),
-        Tolerance("class", 0.02, "in addition to the standard deviation among the machines"),
-    )
-}
 
 # What tells the expectation of a row: the model, or earlier runs.
 Expect: TypeAlias = Callable[[Observation], Expectation]
@@ -189,7 +160,8 @@ class ExpectationModel:
         if self._own(row) not in names:
             note = f"{row.flow} is not among the flows of its scenario: {', '.join(names)}"
             return expectation(row, note=note)
-        expected = _of_rate(rates[names.index(self._own(row))], row, _together(rates))
+        own = rates[names.index(self._own(row))]
+        expected = replace(_of_rate(own, row, _together(rates)), ceiling=self._ceiling(own))
         return _up_to_the_wire(expected, rates) if len(rates) == 1 else expected
 
     def _down_to_one_way(self, total: Expectation, rates: tuple[FlowRate, ...], change: ModelChange) -> Expectation:
@@ -198,6 +170,13 @@ class ExpectationModel:
             return total
         one_way = min(self._rates_of((rate.flow,), change)[0].low for rate in rates)
         return replace(total, expected=replace(total.expected, low=min(total.expected.low, one_way)))
+
+    def _ceiling(self, rate: FlowRate) -> str:
+        """What is not known of a drive or card, so that links say only what it cannot exceed; '' if all is known."""
+        if END_DOUBT in rate.doubt:
+            return rate.doubt
+        ends = {self.system.device(name).kind for route in rate.routes for name in (route.src, route.dst)}
+        return rate.doubt if ends & {Kind.SSD, Kind.RAID} and "the speed of link" in rate.doubt else ""
 
     def _changed(self, change: ModelChange) -> System:
         if change.key not in self._systems:

@@ -17,10 +17,11 @@ from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate
 from lanewise.checking.cause import speed
 from lanewise.checking.collective_rows import SHORT
-from lanewise.checking.expectation import TOLERANCES, expectation, too_short
+from lanewise.checking.expectation import expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
 from lanewise.checking.part_references import Reference, any_copy, collective, peer_copy, short_copy
 from lanewise.checking.symptom import line_of
+from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow, parse_flows

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from lanewise.checking.expectation import Expectation, Tolerance
+from lanewise import units
+from lanewise.checking.expectation import ENGINE_SHARE, Expectation
+from lanewise.checking.tolerances import Tolerance
+from lanewise.perf.uncertainty import RANGES, UNKNOWN
 from lanewise.results.observation import Observation
 
 # A cause explains a value if the prediction with it is within the row's tolerance, or this where that is stricter.
@@ -96,4 +99,10 @@ def judge(row: Observation, expectation: Expectation, relative_tolerance: float 
     fine_low, fine_high = expected.low * (1 - tolerance.relative), expected.high * (1 + tolerance.relative)
     below, above = (Verdict.FAST, Verdict.SLOW) if lower_is_better(row.unit) else (Verdict.SLOW, Verdict.FAST)
     verdict = below if row.value < fine_low else above if row.value > fine_high else Verdict.OK
+    if expectation.ceiling and expected.value is not None:
+        fine_low = ENGINE_SHARE * expected.value
+        if RANGES[UNKNOWN][0] * expected.value * (1 - tolerance.relative) <= row.value < fine_low:
+            note = f"{expectation.ceiling}, so rates below {units.show(fine_low, row.display_unit, 3)} are not judged"
+            return PathResult(row, expected, tolerance, Verdict.UNKNOWN, fine_low, fine_high, note)
+        verdict = Verdict.SLOW if row.value < fine_low else verdict
     return PathResult(row, expected, tolerance, verdict, fine_low, fine_high)

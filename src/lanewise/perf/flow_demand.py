@@ -218,7 +218,8 @@ def _tells_a_rate(resources: Iterable[Resource]) -> bool:
 
 def _unlimited(flow: Flow) -> Unreachable:
     hint = (
-        "name the parts of its devices or the speed of its links in the description, or measure: lanewise measure gpu"
+        "name the parts of its devices or the speed of its links in the description, or measure: lanewise measure "
+        "gpu, of a drive lanewise measure storage FILE"
     )
     return Unreachable(f"nothing is known that would limit {flow.name}", hint=hint)
 

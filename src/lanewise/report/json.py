@@ -128,7 +128,8 @@ def model_load(prediction: ModelLoadPrediction) -> dict[str, Any]:
              "source": load.loader.source,
              "stages": [
                  {"stage": name, "goodput": stage.rate.value, "low": stage.rate.low, "high": stage.rate.high,
-                  "detail": stage.detail, "rests_on": stage.rests_on} for name, stage in load.stages.items()
+                  "detail": stage.detail, "rests_on": stage.rests_on, "doubt": stage.doubt or None}
+                 for name, stage in load.stages.items()
              ]} for load in prediction.loads
         ],
     }  # fmt: skip

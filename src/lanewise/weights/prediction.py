@@ -42,11 +42,12 @@ class LoadLimit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadStage:
-    """What one stage passes of the model in B/s, the path or figure that says so, and its sources."""
+    """What one stage passes of the model in B/s, the path or figure that says so, its sources, and what is in doubt."""
 
     rate: Spread
     detail: str
     rests_on: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +302,7 @@ def _together(
 
 
 def _stage(rates: tuple[float, float, float], factor: float, limiting: FlowRate) -> LoadStage:
-    notes = (*limiting.rests_on, limiting.doubt) if limiting.doubt else limiting.rests_on
-    return LoadStage(_times(Spread(*rates), factor), limiting.limit, notes)
+    return LoadStage(_times(Spread(*rates), factor), limiting.limit, limiting.rests_on, limiting.doubt)
 
 
 def _sum(rates: Sequence[FlowRate]) -> tuple[float, float, float]:

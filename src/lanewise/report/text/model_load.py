@@ -58,4 +58,8 @@ def _line(load: ModelLoad, stages: list[LoadLimit], notes: Footnotes) -> tuple[s
 def _advice(load: ModelLoad) -> str:
     if load.limit is LoadLimit.START:
         return f"{load.limit}: what a load takes that has nothing to read"
-    return f"{load.limit}: {load.stages[load.limit].detail}"
+    stage = load.stages[load.limit]
+    if load.limit is LoadLimit.STORAGE and stage.doubt:
+        known = "name the drive's part, or measure (lanewise measure storage FILE) and write --from '3 GB/s'"
+        return f"{load.limit}: at most {stage.detail}; {stage.doubt}: {known}"
+    return f"{load.limit}: {stage.detail}{f' ({stage.doubt})' if stage.doubt else ''}"
