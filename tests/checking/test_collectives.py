@@ -14,6 +14,7 @@ from lanewise.collectives.model import Algorithm, Collective, CollectiveSettings
 from lanewise.readers.nccl_tests import read_text
 from lanewise.readers.torch_collectives import read_text as read_torch
 from lanewise.results.observation import Observation, Source
+from lanewise.results.posted import PostedFacts
 from lanewise.topology.model import System
 
 GiB = 2**30
@@ -91,9 +92,25 @@ def test_half_of_the_nvlinks_are_down() -> None:
     assert titles(checked(NODE, {8 * GiB: half})) == ["9 of the 18 NVLinks of a GPU are down"]
 
 
-def test_ranks_that_are_not_described_are_left_to_the_bounds() -> None:
-    checkup = checked(gpu_node("h100-sxm", gpus=4), {8 * GiB: 480.0})
+@pytest.mark.parametrize(
+    ("system", "hosts", "title"),
+    [
+        (gpu_node("h100-sxm", gpus=4), 1, "the table is of 8 ranks on 1 host, one-node has 4 GPUs on 1 host"),
+        (NODE, 2, "the table is of 16 ranks on 2 hosts, one-node has 8 GPUs on 1 host"),
+        (NODES, 1, "the table is of 8 ranks on 1 host, several-nodes has 16 GPUs on 2 hosts and no gpu0, "
+         "gpu1, gpu2 ..."),
+        (NODES, 3, "the table is of 24 ranks on 3 hosts, several-nodes has 16 GPUs on 2 hosts"),
+    ],
+)  # fmt: skip
+def test_a_description_of_other_ranks_is_said(system: System, hosts: int, title: str) -> None:
+    checkup = checked(system, {1024: 0.1, 8 * GiB: 480.0}, hosts)
     assert {result.verdict for result in checkup.results} == {Verdict.UNKNOWN}
+    (finding,) = checkup.findings
+    assert (finding.title, finding.kind, checkup.exit_code) == (title, "unknown", 3)
+    assert "--as gpu0=DEVICE" in finding.step
+    posted = PostedFacts({f"gpu{number}": "NVIDIA H100 80GB HBM3" for number in range(8)})
+    bound = check([replace(checkup.results[0].row, value=900e9)], target=system, posted=posted)
+    assert (bound.results[0].verdict is Verdict.FAST) == (hosts == 1) == any(title in note for note in bound.notes)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes import Symptom, causes
 from lanewise.checking.collective_causes import collective_causes
+from lanewise.checking.collective_rows import MISFIT
 from lanewise.checking.expectation import (
     Expect,
     ExpectationModel,
@@ -22,6 +23,7 @@ from lanewise.checking.machine_causes import MachineState, machine_causes, non_p
 from lanewise.checking.notes import (
     idle_link_notes,
     left_aside_note,
+    misfit_notes,
     other_gpu_notes,
     pageable_notes,
     small_block_notes,
@@ -153,6 +155,7 @@ def check(
              *unused_statement_notes(posted, system, parts))  # fmt: skip
     notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results))
     notes = (*notes, *idle_link_notes(machine.conditions, results))
+    notes = (*notes, *(misfit_notes(results, model.system, model.device) if model is not None else ()))
     described = bool(earlier) or system is not None or not rows
     return Checkup(tuple(results), tuple(findings), notes, left_aside=rows_aside, described=described)
 
@@ -305,6 +308,8 @@ def _step(result: PathResult) -> str:
         return "nvidia-smi topo -p2p r; look at ACS and IOMMU (lanewise check without files reads them)"
     if result.verdict is Verdict.FAILED:
         return "lanewise doctor"
+    if result.note.startswith(MISFIT):
+        return "describe the machines that ran it (--system), or say which GPU is which (--as gpu0=DEVICE)"
     if result.row.metric == COLLECTIVE:
         return "keep a run that was fine (lanewise check FINE.txt -o fine.json); compare with it (--expect fine.json)"
     if result.row.value is None:

@@ -16,6 +16,7 @@ BUS_BANDWIDTH = "bus_bandwidth"
 # Shorter messages (B) take as long as whoever issues them: torch, one process for all GPUs, a CUDA graph.
 LEAST_JUDGED = 2**20
 SHORT = "messages below 1 MiB take as long as issuing them does: not judged"
+MISFIT = "the table is of"  # begins what is said where the description has other ranks
 _DEFAULT = CollectiveSettings()
 
 
@@ -35,17 +36,37 @@ def collective_point(
     collective = _collective(row)
     if collective is None or not size:
         return "the model has no such collective"
-    if size < LEAST_JUDGED:
-        return SHORT
     ranks = _ranks(system, row, device)
     if not ranks:
-        return f"{row.flow} is not among the GPUs of {system.name}"
+        return rank_misfit(system, row, device)
+    if size < LEAST_JUDGED:
+        return SHORT
     library, _, version = row.how.get("library", "").partition(" ")
     if library == "NCCL":
         settings = replace(settings, version=version)
     if (launch := row.how.get("launch")) in list(Launch):
         settings = replace(settings, launch=Launch(launch))
     return predict_collective(system, collective, ranks, [float(size)], settings).points[0]
+
+
+def rank_misfit(system: System, row: Observation, device: Callable[[str], str]) -> str:
+    """How the ranks of a row are not those of the description; '' if they are, or if the row is of no ranks."""
+    if _collective(row) is None or _ranks(system, row, device):
+        return ""
+    gpus, hosts, ranks = system.of_kind(Kind.GPU), row.settings.get("hosts"), row.settings.get("ranks", 0)
+    described = f"{system.name} has {_many(len(gpus), 'GPU')} on {_many(max(1, len(system.hosts)), 'host')}"
+    if not ranks:
+        return f"{MISFIT} ranks that it does not list, {described}"
+    table = f"{MISFIT} {_many(ranks, 'rank')}" + (f" on {_many(hosts, 'host')}" if hosts else "")
+    names = [device(flow.src) for flow in parse_flows(row.flow)] if "->" in row.flow else []
+    missing = [name for name in names if name not in system.devices]
+    if missing and ranks <= len(gpus):
+        return f"{table}, {described} and no {', '.join(missing[:3])}{' ...' * (len(missing) > 3)}"
+    return f"{table}, {described}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _collective(row: Observation) -> Collective | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import part_of_title
+from lanewise.checking.collective_rows import is_collective, rank_misfit
 from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import host_generation
 from lanewise.checking.part_references import NO_NVLINK
@@ -84,6 +85,15 @@ def other_gpu_notes(posted: PostedFacts, system: System | None, catalog: Catalog
             text = f"the text names {name} '{posted.devices[name]}', the description {described.name}"
             differing.setdefault(posted_part.name, f"{text}: the verdicts are of another machine than was measured")
     return tuple(differing.values())
+
+
+def misfit_notes(
+    results: Sequence[PathResult], system: System, device: Callable[[str], str]
+) -> tuple[str, ...]:  # fmt: skip
+    """Collectives whose ranks are not the description's and that bounds judged all the same."""
+    judged = [each.row for each in results if each.verdict is not Verdict.UNKNOWN]
+    texts = dict.fromkeys(rank_misfit(system, row, device) for row in judged if is_collective(row))
+    return tuple(f"{text}: its GPUs' names alone judge it" for text in texts if text)
 
 
 def left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:
