@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -24,6 +25,27 @@ def test_the_json_of_a_model_is_in_si_units(lanewise):
     assert (document["schema"], first["pieces"], first["size"]) == ("lanewise.predict/1", 320000, 8192)
     assert first["low"] < first["time"] < first["high"]
     assert (first["software"], first["limit"]) == ("cuMemcpyBatchAsync", "software")
+
+
+@pytest.mark.parametrize(
+    ("software", "flow"),
+    [("nixl-cuda-ipc", "gpu0->gpu1"), ("cuMemcpyAsync", "gpu0->host0"), ("cuMemcpyBatchAsync", "gpu0->host0")],
+)
+def test_the_sum_that_is_printed_is_the_time_at_the_rate_that_is_printed(lanewise, software, flow):
+    done = lanewise(*PREDICT, "--blocks", "2000 x 1 MiB", flow, "--software", software)
+    line = " ".join(done.stdout.split())
+    unit = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+    def seconds(after: str) -> float:
+        number, word = re.findall(rf"([\d.]+) (\w+) {after}", line)[0]
+        return float(number) * unit[word]
+
+    path, posting = seconds("on path \\("), seconds("posting \\(")
+    assert ("meanwhile" in line) == (software == "nixl-cuda-ipc")
+    longest = max(path, posting) if "meanwhile" in line else path + posting
+    assert seconds("= ") == pytest.approx(seconds("start \\+") + longest, rel=2e-3)
+    (rate,) = re.findall(r"2.097 GB at ([\d.]+) GB/s", line)
+    assert float(rate) * 1e9 * path == pytest.approx(2000 * 2**20, rel=5e-3)
 
 
 def test_the_transfer_s_share_of_the_time_to_first_token(lanewise):

@@ -1,4 +1,7 @@
-"""Predicts how long pieces take over the paths of a system: t = start + max(bytes / path, pieces x cost / posters)."""
+"""Predicts how long pieces take over the paths of a system: t = start + max(bytes / path, pieces x cost / posters).
+
+Software whose pieces wait for each other takes the sum of the two in place of the longer.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ class BlockTransfer:
     """One flow's pieces: `time` s within `low` to `high`, its `limit`, and the parts of the time in s.
 
     `path` is the prediction of the flow itself, `on_path` the time of the bytes at the rate that the software reaches
-    there, `on_software` that of all pieces.
+    there, `on_software` that of all pieces on `posters` threads, `piece` that of one, `start` what a transfer takes
+    besides. The time is the start and the longer of the two, or both where the software moves pieces in turn.
     """
 
     flow: Flow
@@ -44,6 +48,14 @@ class BlockTransfer:
     on_path: float
     on_software: float
     limit: BlockLimit
+    start: float
+    piece: float
+    posters: int = 1
+
+    @property
+    def path_rate(self) -> float:
+        """What the software reaches of the path's rate, in B/s."""
+        return self.pieces.total / self.on_path
 
     @property
     def rate(self) -> float:
@@ -165,6 +177,7 @@ def transfer(
         high=whole(software.start.high * slow, *parts(path.low, share.low, cost.high * slow)),
         on_path=on_path, on_software=on_software,
         limit=BlockLimit.SOFTWARE if on_software + software.start.value > on_path else BlockLimit.PATH,
+        start=software.start.value, piece=cost.value, posters=threads,
     )  # fmt: skip
 
 

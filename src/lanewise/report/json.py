@@ -102,7 +102,8 @@ def block_transfers(prediction: BlockPrediction) -> dict[str, Any]:
         "transfers": [
             {"flow": each.flow.name, "pieces": each.pieces.count, "size": each.pieces.size, "time": each.time,
              "low": each.low, "high": each.high, "goodput": each.rate, "limit": each.limit,
-             "path_time": each.on_path, "software_time": each.on_software, "software": each.software.name,
+             "path_time": each.on_path, "path_rate": each.path_rate, "software_time": each.on_software,
+             "start": each.start, "piece_time": each.piece, "software": each.software.name,
              "version": each.software.version, "source": each.software.source,
              "pieces_source": each.pieces.source or None, "path": _flow_rate(each.path)}
             for each in prediction.transfers
