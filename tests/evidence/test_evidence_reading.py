@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from lanewise.blocks.pieces import Pieces
 from lanewise.catalog import builtin
 from lanewise.errors import LanewiseError
 from lanewise.evidence.model import EvidenceMachine
 from lanewise.evidence.reading import read_machine
+from lanewise.perf.flow import parse_flows
+from lanewise.results.traffic import BlockCopies, WeightLoad
+from lanewise.weights.prediction import WeightSource
 
 ROW = '{path: one socket, flows: "gpu0->gpu1", value: 25.8 GB/s}'
 MACHINE = f"""lanewise-evidence: 1
@@ -47,6 +51,27 @@ def test_a_skipped_row_needs_no_flows() -> None:
     assert (row.flows, row.skip) == ((), "no rate of a path")
 
 
+def test_blocks_are_a_row_for_each_number_and_size() -> None:
+    rows = machine('{blocks: "gpu0->gpu1 read", software: kernel, posters: 2, rate: {1024 x 1 MiB: 20 GB/s}, '
+                   "time: {8 x 4 KiB: 2 s}, learned: true}").rows  # fmt: skip
+    assert [row.traffic for row in rows] == [
+        BlockCopies(parse_flows("gpu0->gpu1 read"), Pieces(1024, 2.0**20), "kernel", 2),
+        BlockCopies(parse_flows("gpu0->gpu1 read"), Pieces(8, 4096), "kernel", 2),
+    ]
+    assert [(row.value, row.latency, row.learned) for row in rows] == [(20e9, False, True), (2.0, True, True)]
+
+
+def test_a_load_names_storage_by_rate_or_name() -> None:
+    load = '{load: 15 GB, from: 1 GB/s, latency: 0.4 ms, to: "gpu[0-1]", loader: safetensors, warm: true, time: 9 s}'
+    row = machine(load).rows[0]
+    source = WeightSource(rate=1e9, latency=0.4e-3)
+    assert row.traffic == WeightLoad(15e9, source, ("gpu0", "gpu1"), "safetensors", warm=True)
+    assert (row.value, row.unit, row.learned) == (9.0, "s", False)
+    named = machine(load.replace("1 GB/s", "ssd0").replace("latency: 0.4 ms, ", "")).rows[0].traffic
+    assert isinstance(named, WeightLoad)
+    assert named.source == WeightSource("ssd0")
+
+
 def test_a_machine_revises_parts() -> None:
     text = MACHINE.replace("system:\n", "parts: [{part: rtx-4090, extends: rtx-4090, figures: "
                            "{peer.access: {value: 'yes', source: patched driver}}}]\nsystem:\n", 1)  # fmt: skip
@@ -68,6 +93,9 @@ def test_a_machine_revises_parts() -> None:
         ("value: 25.8 GB/s", "value: 25.8 GB/s, low: 3 GB/s, high: 2 GB/s", 12, "low is above high"),
         ("value: 25.8 GB/s", "value: 25.8 GB/s, of: most", 12, "unknown of 'most'"),
         ("path: one socket", "pth: one socket", 12, "unknown key 'pth'"),
+        (ROW, "{blocks: gpu0->gpu1}", 12, "neither 'rate' nor 'time'"),
+        (ROW, "{blocks: gpu0->gpu1, rate: {1 MiB: 2 GB/s}}", 12, "no number of blocks"),
+        (ROW, "{load: 15 GB, to: gpu0, time: 9 s}", 12, "has no from"),
     ],
 )
 def test_a_mistake_is_reported_with_its_line(old: str, new: str, line: int, cause: str) -> None:

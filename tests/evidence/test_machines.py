@@ -38,7 +38,7 @@ def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine
     assert all(row.high is None or row.value <= row.high for row in machine.rows)
     system = machine.system(builtin())
     for row in machine.rows:
-        if row.skip or row.latency or row.collective:  # not every GPU has a figure of its small copies
+        if row.skip or row.latency or row.traffic:  # not every GPU has a figure of its small copies
             continue
         # Two hundred copies in their order take a second to simulate.
         short = row if len(row.flows) <= 12 else replace(row, schedule="together")
@@ -47,11 +47,12 @@ def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine
 
 
 @pytest.mark.parametrize(
-    "machine", [m for m in MACHINES if any(row.collective for row in m.rows)], ids=lambda machine: machine.name
+    "machine", [m for m in MACHINES if any(row.traffic for row in m.rows)], ids=lambda machine: machine.name
 )
-def test_collectives_of_a_machine_are_predicted(machine: EvidenceMachine) -> None:
-    collectives = replace(machine, rows=tuple(row for row in machine.rows if row.collective and not row.skip))
-    for row in predict_machine(collectives, builtin()):
+def test_traffic_of_a_machine_is_predicted(machine: EvidenceMachine) -> None:
+    assert not (machine.held_out and any(row.learned for row in machine.rows)), "held out means nothing is learned"
+    traffic = replace(machine, rows=tuple(row for row in machine.rows if row.traffic and not row.skip))
+    for row in predict_machine(traffic, builtin()):
         assert row.observation.value, row.observation.note
         assert row.algorithm_right is not False, row.observation.note
 

@@ -26,7 +26,7 @@ KEPT = [kept("11:00", [*ONE[:6], 10.5e9, None, None], BOTH, LATER), kept("10:41"
 
 
 def test_the_page_has_scores_history_and_every_row() -> None:
-    score = lanewise.accuracy(["rtx4090-rome"])
+    score = lanewise.accuracy(["a10g-io2-load", "rtx4090-rome"])
     page = accuracy_page(None, score, KEPT)
     states = [line for line in page.splitlines() if "change of" in line]
     both = "| 50 % | 50 % | 0.0 % | 0.0 % |"
@@ -36,6 +36,7 @@ def test_the_page_has_scores_history_and_every_row() -> None:
     ]
     assert "on the 2 rates that all states predict" in page
     assert page.count("\n| rtx4090-rome | ") == 1
+    assert "\n| model load, parallel readers | held out | 4 | 3.2 % | 4 of 4 | 100 % within 20 % |" in page
     rows = page.partition("### rtx4090-rome")[2]
     assert rows.count("| gpu0->gpu1 |") == sum(row.row.text == "gpu0->gpu1" for row in score.rows)
 

@@ -13,7 +13,7 @@ from lanewise.api.scenarios import Scenario, ScenarioProgress, run_scenarios, sc
 from lanewise.catalog import Catalog, builtin
 from lanewise.engines.choice import open_engine
 from lanewise.errors import LanewiseError
-from lanewise.evidence.prediction import PredictedRow, flow_set_of, predict_machine
+from lanewise.evidence.prediction import PredictedRow, predict_machine
 from lanewise.evidence.reading import read_machine
 from lanewise.results.observation import Observation
 
@@ -34,9 +34,10 @@ class MachineQuestion:
 
 @dataclass(frozen=True, slots=True)
 class MachineAnswer:
-    """A machine's rows as predicted, in the order of its file."""
+    """A machine's rows as predicted, in the order of its file, each with its set of flows and its algorithm."""
 
     rows: tuple[Observation, ...]
+    words: tuple[tuple[str, str], ...]
 
 
 def answer_machine(question: MachineQuestion) -> MachineAnswer:
@@ -44,7 +45,10 @@ def answer_machine(question: MachineQuestion) -> MachineAnswer:
     machine = read_machine(question.text, question.file)
     catalog = builtin().merge(question.parts) if question.parts.parts else builtin()
     left = catalog if question.fitted else catalog.without_machine(machine.name)
-    return MachineAnswer(tuple(row.observation for row in predict_machine(machine, left)))
+    rows = predict_machine(machine, left, question.fitted)
+    return MachineAnswer(
+        tuple(row.observation for row in rows), tuple((row.flow_set, row.algorithm) for row in rows)
+    )  # fmt: skip
 
 
 def predict_machines(
@@ -63,9 +67,9 @@ def predict_machines(
                 raise answer
             answers[place] = answer
     return tuple(
-        PredictedRow(machine.name, row, observation, flow_set_of(row.flows))
+        PredictedRow(machine.name, row, observation, *words)
         for place, machine in enumerate(machines)
-        for row, observation in zip(machine.rows, answers[place].rows, strict=True)
+        for row, observation, words in zip(machine.rows, answers[place].rows, answers[place].words, strict=True)
     )
 
 

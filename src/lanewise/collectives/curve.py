@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from lanewise.collectives.choice import ChoiceModel, PlannedChoice, choice_model
+from lanewise.collectives.constants import Library
 from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, local_fabric, node_network
 from lanewise.collectives.learned import learned
 from lanewise.collectives.model import (
@@ -37,6 +39,37 @@ _SMALL, _MIDDLE, _LONG = (0.55, 1.4), (0.6, 1.45), (0.88, 1.08)
 _MIDDLE_FROM, _LONG_FROM = 2.0**20, 2.0**28
 
 
+@dataclass(frozen=True, slots=True)
+class CollectiveModel:
+    """A collective of some ranks before its size is known; `peaks` are those of each algorithm."""
+
+    system: System
+    collective: Collective
+    members: RankSet
+    settings: CollectiveSettings
+    fabric: LocalFabric
+    network: NodeNetwork | None
+    peaks: Mapping[Algorithm, AlgorithmPeak]
+    choice: ChoiceModel
+    library: Library
+
+    def point(self, size: float) -> CollectivePoint:
+        """A message of `size` B (as nccl-tests counts them)."""
+        return _point(self, size)
+
+    def curve(self, sizes: Sequence[float]) -> CollectiveCurve:
+        """Messages of each of `sizes` (B)."""
+        points = tuple(self.point(size) for size in sizes)
+        return CollectiveCurve(
+            self.system, self.collective, self.members.ranks, self.settings, self.library.title, points,
+            self.fabric.order, tuple(self.peaks.values()), (self.library.source, *self.sources(points)),
+        )  # fmt: skip
+
+    def sources(self, points: Sequence[CollectivePoint]) -> tuple[str, ...]:
+        """What the peaks of those points rest on."""
+        return tuple(dict.fromkeys(self.peaks[_algorithm(self.peaks, point.algorithm)].rests_on for point in points))
+
+
 def predict_collective(
     system: System,
     collective: Collective,
@@ -44,12 +77,18 @@ def predict_collective(
     sizes: Sequence[float],
     settings: CollectiveSettings | None = None,
 ) -> CollectiveCurve:
-    """The curve over `sizes` (B, as nccl-tests counts them).
+    """The curve over `sizes` (B, as nccl-tests counts them); errors are those of `collective_model`."""
+    return collective_model(system, collective, ranks, settings or CollectiveSettings()).curve(sizes)
+
+
+def collective_model(
+    system: System, collective: Collective, ranks: str | Sequence[str], settings: CollectiveSettings
+) -> CollectiveModel:
+    """What is predicted of any size.
 
     UnknownName for a rank that does not exist, InputError for ranks that make no collective, Unreachable where nothing
     joins them.
     """
-    settings = settings or CollectiveSettings()
     members = rank_set(system, ranks)
     smallest = min(members.nodes, key=len)
     fabric = local_fabric(system, members, smallest, settings, chain=collective is Collective.BROADCAST)
@@ -57,13 +96,8 @@ def predict_collective(
     plans = _plans(members, fabric, network)
     peaks = algorithm_peaks(system, collective, members, fabric, network, plans, settings)
     library = members.library(settings.version)
-    model = choice_model(library, collective, members, fabric, plans, network.kind if network is not None else "")
-    points = tuple(_point(model, peaks, size, settings, fabric, network) for size in sizes)
-    used = dict.fromkeys(peaks[_algorithm(peaks, point.algorithm)].rests_on for point in points)
-    return CollectiveCurve(
-        system, collective, members.ranks, settings, library.title, points, fabric.order,
-        tuple(peaks.values()), (library.source, *used),
-    )  # fmt: skip
+    choice = choice_model(library, collective, members, fabric, plans, network.kind if network is not None else "")
+    return CollectiveModel(system, collective, members, settings, fabric, network, peaks, choice, library)
 
 
 def _plans(ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None) -> dict[Algorithm, ChannelPlan]:
@@ -72,23 +106,21 @@ def _plans(ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None) -> 
     return {algorithm: plan for algorithm, plan in plans.items() if plan is not None}
 
 
-def _point(
-    model: ChoiceModel, peaks: dict[Algorithm, AlgorithmPeak], size: float, settings: CollectiveSettings,
-    fabric: LocalFabric, network: NodeNetwork | None,
-) -> CollectivePoint:  # fmt: skip
-    choice = model.at(size, settings.algorithm)
-    algorithm = _algorithm(peaks, choice.algorithm)
-    peak = peaks[algorithm]
-    factor = model.collective.bus_factor(len(model.ranks.ranks))
-    kernel = _kernel_time(model, choice, size * factor / peak.bus_bandwidth, size, settings, fabric)
-    time = _issued(kernel, settings.launch, model.ranks)
+def _point(model: CollectiveModel, size: float) -> CollectivePoint:
+    choice = model.choice.at(size, model.settings.algorithm)
+    algorithm = _algorithm(model.peaks, choice.algorithm)
+    peak = model.peaks[algorithm]
+    factor = model.collective.bus_factor(len(model.members.ranks))
+    kernel = _kernel_time(model.choice, choice, size * factor / peak.bus_bandwidth, size, model.settings, model.fabric)
+    time = _issued(kernel, model.settings.launch, model.members)
     bandwidth = size * factor / time
     low, high = _interval(bandwidth, peak, size)
-    limit = peak.limit if size * factor / peak.bus_bandwidth > 0.5 * time else _latency_limit(choice, network)
+    on_wire = size * factor / peak.bus_bandwidth > 0.5 * time
+    limit = peak.limit if on_wire else _latency_limit(choice, model.network)
     return CollectivePoint(size, time, bandwidth, low, high, algorithm, choice.protocol, _channels(choice, size), limit)
 
 
-def _algorithm(peaks: dict[Algorithm, AlgorithmPeak], chosen: Algorithm) -> Algorithm:
+def _algorithm(peaks: Mapping[Algorithm, AlgorithmPeak], chosen: Algorithm) -> Algorithm:
     return chosen if chosen in peaks else next(iter(peaks))
 
 

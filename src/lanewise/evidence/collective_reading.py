@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from lanewise import units
 from lanewise.collectives.model import Algorithm, CollectiveSettings, Launch, collective_named
 from lanewise.errors import error_location
-from lanewise.evidence.model import EvidenceRow, MeasuredCollective
+from lanewise.evidence.model import EvidenceRow
+from lanewise.results.traffic import CollectiveMessage
 from lanewise.yaml_positions import YamlNode
 
 _ROW = (
@@ -27,7 +28,7 @@ def collective_rows(node: YamlNode) -> Iterator[EvidenceRow]:
     if not node["busbw"].given and not node["time"].given:
         raise node.error("a collective has neither 'busbw' nor 'time'", f"write {_EXAMPLE}")
     with error_location(node["collective"].location):
-        name = collective_named(node["collective"].needed()).value
+        collective = collective_named(node["collective"].needed())
     settings = CollectiveSettings(
         version=node["version"].as_written() if node["version"].given else "",
         launch=Launch(node["launch"].choice([launch.value for launch in Launch], Launch.NCCL_TESTS.value)),
@@ -39,13 +40,12 @@ def collective_rows(node: YamlNode) -> Iterator[EvidenceRow]:
             for text, value in node[key].members(f"sizes with their values: {key}: {{1 MiB: {example}}}").items():
                 with error_location(value.location):
                     size = units.parse(text, "B")
-                ran = _stated(node["algorithm"], size)
-                measured = MeasuredCollective(name, node["ranks"].line(), size, settings, ran)
                 yield EvidenceRow(
-                    path=f"{name}, {units.size(size)}", text=f"{node['ranks'].line()}", flows=(),
+                    path=f"{collective}, {units.size(size)}", text=f"{node['ranks'].line()}", flows=(),
                     value=value.quantity(unit, 0, bare=False, example=example), unit=unit, latency=key == "time",
                     skip=node["skip"].line(), quality=node["quality"].choice(("", "weak")), note=node["note"].line(),
-                    location=value.location, collective=measured,
+                    location=value.location, algorithm=_stated(node["algorithm"], size),
+                    traffic=CollectiveMessage(collective, node["ranks"].line(), size, settings),
                 )  # fmt: skip
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from lanewise.catalog.reading import parts_of
 from lanewise.errors import Location
 from lanewise.perf.flow import Flow
+from lanewise.results.traffic import CollectiveMessage, Traffic
 from lanewise.topology.read import read_document
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
-    from lanewise.collectives.model import CollectiveSettings
     from lanewise.topology.model import System
     from lanewise.yaml_positions import YamlDocument, YamlNode
 
@@ -21,23 +21,13 @@ TOTAL, EACH, FIRST = "total", "each", "first"
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredCollective:
-    """A collective of `ranks` at one size (B); `algorithm` is the one that the source says ran by default, or ''."""
-
-    name: str
-    ranks: str
-    size: float
-    settings: CollectiveSettings
-    algorithm: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class EvidenceRow:
     """A measured value, in B/s or, with `latency`, in s: the flows, and how the value counts them.
 
     `low` and `high` are the range that the source gives over equal paths, `schedule` the order in which the tool ran
-    the copies. `skip` says why nothing can predict the row, which then may have no flows. A row of a `collective` has
-    no flows, and its bus bandwidth in B/s or its time in s as `value`.
+    the copies. `skip` says why nothing can predict the row, which then may have no flows. A row of `traffic` (a
+    collective, blocks, a model's load) has a rate or, with `latency`, a time as `value`; `algorithm` is the one that
+    the source says a collective ran by default, or ''. A figure comes from this very row if it is `learned`.
     """
 
     path: str
@@ -54,7 +44,14 @@ class EvidenceRow:
     quality: str = ""
     note: str = ""
     location: Location | None = None
-    collective: MeasuredCollective | None = None
+    traffic: Traffic | None = None
+    algorithm: str = ""
+    learned: bool = False
+
+    @property
+    def collective(self) -> CollectiveMessage | None:
+        """The collective of the row, if it is one."""
+        return self.traffic if isinstance(self.traffic, CollectiveMessage) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,31 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.catalog import Catalog
-from lanewise.collectives.model import CollectivePoint
 from lanewise.errors import Unreachable, error_location
 from lanewise.evidence import nccl
-from lanewise.evidence.collective_prediction import collective_observation, collective_points
 from lanewise.evidence.model import EACH, FIRST, EvidenceMachine, EvidenceRow
+from lanewise.evidence.traffic_prediction import TrafficModel
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
 from lanewise.perf.schedules import schedule_named
 from lanewise.results.observation import Basis, Observation, Source
+from lanewise.results.traffic import CollectiveMessage, Traffic
 from lanewise.routes.classify import path_kind
 from lanewise.topology.model import Kind, System
 
 # How many flows run together.
 SINGLE, BOTH_WAYS, SEVERAL = "one flow", "both directions", "several flows"
-COLLECTIVE = "collective"
+COLLECTIVE, BLOCKS_OR_LOAD = "collective", "blocks or load"
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedRow:
     """A row of a machine as predicted: the observation has the measured value as `published`, the kind as `path`.
 
-    `flow_set` is one flow, both directions of one path, several flows, or a collective with the `algorithm` predicted;
-    its value None where nothing is predicted.
+    `flow_set` is one flow, both directions of one path, several flows, a collective with the `algorithm` predicted, or
+    blocks or a load; its value is None where nothing is predicted.
     """
 
     machine: str
@@ -42,7 +42,7 @@ class PredictedRow:
     @property
     def algorithm_right(self) -> bool | None:
         """Whether a collective's algorithm is the one that ran by default, None where the source does not say."""
-        stated = self.row.collective.algorithm if self.row.collective is not None else ""
+        stated = self.row.algorithm
         return self.algorithm == stated if stated and self.algorithm else None
 
     @property
@@ -73,22 +73,36 @@ def predict_machine(machine: EvidenceMachine, catalog: Catalog, fitted: bool = F
     Unless `fitted`, nothing that was learned of its own collectives is used.
     """
     system = machine.system(catalog)
-    points = collective_points(system, machine.rows, frozenset() if fitted else frozenset({machine.name}))
+    model = TrafficModel(system, frozenset() if fitted else frozenset({machine.name}))
     return tuple(
         predict_row(machine.name, system, row)
-        if row.collective is None
-        else _collective_row(machine.name, system, row, points.get(place))
-        for place, row in enumerate(machine.rows)
+        if row.traffic is None
+        else predict_traffic(machine.name, model, row, row.traffic)
+        for row in machine.rows
     )
 
 
-def _collective_row(
-    machine: str, system: System, row: EvidenceRow, point: CollectivePoint | str | None
-) -> PredictedRow:
-    assert row.collective is not None
-    observation = collective_observation(machine, system, row, row.collective, point)
-    chosen = point.algorithm.value if isinstance(point, CollectivePoint) else ""
-    return PredictedRow(machine, row, observation, COLLECTIVE, chosen)
+def predict_traffic(machine: str, model: TrafficModel, row: EvidenceRow, traffic: Traffic) -> PredictedRow:
+    """One row of traffic; UnknownName or InputError with the row's line for what its machine does not have."""
+    is_collective = isinstance(traffic, CollectiveMessage)
+    metric = "time" if row.latency else "busbw" if is_collective else "goodput"
+    small = "us" if is_collective or row.value < 0.1 else "s"
+    blank = Observation(
+        scenario=row.path, flow=row.text, metric=metric, value=None,
+        display_unit=small if row.latency else "GB/s", source=Source.PREDICTED, system=machine, published=row.value,
+        note=row.skip,
+    )  # fmt: skip
+    flow_set = COLLECTIVE if is_collective else BLOCKS_OR_LOAD
+    if row.skip:
+        return PredictedRow(machine, row, blank, flow_set)
+    with error_location(row.location):
+        try:
+            predicted, algorithm = model.predict(traffic, blank)
+        except Unreachable as error:
+            return PredictedRow(machine, row, replace(blank, note=f"no route: {error.cause}"), flow_set)
+    if row.algorithm not in ("", algorithm):
+        predicted = replace(predicted, note=f"{predicted.note}, ran {row.algorithm}")
+    return PredictedRow(machine, row, predicted, flow_set, algorithm)
 
 
 def predict_row(machine: str, system: System, row: EvidenceRow) -> PredictedRow:

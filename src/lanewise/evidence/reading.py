@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lanewise import package_data
 from lanewise.errors import Contradiction, error_location
 from lanewise.evidence.collective_reading import collective_rows
 from lanewise.evidence.model import EACH, FIRST, TOTAL, EvidenceMachine, EvidenceRow
+from lanewise.evidence.traffic_reading import block_rows, load_row
 from lanewise.perf.flow import parse_flows
 from lanewise.perf.schedules import SCHEDULES, TOGETHER
 from lanewise.topology.validate import VERSION as SYSTEM_VERSION
@@ -39,11 +42,7 @@ def read_machine(text: str, file: str) -> EvidenceMachine:
     if top["lanewise-evidence"].value != VERSION or isinstance(top["lanewise-evidence"].value, bool):
         raise top["lanewise-evidence"].error(f"this is no evidence file of format {VERSION}", _START)
     top.check_fields(_TOP, "the file", needed=("machine", "source", "system", "rows"))
-    rows = tuple(
-        row
-        for node in top["rows"].items()
-        for row in (collective_rows(node) if node["collective"].present else (_row(node),))
-    )
+    rows = tuple(row for node in top["rows"].items() for row in _rows(node))
     if not rows:
         raise top["rows"].error("the machine has no rows", f"add what was measured: {_EXAMPLE}")
     return EvidenceMachine(
@@ -57,6 +56,18 @@ def read_machine(text: str, file: str) -> EvidenceMachine:
         wiring=top["wiring"].line(),
         held_out=top["held_out"].flag(False),
     )
+
+
+def _rows(node: YamlNode) -> Iterator[EvidenceRow]:
+    """The rows of an entry: a path, or traffic of LLM serving and training."""
+    if node["collective"].present:
+        yield from collective_rows(node)
+    elif node["blocks"].present:
+        yield from block_rows(node)
+    elif node["load"].present:
+        yield load_row(node)
+    else:
+        yield _row(node)
 
 
 def _row(node: YamlNode) -> EvidenceRow:

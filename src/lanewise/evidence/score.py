@@ -10,6 +10,7 @@ from itertools import combinations, groupby
 from lanewise.catalog import Catalog
 from lanewise.evidence.model import EvidenceMachine
 from lanewise.evidence.prediction import BOTH_WAYS, SEVERAL, SINGLE, PredictedRow, predict_machine
+from lanewise.evidence.targets import TARGETS, AccuracyTarget
 
 # Paths of one machine whose measured rates differ by more must be predicted in the right order.
 APART = 0.10
@@ -52,12 +53,39 @@ class AccuracyScore:
     @property
     def rates(self) -> tuple[PredictedRow, ...]:
         """The rows that summaries count: rates that could be predicted."""
-        return tuple(row for row in self.rows if not (row.row.latency or row.row.skip or row.row.collective))
+        return tuple(row for row in self.rows if not (row.row.latency or row.row.skip or row.row.traffic))
 
     @property
     def collectives(self) -> tuple[PredictedRow, ...]:
         """The collectives that could be predicted, bus bandwidths and times."""
         return tuple(row for row in self.rows if row.row.collective and not row.row.skip)
+
+    @property
+    def blocks_and_loads(self) -> tuple[PredictedRow, ...]:
+        """Blocks of KV caches and loads of weights that could be predicted."""
+        traffic = (row for row in self.rows if row.row.traffic and not row.row.collective)
+        return tuple(row for row in traffic if not row.row.skip)
+
+    def by_blocks_and_loads(self) -> dict[str, GroupScore]:
+        """Scores of blocks and loads by kind, those that a figure comes from apart."""
+        return _by(self.blocks_and_loads, lambda row: f"{row.observation.path}, {self.use_of(row)}")
+
+    def by_target(self) -> dict[AccuracyTarget, dict[str, tuple[GroupScore, int]]]:
+        """Of each target, for the rows learned from and for those held out: the score, and how many are within it."""
+        scores: dict[AccuracyTarget, dict[str, tuple[GroupScore, int]]] = {}
+        for target in TARGETS:
+            groups = _groups(filter(target.counts, self.rows), self.use_of)
+            scores[target] = {use: (score_of(rows), sum(map(target.reached, rows))) for use, rows in groups.items()}
+        return scores
+
+    def use_of(self, row: PredictedRow) -> str:
+        """Whether figures may come from a row: of collectives from its machine, of blocks and loads from itself."""
+        if row.row.collective is None and row.row.traffic is not None:
+            return "learned from" if row.row.learned else "held out"
+        return "held out" if row.machine in self._held_out() else "to learn from"
+
+    def _held_out(self) -> frozenset[str]:
+        return frozenset(machine.name for machine in self.machines if machine.held_out)
 
     def by_collective(self) -> dict[str, GroupScore]:
         """Scores of collectives by what joins the ranks and the class of the size."""
@@ -65,14 +93,7 @@ class AccuracyScore:
 
     def collectives_by_use(self) -> dict[str, GroupScore]:
         """Scores of collectives on machines to learn from, and on those held out, by class of size."""
-        held_out = {machine.name for machine in self.machines if machine.held_out}
-        return _by(
-            self.collectives,
-            lambda row: (
-                f"{'held out' if row.machine in held_out else 'to learn from'}, "
-                + row.observation.path.split(", ", 2)[-1]
-            ),
-        )
+        return _by(self.collectives, lambda row: f"{self.use_of(row)}, {row.observation.path.split(', ', 2)[-1]}")
 
     def algorithms(self) -> tuple[int, int]:
         """Of how many collectives the algorithm is right, and how many state it."""
@@ -101,8 +122,7 @@ class AccuracyScore:
 
     def by_use(self) -> dict[str, GroupScore]:
         """Scores of the machines that the catalogue may learn from, and of those that are held out."""
-        held_out = {machine.name for machine in self.machines if machine.held_out}
-        return _by(self.rates, lambda row: "held out" if row.machine in held_out else "to learn from")
+        return _by(self.rates, self.use_of)
 
     def by_machine(self) -> dict[str, GroupScore]:
         """Scores by machine."""
@@ -110,7 +130,7 @@ class AccuracyScore:
 
     def latencies(self) -> GroupScore:
         """That of small copies, which no other summary counts."""
-        return score_of([row for row in self.rows if row.row.latency and not row.row.skip and not row.row.collective])
+        return score_of([row for row in self.rows if row.row.latency and not row.row.skip and not row.row.traffic])
 
 
 def accuracy_score(machines: Sequence[EvidenceMachine], catalog: Catalog, fitted: bool = False) -> AccuracyScore:
@@ -169,10 +189,16 @@ def _pairs(rows: Sequence[PredictedRow]) -> Iterable[tuple[float, float]]:
 
 
 def _by(rows: Sequence[PredictedRow], key: Callable[[PredictedRow], str]) -> dict[str, GroupScore]:
+    return {name: score_of(group) for name, group in _groups(rows, key).items()}
+
+
+def _groups(
+    rows: Iterable[PredictedRow], key: Callable[[PredictedRow], str]
+) -> dict[str, list[PredictedRow]]:  # fmt: skip
     groups: dict[str, list[PredictedRow]] = {}
     for row in sorted(rows, key=key):
         groups.setdefault(key(row), []).append(row)
-    return {name: score_of(group) for name, group in groups.items()}
+    return groups
 
 
 def _share(flags: Iterable[bool]) -> float:

@@ -21,10 +21,25 @@ def accuracy(score: AccuracyScore, services: Sequence[PredictedService] = ()) ->
         "by_flow_set": score.by_flow_set(), "by_basis": score.by_basis(), "by_use": score.by_use(),
         "by_machine": score.by_machine(), "latencies": score.latencies(),
         "by_collective": score.by_collective(), "collectives_by_use": score.collectives_by_use(),
+        "by_blocks_and_loads": score.by_blocks_and_loads(), "targets": _targets(score),
         "algorithms": dict(zip(("right", "stated"), score.algorithms(), strict=True)),
         "rows": [_row(row) for row in score.rows],
         **({"services": services_json(services)} if services else {}),
     }  # fmt: skip
+
+
+def _targets(score: AccuracyScore) -> list[dict[str, Any]]:
+    """Each target with what is reached of it, by whether figures may come from the rows."""
+    return [
+        {
+            "kind": target.kind, "use": use, "rows": group.rows,
+            "median": group.median, "median_to_reach": target.median, "error_within": target.within,
+            "within": None if target.within is None else within,
+            "share_to_reach": None if target.within is None else target.share,
+        }
+        for target, uses in score.by_target().items()
+        for use, (group, within) in uses.items()
+    ]  # fmt: skip
 
 
 def _row(row: PredictedRow) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from lanewise.evidence.prediction import BOTH_WAYS, SEVERAL
 from lanewise.evidence.score import AccuracyScore, quantile
 from lanewise.report.table import Column, Table, markdown_table, number_columns
-from lanewise.report.text.accuracy import heading_of, percent_of, rows_table, score_groups, score_table
+from lanewise.report.text.accuracy import heading_of, percent_of, rows_table, score_groups, score_table, target_table
 from lanewise.results.run import Run
 
 
@@ -23,7 +23,21 @@ def score_sections(score: AccuracyScore, history: Sequence[Mapping[str, Any]] = 
         "mechanisms (shares of host memory, links between sockets, staged copies, ranges of each basis) were chosen "
         "with these machines in view, so expect larger errors on others.",
         *(markdown_table(score_table(title, groups)) for title, groups in score_groups(score).items()),
+        *_targets(score),
         *_history(history),
+    ]
+
+
+def _targets(score: AccuracyScore) -> list[str]:
+    if not (score.collectives or score.blocks_and_loads):
+        return []
+    return [
+        "### Data paths of LLM serving and training: what was to reach",
+        "Of collectives no figure comes from the machine that is predicted, and of a machine that is held out none at "
+        "all. Of KV blocks and model loads a row is learned from where a figure of its software or its drive, or the "
+        "bound of an interval, comes from that very row; the others of the same source are held out, though the "
+        "equations were written with them in view.",
+        markdown_table(target_table(score)),
     ]
 
 
@@ -86,7 +100,7 @@ def _rates(run: Mapping[str, Any]) -> dict[tuple[str, ...], Mapping[str, Any]]:
     return {
         (row["machine"], row["path"], row["flows"], row["metric"], f"{row['measured']:.4g}"): row
         for row in rows
-        if row["predicted"] is not None and row["metric"] not in ("latency", "busbw", "time")
+        if row["predicted"] is not None and row["metric"] not in ("latency", "busbw", "time", "goodput")
     }
 
 

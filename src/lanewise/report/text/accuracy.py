@@ -15,6 +15,7 @@ from lanewise.report.words import NONE, plural, residual_cell
 def render_accuracy(score: AccuracyScore, screen: Screen = PLAIN) -> str:
     """Scores by kind of path, set of flows, basis and machine."""
     tables = [score_table(title, groups) for title, groups in score_groups(score).items()]
+    tables += [target_table(score)] if score.collectives or score.blocks_and_loads else []
     return "\n\n".join([screen.wrap(heading_of(score), indent=2), *(render_table(table, screen) for table in tables)])
 
 
@@ -57,7 +58,26 @@ def score_groups(score: AccuracyScore) -> dict[str, Mapping[str, GroupScore]]:
     }
     if score.collectives:
         groups["collective"] = score.by_collective() | score.collectives_by_use()
+    if score.blocks_and_loads:
+        groups["KV blocks and model loads"] = score.by_blocks_and_loads()
     return groups
+
+
+def target_table(score: AccuracyScore) -> Table:
+    """What was to reach for collectives, KV blocks and model loads, and what is reached."""
+    table = Table([
+        Column("data path"), Column("rows of"), *number_columns("rows", "median error", "to reach", "within"),
+        Column("to reach", drop_order=1),
+    ])  # fmt: skip
+    for target, uses in score.by_target().items():
+        for use, (group, within) in uses.items():
+            median = "" if target.median is None else percent_of(target.median)
+            share, reach = "", ""
+            if target.within is not None:
+                share = f"{within} of {group.rows}"
+                reach = f"{percent_of(target.share)} within {percent_of(target.within)}"
+            table.add(target.kind, use, str(group.rows), percent_of(group.median), median, share, reach)
+    return table
 
 
 def score_table(title: str, groups: Mapping[str, GroupScore]) -> Table:
