@@ -56,9 +56,8 @@ _ENGINES = {
 _LABELS = {
     **_ENGINES, "drive_reads": "drive reads", "drive_writes": "drive writes", "raid_controller": "RAID controller",
     "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
-    "peer_root_port": "peer writes through the root complex", "host_link": "reads over the host link",
-    "peer_socket": "peer writes between sockets", "host_bridge": "host bridge",
-    "far_memory": "memory of the far socket",
+    "peer_root_port": "peer writes through the root complex", "peer_socket": "peer writes between sockets",
+    "host_link": "reads over the host link", "host_bridge": "host bridge", "far_memory": "memory of the far socket",
 }  # fmt: skip
 # The figures engine.<name>.gen<n> of an engine; the second is used where a part does not state the first.
 _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "h2d")}
@@ -68,11 +67,9 @@ _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "
 class Resource:
     """A capacity that flows share: `capacity` in B/s, or in B for a window (then a byte's demand is in s).
 
-    `kind` (a code: "link", "h2d", "memory", ...) and `place` (a device; the direction of a link) make two of them
-    the same one; `name` is what is printed.
-    `low` and `high` are the smallest and largest capacity that it may have, by default those of its basis.
-    `basis` is one of catalog.BASES; `rests_on` says what the capacity comes from; `doubt` is what a reader must know
-    before trusting it.
+    `kind` (a code: "link", "h2d", "memory", ...) and `place` (a device; the direction of a link) make two of them the
+    same one; `name` is printed. `low` and `high` are the range of its capacity, by default that of its basis. `basis`
+    is one of catalog.BASES; `rests_on` says what it comes from, `doubt` what a reader must know before trusting it.
     """
 
     kind: str
@@ -205,12 +202,14 @@ def socket_links(part: Part, hop: Hop) -> int:
 
 def socket_link(part: Part, hop: Hop) -> Resource | None:
     """The data that one inter-socket link of a CPU carries in the direction of `hop`, None if unknown."""
-    measured = part.figure("intersocket.link_rate")
-    if isinstance(measured.value, float):
-        rests = cite(part, "intersocket.link_rate", measured)
-        resource = _on_link(hop, "one link", measured.value, measured.basis, rests)
-        return resource.within(widest([figure_range(measured), SOCKET_SETTINGS]))
-    raw, kind = part.figure("intersocket.raw"), part.text("intersocket.kind") or "xgmi"
+    measured, raw = part.figure("intersocket.link_rate"), part.figure("intersocket.raw")
+    stated = hop.link.rate / socket_links(part, hop) if hop.link.rate is not None else None  # raw, of one link
+    if isinstance(measured.value, float) and stated in (None, raw.value):
+        resource = _on_link(hop, "one link", measured.value, measured.basis,
+                            cite(part, "intersocket.link_rate", measured))  # fmt: skip
+        return resource.within(widest([figure_range(measured), *([] if stated else [SOCKET_SETTINGS])]))
+    kind = part.text("intersocket.kind") or "xgmi"
+    raw = raw if stated is None else Figure(stated, "B/s", "the description", basis="physics")
     if not isinstance(raw.value, float) or kind not in SOCKET_SHARE:
         return None
     low, nominal, high = SOCKET_SHARE[kind]

@@ -60,11 +60,16 @@ def _far_memory(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple
     """What devices of one root port get of the far socket's memory, both directions together."""
     resource = figure_resource(system, hop.start, "intersocket.memory_rate", "far_memory")
     resource = resource or _unmeasured_far_memory(system, hop)
-    port = next((each for each in hops if each.link.kind is not LinkKind.SOCKET), None)
+    roots = (each for each in hops if each.link.kind is not LinkKind.SOCKET and _is_cpu(system, each.link.a))
+    port = next(roots, None)
     if resource is not None and port is not None:
         place = (*sorted((hop.start, hop.end)), port.link.a, port.link.port)
         name = f"{resource.name.rpartition(' of ')[0]} (traffic of root port {port.link.port} of {port.link.a})"
         yield replace(resource, place=place, name=name), 1.0
+
+
+def _is_cpu(system: System, name: str) -> bool:
+    return system.device(name).kind is Kind.CPU
 
 
 def _unmeasured_far_memory(system: System, hop: Hop) -> Resource | None:

@@ -162,8 +162,9 @@ def staging(
     """
     gaps, basis, rests_on = _gaps(system, src)
     order = stages_of(system, src)
-    together, shared = (sum, []) if order is Stages.IN_TURNS else (max, [port] if port else [])
-    limits = [*stages, *shared]
+    # Stages that overlap share the port and the way to a far socket; memory is full even in the gaps.
+    shared = [[*port, *(pair for each in stages for pair in each if pair[0].kind == "far_memory")]]
+    together, limits = (sum, list(stages)) if order is Stages.IN_TURNS else (max, [*stages, *filter(None, shared)])
     rates = {bound: 1 / (together(_time(each, bound) for each in limits) + gaps[bound]) for bound in _BOUNDS}
     if basis == _NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
         rates["low"] = min(rates["low"], 1 / (sum(_time(each, "low") for each in stages) + gaps["low"]))

@@ -70,7 +70,8 @@ def _build(system: System, own: list[Device]) -> Hashable:
     devices = tuple(
         (
             device.kind, device.part, device.numa, device.numa_nodes, policies.peer_scope.get(device.name),
-            device.name in policies.acs_redirect, _numbered_groups(device, number),
+            device.name in policies.acs_redirect, device.name in policies.staging.values(),
+            _numbered_groups(device, number),
         )
         for device in own
     )  # fmt: skip

@@ -235,4 +235,6 @@ def _notes(system: System) -> tuple[str, ...]:
         notes.append("ACS sends peer traffic upstream at " + ", ".join(sorted(system.policies.acs_redirect)))
     if system.policies.cross_domain_p2p:
         notes.append("cross-domain P2P is on")
+    if system.policies.staging:
+        notes.append("copies are staged in the memory of " + ", ".join(sorted(system.policies.staging.values())))
     return tuple(notes)

@@ -80,7 +80,7 @@ class LinkForm(Form):
     socket: Whole | None = Field(None, description="number of UPI, QPI or xGMI links between CPUs, 'auto', '?'")
     nvlink: Whole | None = Field(None, description="number of bonded NVLinks, or 'auto'")
     network: StrictStr | None = Field(None, description="edr, hdr, 100gbe, ..., a rate such as '100 Gb/s', 'auto'")
-    rate: Quantity | None = Field(None, description="raw rate of one direction, such as '25 GB/s'")
+    rate: Quantity | None = Field(None, description="raw rate of one direction, of all bonded links, such as '25 GB/s'")
     port: StrictStr | None = Field(None, description="name of the root port at the CPU")
     bridge: StrictStr | None = Field(None, description="name of the host bridge (root complex) at the CPU")
     max_payload: Quantity | None = Field(None, description="max payload size in use, such as '256 B'")
@@ -116,6 +116,7 @@ class PoliciesForm(Form):
     iommu: Literal["off", "passthrough", "translate", False] = Field(
         "off", description="the IOMMU mode: off, passthrough or translate"
     )
+    staging: Names = Field([], description="the CPU of each host in whose memory copies between GPUs are staged")
     cross_domain_p2p: StrictBool | Whole = Field(False, description="peers across virtual domains in the fabric")
 
 

@@ -141,12 +141,14 @@ class Volume:
 @dataclass(frozen=True, slots=True)
 class Policies:
     """What is allowed: peer scope by CPU (none, root-complex, socket, system; absent: the CPU part's own),
-    switches and CPUs whose ACS redirects peer traffic upstream, IOMMU mode, peers across virtual domains."""
+    switches and CPUs whose ACS redirects peer traffic upstream, IOMMU mode, peers across virtual domains, and by host
+    the CPU in whose memory copies between its GPUs are staged (absent: that of the source)."""
 
     peer_scope: Mapping[str, str] = field(default_factory=dict)
     acs_redirect: frozenset[str] = frozenset()
     iommu: str = "off"
     cross_domain_p2p: bool = False
+    staging: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,22 @@ def read_policies(form: SystemForm, devices: Mapping[str, Device], links: Sequen
         if cross and not form.domains and not any(link.kind is LinkKind.FABRIC for link in links):
             hint = "add domains: or a fabric: link, or take cross_domain_p2p out"
             raise Contradiction("cross_domain_p2p is on, but the system has no domains and no fabric", hint=hint)
-    return Policies(policies.peer_scope, redirect, entry.iommu or "off", cross)
+    staging: dict[str, str] = {}
+    with scope.problems.at(scope.location("policies", "staging")):
+        staging = _staging(scope.names(entry.staging), devices, scope.location("policies", "staging"))
+    return Policies(policies.peer_scope, redirect, entry.iommu or "off", cross, staging)
+
+
+def _staging(names: Sequence[str], devices: Mapping[str, Device], location: Location) -> dict[str, str]:
+    """By host the CPU that these names have for it."""
+    cpus: dict[str, str] = {}
+    for name in names:
+        _check_kind(name, Kind.CPU, "a CPU", devices, location)
+        if (host := devices[name].host or "") in cpus:
+            cause = f"'{cpus[host]}' and '{name}' of one host cannot both have the staging buffers"
+            raise Contradiction(cause, location=location, hint="name one CPU of each host")
+        cpus[host] = name
+    return cpus
 
 
 def _peers(stated: str | dict[str, str], devices: Mapping[str, Device], scope: Scope) -> dict[str, str]:

@@ -219,6 +219,8 @@ def _policies(system: System, policies: Policies) -> Plain:
         entry["iommu"] = policies.iommu
     if policies.cross_domain_p2p:
         entry["cross_domain_p2p"] = True
+    if policies.staging:
+        entry["staging"] = _folded(list(policies.staging.values()))
     return entry
 
 
