@@ -35,9 +35,22 @@ def test_the_json_is_in_si_units_and_names_the_library(lanewise):
         (["--collective", "all_reduce", "--matrix", "goodput"], "--collective and --matrix exclude each other"),
         (["--flows", "gpu0->gpu1", "--nccl", "2.27"], "--nccl has no effect with --flows"),
         (["--collective", "all_reduce", "--no-p2p", "--p2p-level", "sys"], "--no-p2p and --p2p-level exclude"),
+        (["--collective", "all_gather", "--algorithm", "Tree"], "Tree has no effect: all_gather of these 2"),
+        (["--collective", "all_reduce", "--algorithm", "NVLSTree"], "--algorithm NVLSTree has no effect"),
+        (["--collective", "sendrecv", "--algorithm", "Ring"], "sendrecv of these 2 ranks is P2P"),
+        (["--collective", "all_reduce", "--p2p-level", "sys"], "--p2p-level has no effect"),
+        (["--flows", "gpu0->host0", "--no-p2p"], "--no-p2p has no effect: no flow is between two GPUs"),
         (["--collective", "all_reduce", "--nccl", "newest"], "'newest' is not a version of NCCL"),
     ],
 )
 def test_what_does_not_go_together(lanewise, arguments, cause):
     done = lanewise(*PREDICT, *arguments)
     assert (done.returncode, cause in done.stderr) == (2, True)
+
+
+def test_the_version_of_nccl_has_no_effect_on_amd_s_gpus(lanewise, tmp_path):
+    text = 'lanewise: 1\nsystem: amd\ndevices: {cpu0: {cpu: null}, "gpu[0-1]": {gpu: mi300x}}\nlinks:\n'
+    links = '  - {from: cpu0, to: "gpu[0-1]", pcie: gen5 x16}\n  - {from: gpu0, to: gpu1, nvlink: 1}\n'
+    (tmp_path / "amd.yaml").write_text(text + links)
+    done = lanewise("predict", str(tmp_path / "amd.yaml"), "--collective", "all_reduce", "--nccl", "2.27.7")
+    assert (done.returncode, "--nccl has no effect: AMD's GPUs run RCCL" in done.stderr) == (2, True)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 PREDICT = ("predict", "h200-pair")
+LOAD = ("--load", "15GB", "--from", "2 GB/s", "--to", "gpu0")
 
 
 def test_each_loader_has_a_line_with_its_limit_and_sources(lanewise):
@@ -60,6 +61,10 @@ def test_a_file_that_is_no_model_is_one_error_with_a_hint(lanewise, tmp_path):
         (["--load", "15GB", "--from", "2 GB/s"], "--load without --to"),
         (["--from", "2 GB/s"], "nothing to predict with --from"),
         (["--flows", "gpu0->gpu1", "--warm"], "--warm has no effect with --flows"),
+        ([*LOAD, "--warm", "--readers", "2"], "--readers has no effect with --warm"),
+        ([*LOAD, "--loader", "direct", "--read-ahead", "1MiB"], "--read-ahead has no effect with direct"),
+        ([*LOAD, "--loader", "runai-streamer-s3", "--read-latency", "1ms"], "--read-latency has no effect with runai"),
+        ([*LOAD, "--replicated"], "--replicated has no effect: gpu0 gets all of it"),
         (["--load", "15 GB/s", "--from", "2 GB/s", "--to", "gpu0"], "15 GB/s"),
     ],
 )

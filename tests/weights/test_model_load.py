@@ -31,8 +31,6 @@ def test_a_longer_read_ahead_of_the_kernel_is_worth_as_much_as_readers():
         load(source="4 GB/s", loader="safetensors", read_latency=0.4e-3, read_ahead=size) for size in (None, 2**20)
     )
     assert ahead.stages[LoadLimit.LATENCY].rate.value == pytest.approx(8 * slow.stages[LoadLimit.LATENCY].rate.value)
-    direct = load(source="4 GB/s", loader="direct", read_ahead=2**20)
-    assert direct.stages[LoadLimit.LATENCY].rate == load(source="4 GB/s").stages[LoadLimit.LATENCY].rate
 
 
 def test_many_readers_reach_the_storage():

@@ -35,7 +35,8 @@ def predict_blocks(
     the first token and the transfer's share of it.
 
     Raises FormatError for text that is no flow or no blocks, UnknownName for a name that does not exist, InputError
-    for software that does not move data over that path, and Unreachable where nothing joins the ends.
+    for software that does not move data over that path and for posters without effect, and Unreachable where nothing
+    joins the ends.
 
     >>> kv = lanewise.predict_blocks("h200-pair", "gpu0->gpu1", "40064 x 64 KiB").transfers[0]
     >>> str(kv.limit), round(kv.rate / 1e9, 1)
@@ -43,11 +44,17 @@ def predict_blocks(
     """
     from lanewise.blocks.pieces import pieces_of
     from lanewise.blocks.transfer import predict_blocks as predict
+    from lanewise.errors import InputError
     from lanewise.perf.flow import parse_flows
 
     parsed = parse_flows(flows, p2p) if isinstance(flows, str) else flows
     pieces = pieces_of(blocks) if isinstance(blocks, str) else blocks
-    return predict(as_system(system), parsed, pieces, software, posters, prefill)
+    prediction = predict(as_system(system), parsed, pieces, software, posters, prefill)
+    if posters > 1 and all(transfer.posters == 1 for transfer in prediction.transfers):
+        names = " and ".join(dict.fromkeys(transfer.software.name for transfer in prediction.transfers))
+        cause = f"--posters has no effect with {names}: a piece waits for the one before, whoever posts it"
+        raise InputError(cause, hint="leave it out, or name other software with --software")
+    return prediction
 
 
 def block_rows(prediction: BlockPrediction) -> tuple[Observation, ...]:

@@ -47,7 +47,7 @@ def predict_collective(
     NCCL_ALGO forces. `p2p` False is NCCL_P2P_DISABLE=1, True NCCL_P2P_LEVEL=SYS.
 
     Raises UnknownName for a name that does not exist, FormatError for text that is no size or version, InputError for
-    ranks that make no collective, and Unreachable where nothing joins them.
+    ranks that make no collective and for a version or algorithm without effect, Unreachable where nothing joins them.
 
     >>> curve = lanewise.predict_collective("h200-pair", "all_reduce", sizes="1GiB")
     >>> str(curve.points[0].algorithm), round(curve.points[0].bus_bandwidth / 1e9)
@@ -65,4 +65,21 @@ def predict_collective(
     settings = CollectiveSettings(version, Launch(launch), Algorithm(algorithm) if algorithm else None, p2p)
     names = loaded.of_kind(Kind.GPU) if ranks is None else ranks
     counted = sizes_of(sizes) if isinstance(sizes, str) else sizes
-    return predict(loaded, collective_named(collective), names, counted, settings)
+    curve = predict(loaded, collective_named(collective), names, counted, settings)
+    _refuse_without_effect(curve)
+    return curve
+
+
+def _refuse_without_effect(curve: CollectiveCurve) -> None:
+    """InputError for a version or an algorithm that decided nothing."""
+    from lanewise.errors import InputError
+
+    settings = curve.settings
+    if settings.version and not curve.library.startswith("NCCL"):
+        cause = f"--nccl has no effect: AMD's GPUs run {curve.library}"
+        raise InputError(cause, hint="leave it out")
+    if settings.algorithm is not None and settings.algorithm not in {point.algorithm for point in curve.points}:
+        others = " or ".join(dict.fromkeys(str(peak.algorithm) for peak in curve.peaks))
+        count = len(curve.ranks)
+        cause = f"--algorithm {settings.algorithm} has no effect: {curve.collective} of these {count} ranks is {others}"
+        raise InputError(cause, hint="leave it out")

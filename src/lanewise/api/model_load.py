@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ def predict_load(
     threads of a process read.
 
     Raises FormatError for text that is no size, UnknownName for a name that does not exist, InputError for what cannot
-    be loaded so, and Unreachable where nothing joins the ends.
+    be loaded so and for what has no effect on the load, and Unreachable where nothing joins the ends.
 
     >>> load = lanewise.predict_load("puget-wrx90", "15 GB", "vol0", "gpu0", ["safetensors"]).loads[0]
     >>> str(load.limit), round(load.time, 1)
@@ -55,10 +55,37 @@ def predict_load(
     origin = replace(_source(known, source), latency=read_latency, read_ahead=read_ahead)
     gpus = any(end not in known.hosts for end in ends)
     names = list(loaders) or possible_loaders(weight_loader_names(), origin, known, warm, gpus)
-    return predict(
+    prediction = predict(
         known, units.parse(size, "B"), origin, ends, names, warm=warm, replicated=replicated, spread=spread,
         readers=readers,
     )  # fmt: skip
+    reads = {"readers": readers, "read-latency": read_latency, "read-ahead": read_ahead}
+    _refuse_without_effect(ends, loaders, warm, replicated, reads)
+    return prediction
+
+
+def _refuse_without_effect(
+    ends: Sequence[str], loaders: Sequence[str], warm: bool, replicated: bool, reads: Mapping[str, float | None]
+) -> None:
+    """InputError for options that change nothing of this load: of reads where there are none, of one target."""
+    from lanewise.errors import InputError
+    from lanewise.weights.loaders import weight_loader
+
+    if replicated and len(ends) == 1:
+        raise InputError(f"--replicated has no effect: {ends[0]} gets all of it", hint="leave it out")
+    given = [name for name, value in reads.items() if value is not None]
+    if given and warm:
+        cause = f"--{given[0]} has no effect with --warm: the page cache is read, not the storage"
+        raise InputError(cause, hint="leave one of them out")
+    chosen = [weight_loader(name) for name in loaders]
+    without = {
+        "read-latency": [loader for loader in chosen if loader.reader is not None],
+        "read-ahead": [loader for loader in chosen if loader.reader is not None or not loader.read_ahead],
+    }
+    for name in given:
+        if chosen and without.get(name) == chosen:
+            names = " and ".join(loader.name for loader in chosen)
+            raise InputError(f"--{name} has no effect with {names}", hint="leave it out")
 
 
 def predict_load_of(system: System, options: ModelLoadOptions) -> ModelLoadPrediction:

@@ -19,7 +19,10 @@ from lanewise.options.system import SystemOptions
 from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lanewise.blocks.pieces import Pieces
+    from lanewise.perf.flow import Flow
     from lanewise.results.service_result import SearchRun
     from lanewise.topology.model import System
 
@@ -115,11 +118,21 @@ def _predict_flows(system: System, flows: str, options: PredictOptions, json: st
     from lanewise.report.text import predict as text
 
     parsed = parse_flows(flows, not options.no_p2p)
+    _refuse_no_p2p(system, parsed, options.no_p2p)
     if options.schedule != "together" or all(flow.size is None for flow in parsed):
         prediction = api.predict(system, parsed, schedule=options.schedule)
         return terminal.show(json, json_of("flow_rates"), text.render_flow_rates, prediction)
     transfers = api.finish_times(system, parsed)
     return terminal.show(json, json_of("transfers"), text.render_transfers, system, transfers)
+
+
+def _refuse_no_p2p(system: System, flows: Sequence[Flow], no_p2p: bool) -> None:
+    """InputError for --no-p2p where no flow is between two GPUs."""
+    from lanewise.topology.model import Kind
+
+    gpus = set(system.of_kind(Kind.GPU))
+    if no_p2p and not any({flow.src, flow.dst} <= gpus for flow in flows):
+        raise InputError("--no-p2p has no effect: no flow is between two GPUs", hint="leave it out")
 
 
 def _predict_collective(system: System, options: CollectiveOptions, no_p2p: bool, json: str | None) -> None:
@@ -129,15 +142,17 @@ def _predict_collective(system: System, options: CollectiveOptions, no_p2p: bool
     if no_p2p and options.p2p_level != "default":
         raise InputError("--no-p2p and --p2p-level exclude each other", hint="leave one of them out")
     p2p = False if no_p2p else True if options.p2p_level == "sys" else None
-    curve = api.predict_collective(
-        system, str(options.collective), options.ranks, options.sizes, options.nccl, options.launch, options.algorithm,
-        p2p,
-    )  # fmt: skip
+    given = (str(options.collective), options.ranks, options.sizes, options.nccl, options.launch, options.algorithm)
+    curve = api.predict_collective(system, *given, p2p)
+    if p2p is not None and curve.points == api.predict_collective(system, *given).points:
+        flag = "--no-p2p" if no_p2p else "--p2p-level"
+        raise InputError(f"{flag} has no effect: NCCL joins these ranks so without it", hint="leave it out")
     terminal.show(json, json_of("collective_curve"), render_collective, curve)
 
 
 def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, json: str | None) -> None:
     from lanewise import api
+    from lanewise.perf.flow import parse_flows
     from lanewise.report.text.blocks import render_blocks
 
     if options.path is None:
@@ -149,6 +164,12 @@ def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, json: s
         raise InputError("--tokens without a model", hint="write --model llama-3-70b")
     else:
         pieces = api.kv_pieces(options.model, options.tokens, options.tp, options.block_tokens, options.layout)
+        if options.tp > 1 and pieces == api.kv_pieces(
+            options.model, options.tokens, 1, options.block_tokens, options.layout
+        ):
+            cause = f"--tp has no effect with {options.model}: every rank keeps its whole cache"
+            raise InputError(cause, hint="leave it out: the answer is for one rank")
+    _refuse_no_p2p(system, parse_flows(options.path), no_p2p)
     prediction = api.predict_blocks(
         system, options.path, pieces, options.software, options.posters, not no_p2p, options.prefill
     )
