@@ -6,9 +6,11 @@
 
 #include <new>
 
+#include "network/tcp_blocks.hpp"
 #include "network/tcp_ping.hpp"
 #include "network/tcp_stream.hpp"
 #include "network/verbs_address_dict.hpp"
+#include "network/verbs_blocks.hpp"
 #include "network/verbs_end.hpp"
 
 namespace nb = nanobind;
@@ -46,6 +48,35 @@ void bind_tcp(nb::module_& m) {
       .def("stop", &close<TcpPing>)
       .def("done", &TcpPing::done)
       .def("nodes", &TcpPing::nodes);
+}
+
+void bind_blocks(nb::module_& m) {
+  nb::class_<BlockTimes>(m, "BlockTimes", "What a transfer of blocks took, in s: all, in posts, in completions.")
+      .def_ro("seconds", &BlockTimes::seconds)
+      .def_ro("posting", &BlockTimes::posting)
+      .def_ro("completing", &BlockTimes::completing);
+  nb::class_<TcpBlocks>(m, "TcpBlocks", "Scattered blocks over one connected socket.")
+      .def(nb::init<int, bool, const Setup&, std::size_t, std::size_t>(), "socket"_a, "sends"_a, "setup"_a, "count"_a,
+           "list"_a)
+      .def("transfer", &TcpBlocks::transfer, Free())
+      .def("ready", &TcpBlocks::ready)
+      .def("check", &TcpBlocks::check, Free())
+      .def("go", [](const TcpBlocks&) {})
+      .def("stop", &close<TcpBlocks>)
+      .def("done", &TcpBlocks::done)
+      .def("nodes", &TcpBlocks::nodes);
+  nb::class_<VerbsBlocks>(m, "VerbsBlocks", "Scattered blocks over one RC queue pair, by RDMA writes.")
+      .def(nb::init<const VerbsSetup&, std::size_t, std::size_t>(), "setup"_a, "count"_a, "list"_a)
+      .def("address", [](const VerbsBlocks& self) { return to_dict(self.address()); })
+      .def(
+          "connect", [](VerbsBlocks& self, const nb::dict& peer) { self.connect(to_address(peer)); }, "peer"_a)
+      .def("transfer", &VerbsBlocks::transfer, Free())
+      .def("check", &VerbsBlocks::check, Free())
+      .def("ready", [](const VerbsBlocks&) { return true; })
+      .def("go", [](const VerbsBlocks&) {})
+      .def("stop", [](const VerbsBlocks&) {})
+      .def("done", [](const VerbsBlocks&) { return true; })
+      .def("nodes", &VerbsBlocks::nodes);
 }
 
 void bind_verbs(nb::module_& m) {
@@ -118,6 +149,7 @@ void bind_network(nb::module_& m) {
       .def("percentile", &RoundTrips::percentile, "share"_a);
   bind_tcp(m);
   bind_verbs(m);
+  bind_blocks(m);
 }
 
 }  // namespace lanewise::bindings

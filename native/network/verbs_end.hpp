@@ -20,9 +20,10 @@ struct VerbsSetup {
   Work work = Work::kNothing;
   bool is_source = false;  // the data comes from here
   int pairs = 1;
-  int depth = 64;        // work requests outstanding on a queue pair
-  int inline_bytes = 0;  // messages up to this size are handed over with the request
-  bool events = false;   // sleep until a completion arrives, rather than look without pause
+  int depth = 64;         // work requests outstanding on a queue pair
+  int inline_bytes = 0;   // messages up to this size are handed over with the request
+  bool events = false;    // sleep until a completion arrives, rather than look without pause
+  std::size_t slots = 0;  // buffers of a message, if more than the queue pairs need
 };
 
 // Names of the RDMA devices; host::Failure where verbs are not compiled in or not installed.

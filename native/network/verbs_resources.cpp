@@ -38,7 +38,8 @@ void check_limits(const VerbsSetup& setup, const ibv_device_attr& limits) {
 VerbsResources::VerbsResources(const VerbsSetup& setup)
     : device_(setup.port),
       stride_(stride_of(setup.common.bytes)),
-      memory_(stride_ * std::max(kSlotsOfPing, static_cast<std::size_t>(setup.pairs)), setup.common.node) {
+      memory_(stride_ * std::max({kSlotsOfPing, static_cast<std::size_t>(setup.pairs), setup.slots}),
+              setup.common.node) {
   check_limits(setup, device_.limits());
   region_ = device_.context().region(memory_.data(), memory_.size(),
                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);

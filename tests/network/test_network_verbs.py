@@ -58,6 +58,9 @@ while not os.path.exists(sys.argv[2]) or not os.path.getsize(sys.argv[2]):
 lost.kill()
 lost.wait()
 measure(operation="read", events=True, sizes=(5000,), connections=(1,), receive=True)
+import lanewise
+plan = {"over": "verbs", "runs": 1, "peak_bytes": 1 << 20}
+answer([dataclasses.asdict(sample) for sample in lanewise.measure_kv("10.9.0.1:7000", "40 x 5000 B", "host", **plan)])
 server.kill()
 
 # One command that starts its own listener on the loopback, and the row that it prints.
@@ -77,7 +80,7 @@ def answers(tmp_path_factory):
     script.write_text(SCRIPT)
     printed = run_in_guest(sys.executable, script, BINARY, folder / "samples.jsonl")
     found = [json.loads(line[7:]) for line in printed.splitlines() if line.startswith("answer ")]
-    assert len(found) == 11, printed
+    assert len(found) == 12, printed
     return found
 
 
@@ -119,8 +122,16 @@ def test_a_listener_serves_on_after_a_client_that_died_in_the_middle(answers):
     assert {(row["flow"], row["scenario"]) for row in rows} == {("host1->host0", "verbs_read_bandwidth")}
 
 
+def test_blocks_over_a_queue_pair_arrive_as_sent(answers):
+    rows = answers[10]
+    assert isinstance(rows, list), rows
+    assert [row["settings"]["bytes"] for row in rows if row["metric"] == "post_time"] == [1 << 20, 64, 5000]
+    assert {row["scenario"] for row in rows} == {"blocks by verbs"}
+    assert all(row["how"]["data"] == "verified" and row["how"]["engine"] == "RDMA" for row in rows)
+
+
 def test_one_command_alone_measures_verbs(answers):
-    code, stdout, stderr = answers[10]
+    code, stdout, stderr = answers[11]
     assert code == 0, stderr
     assert "verbs_write_bandwidth" in stdout
     assert "card: rxe0" in stdout

@@ -38,7 +38,8 @@ class BlockSoftware:
 
     `share` is what long pieces reach of a path's rate, by medium. `in_turn`: a piece begins when the one before ends.
     `all_cards`: pieces are spread over all network cards near a GPU. Pieces from host memory to a GPU below
-    `inline_below` B take their bytes over `inline` (B/s) in addition.
+    `inline_below` B take their bytes over `inline` (B/s) in addition; others over `copied` (B/s), the rate at which the
+    thread itself copies them.
     """
 
     name: str
@@ -55,13 +56,12 @@ class BlockSoftware:
     opposed_share: Mapping[str, Spread]
     inline: Spread
     inline_below: float
+    copied: Spread
 
     def cost(self, size: float, situation: PieceSituation) -> Spread:
         """Seconds that a piece of `size` B costs on the thread that posts it."""
         piece = self.read if situation.read else self.opposed if situation.opposed else self.piece
-        if not situation.to_gpu or size >= self.inline_below:
-            return piece
-        rate = self.inline
+        rate = self.inline if situation.to_gpu and size < self.inline_below else self.copied
         return Spread(piece.value + size / rate.value, piece.low + size / rate.high, piece.high + size / rate.low)
 
     def share_of(self, medium: str, situation: PieceSituation) -> Spread:
@@ -96,13 +96,17 @@ def block_software(name: str | None, medium: str) -> BlockSoftware:
         _seconds(entry["piece_read"]) if "piece_read" in entry else piece,
         _shares(entry["media"]), bool(entry.get("in_turn", False)), bool(entry.get("all_cards", False)),
         _seconds(entry["piece_opposed"]) if "piece_opposed" in entry else piece,
-        _shares(entry.get("media_opposed", {})), Spread(*(float(rate) * 1e9 for rate in inline["rate"])),
-        float(inline["below"]),
+        _shares(entry.get("media_opposed", {})), _rates(inline["rate"]), float(inline["below"]),
+        _rates(entry.get("copied", [math.inf] * 3)),
     )  # fmt: skip
 
 
 def _shares(media: Mapping[str, list[float]]) -> dict[str, Spread]:
     return {key: Spread(*map(float, values)) for key, values in media.items()}
+
+
+def _rates(values: list[float]) -> Spread:
+    return Spread(*(float(value) * 1e9 for value in values))
 
 
 def _seconds(values: list[float]) -> Spread:

@@ -11,6 +11,7 @@ from lanewise.results.observation import Basis, Observation, Source
 from lanewise.routes.classify import path_kind
 
 GOODPUT, BLOCK_TIME = "goodput", "block_time"
+POST_TIME, COMPLETION_TIME = "post_time", "completion_time"  # of a block, on the thread that posts
 OF_SOFTWARE = "software:"  # begins the limit of blocks that wait for what posts them
 _SCENARIO = re.compile(r"blocks (?P<both>both ways )?by (?P<software>.+)")
 

@@ -38,6 +38,11 @@ class KvProbe:
         from lanewise.probes.kv.files import block_files
 
         pieces = pieces_of(options.blocks)
+        if options.over is not None:
+            from lanewise.probes.kv.network import block_network
+
+            yield from block_network(options, pieces)
+            return
         _check_size(pieces, _WORD if options.memory is not None else _PAGE)
         for gpu in options.gpus:
             assert self.gpus is not None

@@ -15,9 +15,10 @@ from lanewise.options.measure_network import READ, SEND, VERBS, NetworkSideOptio
 from lanewise.probes import machine
 from lanewise.probes.machine import native_errors, numa_nodes
 from lanewise.probes.network import numa
-from lanewise.probes.network.messages import ByteCounters, NetworkMeasurement
+from lanewise.probes.network.messages import BLOCKS, ByteCounters, NetworkMeasurement
 
-NativeEndpoint = _native.TcpStream | _native.TcpPing | _native.VerbsEnd
+BlockEndpoint = _native.TcpBlocks | _native.VerbsBlocks
+NativeEndpoint = _native.TcpStream | _native.TcpPing | _native.VerbsEnd | BlockEndpoint
 _WORK = _native.VerbsWork
 
 
@@ -52,7 +53,7 @@ class Endpoint:
 
     def counters(self) -> ByteCounters:
         """The bytes that each connection has moved, and when, by this machine's clock; none for round trips."""
-        if isinstance(self.native, _native.TcpPing):
+        if isinstance(self.native, _native.TcpPing | BlockEndpoint):
             return ByteCounters(seconds=0.0, bytes=[])
         counters = self.native.counters()
         return ByteCounters(seconds=counters.seconds, bytes=counters.bytes)
@@ -69,10 +70,24 @@ class Endpoint:
             connection.close()
 
     @property
-    def queue_pairs(self) -> _native.VerbsEnd:
-        """The native object of verbs: its `address` for the other side, `begin` to send the pattern."""
-        assert isinstance(self.native, _native.VerbsEnd)
+    def queue_pairs(self) -> _native.VerbsEnd | _native.VerbsBlocks:
+        """The native object of verbs: its `address` for the other side."""
+        assert isinstance(self.native, _native.VerbsEnd | _native.VerbsBlocks)
         return self.native
+
+    @property
+    def blocks(self) -> BlockEndpoint:
+        """The native object of blocks: its `transfer` moves all of them, from the side that sends."""
+        assert isinstance(self.native, BlockEndpoint)
+        return self.native
+
+    def begin(self) -> None:
+        """Send the pattern, once both sides are connected: over queue pairs, and all blocks once."""
+        if isinstance(self.native, _native.VerbsEnd):
+            self.native.begin()
+        elif isinstance(self.native, BlockEndpoint) and self.sends:
+            with native_errors():
+                self.native.transfer()
 
 
 def check_memory(measurement: NetworkMeasurement) -> None:
@@ -108,7 +123,9 @@ def tcp_endpoint(
     numbers = [connection.fileno() for connection in sockets]
     native: NativeEndpoint
     with native_errors():
-        if measurement.kind == "latency":
+        if measurement.kind == BLOCKS:
+            native = _native.TcpBlocks(numbers[0], sends, setup, measurement.blocks, measurement.list_length)
+        elif measurement.kind == "latency":
             native = _native.TcpPing(numbers[0], sends, setup)
         else:
             native = _native.TcpStream(numbers, sends, setup, measurement.zero_copy)
@@ -127,6 +144,9 @@ def verbs_endpoint(measurement: NetworkMeasurement, direction: int, sends: bool,
     setup.inline_bytes, setup.events = measurement.inline_bytes, measurement.events
     setup.work = _work(measurement, sends)
     with native_errors():
+        if measurement.kind == BLOCKS:
+            blocks = _native.VerbsBlocks(setup, measurement.blocks, measurement.list_length)
+            return Endpoint(blocks, measurement, sends, placement)
         return Endpoint(_native.VerbsEnd(setup), measurement, sends, placement)
 
 

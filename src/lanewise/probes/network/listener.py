@@ -101,7 +101,7 @@ class MeasurementSession(ClientSession):
                 self._endpoints.append(tcp_endpoint(measurement, sockets, i, name == "from", self._side))
         else:
             for endpoint in self._endpoints:
-                endpoint.queue_pairs.begin()
+                endpoint.begin()
         return messages.EndpointFacts(about=[endpoint.describe() for endpoint in self._endpoints])
 
     def _ready(self, request: Request) -> messages.Readiness:

@@ -9,17 +9,20 @@ from pydantic import ConfigDict, Field
 
 from lanewise.control.rdma import RdmaAddress
 from lanewise.control.service import ControlService
-from lanewise.control.stream import MOST_DATA_CONNECTIONS, Digest, Message, Words
+from lanewise.control.stream import MOST_DATA_CONNECTIONS, SAME_VERSION, Digest, Message, Words
 from lanewise.errors import InputError
-from lanewise.options.measure_network import DIRECTIONS, OPERATIONS, READ, TRANSPORTS, VERBS, WRITE
+from lanewise.options.measure_network import DIRECTIONS, OPERATIONS, READ, TCP, TRANSPORTS, VERBS, WRITE
 
 SERVICE = ControlService("measure network", port=7531, listen_command="lanewise measure network --listen")
 MOST_BYTES, MOST_CONNECTIONS, MOST_MEMORY = 1 << 28, MOST_DATA_CONNECTIONS // 2, 1 << 32
+BLOCKS, MOST_BLOCKS = "blocks", 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkMeasurement:
-    """One size with one number of connections; its fields travel in the request that opens it on the other side.
+    """One size with one number of connections, or one of blocks, of which a call posts `list_length`.
+
+    Its fields travel in the request that opens it on the other side.
 
     InputError names the field without meaning, whoever sent it.
     """
@@ -36,17 +39,23 @@ class NetworkMeasurement:
     inline_bytes: int = 0
     events: bool = False
     zero_copy: bool = False
+    blocks: int = 0
+    list_length: int = 64
 
     def __post_init__(self) -> None:
         _check_word("transport", self.transport, TRANSPORTS)
-        _check_word("kind", self.kind, ("bandwidth", "latency"))
+        _check_word("kind", self.kind, ("bandwidth", "latency", BLOCKS))
         _check_word("direction", self.direction, tuple(DIRECTIONS))
         _check_word("operation", self.operation, OPERATIONS)
         _check_range("message of B", self.bytes, 1, MOST_BYTES)
         _check_range("number of connections", self.connections, 1, MOST_CONNECTIONS)
         _check_range("depth", self.depth, 1, 4096)
         _check_range("number of inline bytes", self.inline_bytes, 0, 4096)
+        _check_range("number of blocks", self.blocks, 1 if self.kind == BLOCKS else 0, MOST_BLOCKS)
+        _check_range("number of blocks in a list", self.list_length, 1, 1024)
         _check_range("B in all buffers", self.memory, 1, MOST_MEMORY)
+        if self.kind == BLOCKS and (self.connections, self.direction, self.operation) != (1, "to", WRITE):
+            raise InputError("blocks go to the listener, over one connection", hint=SAME_VERSION)
         if self.kind == "latency" and self.operation == READ and self.transport == VERBS:
             raise InputError("round trips go by write or send, not by read", hint="--operation write, or send")
         if self.kind == "latency" and self.events and self.operation == WRITE and self.transport == VERBS:
@@ -58,9 +67,15 @@ class NetworkMeasurement:
         return ("to",) if self.kind == "latency" else DIRECTIONS[self.direction]
 
     @property
+    def is_counted(self) -> bool:
+        """Whether the endpoints count bytes while they move: not of round trips over sockets, nor of blocks."""
+        return self.kind != BLOCKS and (self.kind, self.transport) != ("latency", TCP)
+
+    @property
     def memory(self) -> int:
         """The bytes of all buffers of one side."""
-        return self.bytes * self.connections * len(self.directions)
+        stride = -(-self.bytes // 64) * 64 if self.kind == BLOCKS else self.bytes
+        return stride * max(1, self.blocks) * self.connections * len(self.directions)
 
     @property
     def counted_at_sender(self) -> bool:

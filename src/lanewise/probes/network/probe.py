@@ -10,7 +10,7 @@ from lanewise import _native
 from lanewise.control.handshake import read_secret
 from lanewise.control.service import parse_address
 from lanewise.errors import CannotMeasure, InputError
-from lanewise.options.measure_network import MeasureNetworkOptions
+from lanewise.options.measure_network import MeasureNetworkOptions, NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import numa
 from lanewise.probes.network.listener import listener_process
@@ -50,7 +50,10 @@ class NetworkProbe:
         measurements = _measurements(options)
         numa.check(options)
         _check_tls(options)
-        with _listener(options) as (address, secret), connect_session(address, options, secret) as session:
+        with (
+            listening(options.address, options) as (address, secret),
+            connect_session(address, options, secret) as session,
+        ):
             for measurement in measurements:
                 run = NetworkRun(session, measurement)
                 try:
@@ -72,12 +75,12 @@ def _check_tls(options: MeasureNetworkOptions) -> None:
 
 
 @contextmanager
-def _listener(options: MeasureNetworkOptions) -> Iterator[tuple[tuple[str, int], str]]:
-    """The address and the secret of the listener that the options name, or of one in a process of its own."""
-    if options.address is not None:
-        yield parse_address(options.address, SERVICE.port), read_secret(options.secret_file)
+def listening(address: str | None, side: NetworkSideOptions) -> Iterator[tuple[tuple[str, int], str]]:
+    """Host, port and secret of the listener at `address`, or for None of one in a process of its own."""
+    if address is not None:
+        yield parse_address(address, SERVICE.port), read_secret(side.secret_file)
         return
-    with listener_process(options) as address_and_secret:
+    with listener_process(side) as address_and_secret:
         yield address_and_secret
 
 
@@ -146,7 +149,7 @@ class _NetworkSeries:
     def _round_trips(self) -> Iterator[Sample]:
         """Of one window, longer where no round trip ended in it: mean and percentiles of half round trips."""
         native = self._run.endpoints[0].native
-        assert not isinstance(native, _native.TcpStream)
+        assert isinstance(native, _native.TcpPing | _native.VerbsEnd)
         trips, end = None, time.monotonic() + max(FIRST_S, self._seconds)
         while trips is None or trips.count == 0:
             if trips is not None and time.monotonic() > end:

@@ -60,6 +60,8 @@ class NetworkRun:
             self._connect_sockets()
         else:
             self._connect_queue_pairs()
+        for endpoint in self.endpoints:
+            endpoint.begin()
         self._wait_until(READY_S, "the first data", lambda: self._both("ready"))
         for endpoint in self.endpoints:
             with native_errors():
@@ -98,7 +100,7 @@ class NetworkRun:
             self._request(Request(do="stop", all=True), messages.Acknowledgement)
             stop_endpoints(self.endpoints, everyone=True)
         self._wait_until(DONE_S, "the end of the other side", lambda: self._both("done", everyone=True))
-        if self.measurement.transport == "tcp" and self.measurement.kind == "latency":
+        if not self.measurement.is_counted:
             return [], []
         local = [endpoint.counters() for endpoint in self.endpoints]
         answer = self._request(Request(do="mark"), messages.Marks)
@@ -142,8 +144,6 @@ class NetworkRun:
         for endpoint, address in zip(self.endpoints, answer.ends, strict=True):
             endpoint.connect(address)
         self._add_facts(self._request(Request(do="begin"), messages.EndpointFacts))
-        for endpoint in self.endpoints:
-            endpoint.queue_pairs.begin()
 
     def _add_facts(self, answer: messages.EndpointFacts) -> None:
         remote = answer.about or [{}] * len(self.endpoints)

@@ -9,7 +9,7 @@ from lanewise.blocks.transfer import BlockPrediction, BlockTransfer, FirstToken
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, number_columns, render_table
 from lanewise.report.words import NONE, clock, heading, plural
-from lanewise.results.block_rows import BLOCK_TIME, GOODPUT, software_of_scenario
+from lanewise.results.block_rows import BLOCK_TIME, COMPLETION_TIME, GOODPUT, POST_TIME, software_of_scenario
 from lanewise.results.observation import Observation
 
 
@@ -80,26 +80,37 @@ def _sum(transfer: BlockTransfer) -> str:
 def render_measured_blocks(rows: Sequence[Observation], screen: Screen = PLAIN) -> str:
     """Measured blocks side by side: a line for each flow of each software; then what holds for all of them."""
     by_metric = {(row.scenario, row.flow, str(row.settings), row.metric): row for row in rows}
+    posts = any(row.metric == POST_TIME for row in rows)
+    names = ("share", BLOCK_TIME, *([POST_TIME, COMPLETION_TIME] if posts else []))
     lines: list[Sequence[str | TableCell]] = []
     notes = Footnotes()
     for (scenario, flow, settings, metric), row in by_metric.items():
         if metric != GOODPUT:
             continue
-        others = [by_metric.get((scenario, flow, settings, name)) for name in ("share", BLOCK_TIME)]
+        others = [by_metric.get((scenario, flow, settings, name)) for name in names]
         size = f"{row.settings['blocks']:,} x {units.size(row.settings['bytes'])}"
         shown = [None if each is None else each.display(each.value) for each in (row, *others)]
         values = [NONE if value is None else units.number(value, 4) for value in shown]
         both = "with the other" if "both ways" in scenario else "alone"
-        failure = row.note if row.value is None else ""
-        lines.append((software_of_scenario(scenario) or scenario, size, flow, both, *values, notes.mark([failure])))
+        failure = row.note if row.value is None else row.how.get("limit", "")
+        lines.append(
+            (
+                software_of_scenario(scenario) or scenario,
+                size,
+                flow,
+                both,
+                *values,
+                failure if posts else notes.mark([failure]),
+            )
+        )
     columns = [
         Column("software"), Column("blocks", number=True), Column("flow", wrap=True), Column("direction", drop_order=2),
         Column("GB/s", number=True), Column("% of peak", number=True), Column("us a block", number=True),
-        Column("note"),
+        *(number_columns("us to post", "us to complete") if posts else []), Column("limit" if posts else "note"),
     ]  # fmt: skip
     common = {
         key: ", ".join(dict.fromkeys(row.how[key] for row in rows if key in row.how))
-        for key in ("mode", "in flight", "flush", "NUMA node", "data")
+        for key in ("card", "mode", "in flight", "flush", "NUMA node", "NUMA node there", "data")
     }
     facts = " · ".join(f"{key}: {text}" for key, text in common.items() if text)
     return "\n".join([render_table(Table(columns, lines), screen), "", screen.wrap(facts, indent=2),
