@@ -238,7 +238,8 @@ def test_a_device_that_reads_all_ones_is_a_fault_and_an_idle_link_a_note():
 @pytest.mark.parametrize(
     ("gpu", "rate", "verdict"),
     [("Unheard Of", "0.4 GB/s", Verdict.SLOW), ("Unheard Of", "1.2 GB/s", Verdict.UNKNOWN),
-     ("NVIDIA GH200 480GB", "20 GB/s", Verdict.SLOW), ("NVIDIA GH200 480GB", "290 GB/s", Verdict.UNKNOWN)],
+     ("NVIDIA GH200 480GB", "20 GB/s", Verdict.SLOW), ("NVIDIA GH200 480GB", "290 GB/s", Verdict.OK),
+     ("NVIDIA GH200 480GB", "150 GB/s", Verdict.UNKNOWN)],
 )  # fmt: skip
 def test_a_copy_that_no_gpu_s_link_would_be_so_slow_in_is_slow_though_nobody_knows_the_gpu(
     gpu: str, rate: str, verdict: Verdict

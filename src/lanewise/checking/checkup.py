@@ -182,7 +182,8 @@ class Knowledge:
                         machine_causes=self.of_machine)
             )  # fmt: skip
         latencies = (aside for aside in self.left_aside if aside.row.metric == "latency")
-        return row_causes(RowSymptom(result, self.conditions, (*results, *latencies), self.posted, ability))
+        drive = self.references.drive_of(result.row)
+        return row_causes(RowSymptom(result, self.conditions, (*results, *latencies), self.posted, ability, drive))
 
 
 def incomplete_results(rows: Sequence[Observation], system: System | None) -> list[Finding]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from lanewise.checking.abilities import link_rate, shares_host_memory
-from lanewise.checking.cause import Cause, speeds
+from lanewise.checking.cause import Cause, speed, speeds
+from lanewise.checking.drive_references import DriveAbility, half_of_a_link, lesser_drive_link
 from lanewise.checking.expectation import too_short
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.results.observation import Observation
@@ -150,12 +151,25 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
     what = "the program or the kernel: few requests in flight, one thread, the page cache or an I/O scheduler"
     step = "fio --direct=1 --iodepth=32 --numjobs=4; cat /sys/block/DEVICE/queue/scheduler"
     program = Cause(("software",), what, step)
-    what = f"the link of {drive} has fewer lanes or a lower generation than the drive"
+    what_link = f"the link of {drive} has fewer lanes or a lower generation than the drive"
     step = "sudo lspci -vv | grep -A40 'Non-Volatile' | grep -E 'LnkCap:|LnkSta:'"
-    link = Cause(("link", drive), what, step, devices=frozenset({drive}))
-    faster = any(drive in row_devices(other) for other in symptom.better_rates())
+    link = Cause(("link", drive), what_link, step, devices=frozenset({drive}))
+    if symptom.drive is not None:
+        links, predicted = lesser_drive_link(row, symptom.drive)
+        if links:
+            what = f"the link of {drive} runs at {speeds(links)} ({symptom.drive.title} can {_best(symptom.drive)})"
+            yield Cause(("link", drive), what, step, devices=frozenset({drive}), predicted=predicted, explains=True)
+    better = [other for other in symptom.better_rates() if drive in row_devices(other)]
+    if better and (generation := half_of_a_link(row, max(better, key=lambda other: other.value or 0.0))):
+        evidence = f"both rates are those of such a link: {generation}"
+        yield Cause(("link", drive), what_link, step, devices=frozenset({drive}), evidence=evidence)
+    faster = bool(better)
     steps = any(abs(share / part - 1) < _NEAR_STEP for part in (0.5, 0.25, 0.125))
     yield from (program,) if faster or too_short(row) else (link, program) if steps else (program, link)
+
+
+def _best(drive: DriveAbility) -> str:
+    return speed(drive.gen, drive.lanes)
 
 
 def _crosses_a_link(symptom: RowSymptom) -> bool:

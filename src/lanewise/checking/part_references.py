@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lanewise.checking.abilities import GpuAbility, is_coherent, raw_rate
+from lanewise.catalog import Catalog
+from lanewise.checking.abilities import GpuAbility, is_coherent, part_of_title, raw_rate
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
@@ -17,6 +18,7 @@ NO_NVLINK = "without NVLinks,"
 # Four lanes of Gen2 carry 1.6 GB/s of copies, and no slot for GPUs has less: below half of it a long copy is slow,
 # whatever the GPU. A coherent link (NVLink-C2C) carries more than any of PCIe.
 LEAST_RATE = 0.8e9
+_FINE_COHERENT = 0.7
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
 _LEAST_MESSAGE = 256 * 2**20
 # These load every rank's links alike; those between pairs, from or to one rank need not.
@@ -67,7 +69,7 @@ def short_copy(row: Observation, long: Reference) -> Reference | None:
     )  # fmt: skip
 
 
-def any_copy(row: Observation, title: str) -> Iterator[Reference]:
+def any_copy(row: Observation, title: str, catalog: Catalog) -> Iterator[Reference]:
     """What every GPU reaches in a long copy to or from host memory or a peer, though its name tells no link."""
     host = row.path in ("host to device", "device to host")
     if row.how.get("engine") == "CPU" or not (host or row.path.startswith("peer")):
@@ -77,6 +79,12 @@ def any_copy(row: Observation, title: str) -> Iterator[Reference]:
     if host and is_coherent(title) and row.how.get("host memory") != "pageable":
         least, limit, source = raw_rate(5, 16), f"the coherent link of {title}, more than PCIe has", "its data sheet"
         slow = least
+        part = part_of_title(title, catalog)
+        key = f"engine.c2c_{'h2d' if row.path == 'host to device' else 'd2h'}"
+        if part is not None and (rate := part.number(key)) and row.metric == "goodput":
+            # A GB200 whose memory is on the other node has 0.35 of it (pytorch/torchtitan#3519).
+            yield Reference("parts", rate, _FINE_COHERENT * rate, slow, None, limit, f"part {part.name}")
+            return
     yield Reference("parts", least, slow, slow, None, limit, source, own=False)
 
 

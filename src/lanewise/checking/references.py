@@ -17,6 +17,7 @@ from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate
 from lanewise.checking.cause import speed
 from lanewise.checking.collective_rows import MISFIT, SHORT
+from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references
 from lanewise.checking.expectation import expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
 from lanewise.checking.part_references import Reference, any_copy, collective, peer_copy, short_copy
@@ -111,6 +112,8 @@ class References:
                 yield from self._same_path(row)
         else:
             yield from self._by_part(row)
+            if (drive := self.drive_of(row)) is not None:
+                yield from drive_references(row, drive)
             yield from self._by_line(row)
             yield from self._same_path(row)
             yield from self._by_staged_copy(row)
@@ -134,6 +137,10 @@ class References:
         gens = [best.gen, *hosts, *(gen for gen, _ in self._slots())]
         return replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
 
+    def drive_of(self, row: Observation) -> DriveAbility | None:
+        """What the drive of a row can do by its model and its slot; None if neither is known."""
+        return drive_ability(row, self.posted, self._slots(), self.catalog)
+
     def _slots(self) -> list[tuple[int, int]]:
         """Generation and lanes of the slot that the text states: 'gen3 x8'."""
         matches = [SLOT.fullmatch(statement.value.strip()) for statement in self.posted.stated("slot")]
@@ -151,7 +158,7 @@ class References:
             return
         if part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
-            yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "") if len(flows) == 1 else ()
+            yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "", self.catalog) if len(flows) == 1 else ()
         elif row.path in HOST_COPIES:
             yield from self._host_copy(part, flows, row)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
@@ -172,7 +179,7 @@ class References:
         if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
             return  # several GPUs at once share what nobody described
         nominal = part.host_rate(row.path == "host to device")
-        low, slow = (0.8, 0.8)
+        low, slow = (0.8, 0.75)  # 0.78 of a V100 and a T4 in a cloud's machines
         if row.metric == "total":
             nominal, low, slow = 2 * nominal, 0.65, 0.55  # both ways of an A100: 35 of 52
         elif len(flows) > 1:
@@ -292,10 +299,17 @@ class References:
         for gpu in sorted(_ends(row)):
             own = [each.value for each in alike if gpu in _ends(each) and each.value]
             others = [each.value for each in alike if gpu not in _ends(each) and each.value]
-            if len(own) >= LEAST_PAIRS <= len(others) and max(own) < 0.6 * statistics.median(others):
+            enough = len(others) >= (LEAST_PAIRS if self._perhaps_nvlink(row, others) else 1)
+            if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * statistics.median(others):
                 middle = statistics.median(others)
                 low, limit = 0.6 * middle, f"the {len(others)} pairs without {gpu}"
                 yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
+
+    def _perhaps_nvlink(self, row: Observation, rates: Sequence[float]) -> bool:
+        """Whether NVLinks may join the pairs of those rates: the faster of them says nothing of the PCIe of others."""
+        part = self.ability_of(row)
+        ways = 2 if row.metric == "total" else 1
+        return part is None or max(rates, default=0.0) > 1.05 * part.peer_rate() * ways
 
     def _siblings(self, row: Observation) -> Iterator[Reference]:
         """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""

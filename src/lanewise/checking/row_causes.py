@@ -26,6 +26,8 @@ from lanewise.results.observation import Observation
 # A peer copy that loses this much against one through host memory goes where no peer traffic should.
 FAR_BELOW = 0.6
 _SMALL_REQUEST = 128 * 2**10
+# Copies of pageable memory reach at least this share of the link.
+_PAGEABLE_SHARE = 0.1
 # How near a rate must be to that of a lesser link.
 _NEAR_LINK = 0.12
 # Words of a row's name that say where its memory lies.
@@ -91,7 +93,7 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
             evidence = f"with pinned memory the same path reached {value_text(other)}"
             yield Cause(("pageable",), what, step, evidence=evidence)
             return
-    if 0.1 < symptom.share < 0.7:
+    if _PAGEABLE_SHARE < symptom.share < 0.7:
         yield Cause(("pageable",), what, step)
 
 
@@ -108,8 +110,26 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
     elif row.path.startswith("peer") and row.how.get("tool") == "typed in" and not row.how.get("engine"):
         # Sends and receives of a framework wait for each other and copy more than once.
         yield Cause(("software",), f"{what}, or two ways that ran one after another", step)
+    elif row.path in HOST_COPIES and (back := _much_faster_back(symptom)) is not None:
+        # No link and no socket takes that much of one direction alone; a driver that copies once more does.
+        evidence = f"the other direction reached {value_text(back)} on the same link"
+        yield Cause(("software",), what, step, evidence=evidence)
     elif row.path in HOST_COPIES and (too_short(row) or _by_an_unknown_program(symptom)):
         yield Cause(("software",), what, step)
+
+
+def _much_faster_back(symptom: RowSymptom) -> Observation | None:
+    """The same GPU's copy in the other direction, where this one is slower than pageable memory and by far than that."""
+    row = symptom.row
+    if symptom.share >= _PAGEABLE_SHARE:
+        return None
+    ways = sorted(row.flow.split("->"))
+    back = [
+        other.row for other in symptom.results
+        if other.row.flow != row.flow and sorted(other.row.flow.split("->")) == ways and other.row.metric == row.metric
+        and (other.row.value or 0.0) > 4 * (row.value or 0.0)
+    ]  # fmt: skip
+    return max(back, key=lambda other: other.value or 0.0) if back else None
 
 
 def _by_an_unknown_program(symptom: RowSymptom) -> bool:
@@ -268,13 +288,15 @@ def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
 
 
 def common_device(symptom: RowSymptom) -> Iterator[Cause]:
-    """One GPU that all slow rows have and no fine row, of three slow rows and more; over a network one host, of two."""
+    """One GPU that all slow rows have and no fine row, of three rows or two pairs; over a network one host, of two."""
     row = symptom.row
     network = row.path == "network"
     like = [other for other in symptom.results if other.row.metric == row.metric]
     slow = [row_devices(other.row) for other in like if other.verdict is Verdict.SLOW]
     fine = [row_devices(other.row) for other in like if other.verdict in (Verdict.OK, Verdict.UNKNOWN)]
-    if len(slow) < (2 if network else 3) or len(fine) < (2 if network else 1):
+    # Of three GPUs, one that is behind a lesser link is in both slow pairs, and not in the third.
+    least = 2 if network or row.path == "peer" else 3
+    if len(slow) < least or len(fine) < (2 if network else 1):
         return
     common = frozenset.intersection(*slow) - frozenset().union(*fine)
     for device in sorted(device for device in common if network or not device.startswith("host"))[:1]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lanewise import units
 from lanewise.checking.abilities import GpuAbility
+from lanewise.checking.drive_references import DriveAbility
 from lanewise.checking.verdict import PathResult, lower_is_better
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
@@ -23,6 +24,7 @@ class RowSymptom:
     results: Sequence[PathResult] = ()
     posted: PostedFacts = field(default_factory=PostedFacts)
     ability: GpuAbility | None = None
+    drive: DriveAbility | None = None
 
     @property
     def row(self) -> Observation:

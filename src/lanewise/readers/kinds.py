@@ -21,6 +21,7 @@ from lanewise.readers import (
     perftest,
     rocm_bandwidth,
     simple_p2p,
+    spdk_perf,
     torch_collectives,
     transferbench,
 )
@@ -32,11 +33,11 @@ KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
     "OSU micro-benchmarks, all_reduce_bench and DeepSpeed's benchmarks of torch.distributed, "
-    "iperf, dcgmi diag, runs and samples of lanewise, and figures typed in (lanewise-rows)"
+    "iperf, dcgmi diag, SPDK's perf, runs and samples of lanewise, and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, rocm_bandwidth, transferbench, bus_grind, nixlbench,
-    dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives,
+    dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 

@@ -29,6 +29,14 @@ _RANK = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+) 
 # "nccl-library=23102" in the head of nccl-tests from 2.14 on, "NCCL version 2.27.7+cuda12.9" with NCCL_DEBUG=VERSION.
 _VERSION = re.compile(r"\bnccl-library=(\d{5,6})\b|\bNCCL version (\d+\.\d+\.\d+)")
 _DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
+# A whole row, for excerpts without the heads: size, count, type, operation, root, and the two sets of four columns.
+_ROW = re.compile(
+    r"\s*\d{1,15}\s+\d{1,15}\s+(?:u?int(?:8|32|64)|half|float|double|bfloat16|fp8\w{0,5}|f8\w{0,5})\s+\w{3,8}\s+-?\d{1,5}"
+    r"(?:\s+\d[\d.]{0,11}\s+\d+\.\d\d\s+\d+\.\d\d\s+[\d.e+N/A-]{1,10}){1,2}\s*$"
+)
+_HEADS = ("size", "count", "type", "redop", "root", *("time", "algbw", "busbw", "wrong") * 2)
+# What launchers put before each line of a rank: "0:" (srun --label), "[0]" or "[1,0]<stdout>:" (mpirun --tag-output).
+_LABEL = re.compile(r"^\s*\d{1,5}:(?=\s*[#\d])|\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)")
 
 
 @dataclass
@@ -61,13 +69,23 @@ class _NcclJob:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold a table of nccl-tests."""
-    return any(_HEAD.match(line.strip()) for line in lines)
+    return any(_HEAD.match(text := _unlabelled(line).strip()) or _ROW.match(text) for line in lines)
+
+
+def _unlabelled(line: str) -> str:
+    """A line without the labels of ranks that a launcher puts before it, or between two writes to it."""
+    if line.lstrip()[:1] not in "[0123456789":
+        return line
+    return _LABEL.sub(" ", line)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Out-of-place and in-place bus bandwidth of each size; FormatError with the line of a row that is cut short."""
     rows: list[Observation] = []
-    heads: list[str] = []
+    lines = [_unlabelled(line) for line in lines]
+    # An excerpt without heads: its rows are whole, or they are none.
+    heads = [] if any(_HEAD.match(line.strip()) for line in lines) else list(_HEADS)
+    excerpt = bool(heads)
     devices: dict[str, str] = {}
     corrupt: list[Statement] = []
     job = _NcclJob()
@@ -88,7 +106,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             if job.collective == UNNAMED:
                 job.collective = _by_factor(job, heads, lines[number:])
             devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
-        elif heads and _DATA.match(line):
+        elif heads and (_ROW if excerpt else _DATA).match(line):
             rows += _row(job, heads, line.split(), at)
             corrupt += _wrong_values(job, heads, line.split(), at)
             check_rows(rows, at)
@@ -104,6 +122,8 @@ def _dotted(code: int) -> str:
 
 def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Observation]:
     """The two bus bandwidths of a line. Words that a message of NCCL appended are left out."""
+    if len(words) == len(_HEADS) - 4 and tuple(heads) == _HEADS:
+        heads = heads[: len(words)]  # an excerpt of one of the two sets of columns
     if len(words) < len(heads):
         raise FormatError(f"{len(words)} words below {len(heads)} heads", location=at, hint=WHOLE)
     places = [place for place, head in enumerate(heads) if head == "busbw"]

@@ -49,7 +49,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     last = 0
     for at, line in enumerate(lines):
         if line.lstrip().startswith("#bytes"):
-            test = _Test(lines[last:at], Location(file, at + 1))
+            test = _Test(lines[last:at], Location(file, at + 1), line)
             rows += _table(test, lines, at, file)
             check_rows(rows, Location(file, at + 1))
             last = at
@@ -59,16 +59,17 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
 class _Test:
     """The header above a table: which test, on which device, with how many queue pairs."""
 
-    def __init__(self, lines: Sequence[str], location: Location) -> None:
+    def __init__(self, lines: Sequence[str], location: Location, head: str = "") -> None:
         titles = [match for line in lines if (match := _TITLE.search(line))]
-        if not titles:
-            hint = "keep the lines above it, from 'RDMA_Write BW Test' on"
+        if not titles and "BW average" not in head:
+            hint = "keep the lines above it, from 'RDMA_Write Latency Test' on"
             raise FormatError("which test of perftest is this?", location=location, hint=hint)
-        title = titles[-1]
-        self.verb = title[1]
-        self.both = bool(title[2])
-        self.bandwidth = title[3] == "BW"
-        self.name = f"ib_{_WORDS[self.verb]}_{'bw' if self.bandwidth else 'lat'}{' bidirectional' if self.both else ''}"
+        # A table of rates is of one way in most posts; which verb moved the bytes changes little.
+        self.verb: str = titles[-1][1] if titles else ""
+        self.both = bool(titles and titles[-1][2])
+        self.bandwidth = not titles or titles[-1][3] == "BW"
+        kind = f"{'bw' if self.bandwidth else 'lat'}{' bidirectional' if self.both else ''}"
+        self.name = f"ib_{_WORDS[self.verb]}_{kind}" if titles else "perftest, a test of bandwidth"
         texts = (line.replace("Number of qps", "Number_of_qps") for line in lines)
         self.fields = {match[1]: match[2] for text in texts for match in _FIELD.finditer(text)}
 
@@ -87,7 +88,9 @@ class _Test:
         if self.both and self.bandwidth:
             flow, flows, metric = f"{forward}, {back}", f"{forward}, {back}", "total" if metric == "goodput" else metric
             note = note or "the sum of both ways"
-        how = {"engine": f"RDMA {_WORDS[self.verb]}", "device": self.fields.get("Device", "")}
+        if not self.verb:
+            note = note or "the text does not say which test it is; taken for one way"
+        how = {"engine": f"RDMA {_WORDS.get(self.verb, '')}".strip(), "device": self.fields.get("Device", "")}
         tool_value = ToolValue(flow, flows, metric, unit, "network", note)
         return observation("perftest", self.name, tool_value, value, how, self.settings(size))
 
@@ -106,6 +109,8 @@ def _table(test: _Test, lines: list[str], at: int, file: str) -> Iterator[Observ
     rows = 0
     for number in range(at + 2, len(lines) + 1):
         words = lines[number - 1].split()
+        if words[:2] == ["Conflicting", "CPU"]:
+            continue  # perftest's own warning, printed below the heads
         if not words or not _NUMBER.fullmatch(words[0]):
             break
         if len(words) < len(heads) or not all(map(_NUMBER.fullmatch, words)):

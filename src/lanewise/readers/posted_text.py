@@ -16,7 +16,7 @@ NumberedLine: TypeAlias = tuple[int, str]
 _RELEVANT = re.compile(
     r"NCCL|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
-    r"GPU [0-9A-Fa-f]{8}:|odel name|CPU model|limited by|Speed: |[Rr]ate:\s"
+    r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -42,6 +42,9 @@ _GENERATIONS = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 # ibstat, ibstatus and ethtool.
 _RATE = re.compile(r"\s*(?:Rate: (\d{1,4})|rate:\s{1,20}(\d{1,4}) Gb/sec.{0,40}|Speed: (\d{1,4})000Mb/s)\s*$")
 _CPU = re.compile(r"\s*(?:Model name|model name|CPU model)\s*: *(\S.{2,100})")
+# nvme list, with or without the generic device; smartctl and nvme id-ctrl of a device that the text names once.
+_DRIVE = re.compile(r"\s*/dev/(nvme\d{1,4})n\d{1,4}\s+(?:/dev/ng\S{1,20}\s+)?\S{1,40}\s+(\S.{2,60}?)\s{2,}")
+_MODEL = re.compile(r"\s*Model Number\s*: *(\S.{2,60}?)\s*$")
 _CLOCKS = re.compile(r"((?:SW|HW) (?:Power Cap|Thermal Slowdown|Slowdown|Power Brake Slowdown))\s*: Active")
 _BAR1 = re.compile(r"BAR1 Memory Usage")
 _TOTAL = re.compile(r"\s*Total\s*: (\d{1,9} MiB)")
@@ -56,7 +59,14 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
     for statement in _statements(relevant, file):
         statements.setdefault((statement.key, statement.value), statement)
-    return PostedFacts(statements=tuple(statements.values()))
+    return PostedFacts(_drives(relevant), tuple(statements.values()))
+
+
+def _drives(lines: Sequence[NumberedLine]) -> dict[str, str]:
+    """The models of drives by their names; of a drive that is not named, "nvme"."""
+    drives = {match[1]: match[2] for _, line in lines if (match := _DRIVE.match(line))}
+    models = {match[1] for _, line in lines if (match := _MODEL.match(line))}
+    return drives or ({"nvme": models.pop()} if len(models) == 1 else {})
 
 
 def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
