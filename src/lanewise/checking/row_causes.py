@@ -119,7 +119,7 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
 
 
 def _much_faster_back(symptom: RowSymptom) -> Observation | None:
-    """The same GPU's copy in the other direction, where this one is slower than pageable memory and by far than that."""
+    """The same GPU's copy in the other direction, if this one is far below both that and pageable memory."""
     row = symptom.row
     if symptom.share >= _PAGEABLE_SHARE:
         return None
