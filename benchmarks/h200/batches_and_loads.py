@@ -37,7 +37,7 @@ MANNERS = (
     (2, 1, 0, 0, 1), (2, 2, 0, 0, 1), (2, 1, 256, 0, 1), (2, 1, 64, 0, 1), (2, 2, 256, 1, 3), (3, 1, 256, 0, 1),
     (4, 1, 0, 0, 1), (4, 1, 256, 0, 1), (4, 4, 0, 0, 1), (4, 1, 256, 1, 3), (8, 1, 128, 0, 1),
 )  # fmt: skip
-READERS, IO, DEPTHS = (4, 8, 12), tuple(kib << 10 for kib in (128, 256, 512, 1024, 4096)), (2, 4)
+READERS, IO, DEPTHS = (4, 8, 12), tuple(mib << 20 for mib in (2, 4, 8, 16)), (4,)
 EXPECTED = {
     "batches": "On one stream the pieces run in turn, 0.6 us between two; flags, access order and the number of calls "
     "change nothing. If the 0.6 us are of a channel of a copy engine, two streams hide them: 0.97 of the peak or more "

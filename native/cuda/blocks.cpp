@@ -10,6 +10,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 #include <thread>
 
 #include "cuda/pattern.hpp"
@@ -197,8 +198,9 @@ class BlockCalls : public BlockStream {
 
 class BlockBatch : public BlockStream {
  public:
-  BlockBatch(Engine& engine, const Blocks& blocks)
+  BlockBatch(Engine& engine, const Blocks& blocks, std::size_t most)
       : BlockStream(engine, blocks),
+        most_(most),
         from_(addresses(from(), from_places(), bytes())),
         to_(addresses(to(), to_places(), bytes())),
         sizes_(count(), bytes()) {
@@ -206,9 +208,17 @@ class BlockBatch : public BlockStream {
   }
 
  protected:
-  void post() override { gpu().copy_batch(stream(), to_, from_, sizes_); }
+  void post() override {
+    const std::span<CUdeviceptr> to(to_), from(from_);
+    const std::span<std::size_t> sizes(sizes_);
+    for (std::size_t first = 0; first < count(); first += most_) {
+      const std::size_t some = std::min(most_, count() - first);
+      gpu().copy_batch(stream(), to.subspan(first, some), from.subspan(first, some), sizes.subspan(first, some));
+    }
+  }
 
  private:
+  const std::size_t most_;  // of one call
   std::vector<CUdeviceptr> from_;
   std::vector<CUdeviceptr> to_;
   std::vector<std::size_t> sizes_;
@@ -245,10 +255,11 @@ class BlockKernel : public BlockStream {
 
 std::unique_ptr<BlockStream> make_block_stream(Engine& engine, const Blocks& blocks, int concurrent) {
   if (blocks.method == "cuMemcpyAsync") return std::make_unique<BlockCalls>(engine, blocks);
-  if (blocks.method == "cuMemcpyBatchAsync") return std::make_unique<BlockBatch>(engine, blocks);
+  if (blocks.method == "cuMemcpyBatchAsync") return std::make_unique<BlockBatch>(engine, blocks, blocks.count);
+  if (blocks.method == "cuMemcpyBatchAsync-256") return std::make_unique<BlockBatch>(engine, blocks, 256);
   if (blocks.method == "kernel") return std::make_unique<BlockKernel>(engine, blocks, concurrent);
   throw host::Failure("no method '" + blocks.method + "' for pieces",
-                      "take cuMemcpyAsync, cuMemcpyBatchAsync or kernel");
+                      "take cuMemcpyAsync, cuMemcpyBatchAsync, cuMemcpyBatchAsync-256 or kernel");
 }
 
 }  // namespace

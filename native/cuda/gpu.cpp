@@ -123,8 +123,8 @@ void check_batches(const Driver& driver) {
   throw host::Failure("this driver has no cuMemcpyBatchAsync", "it came with CUDA 12.8 (driver 570)");
 }
 
-void Gpu::copy_batch(CUstream stream, std::vector<CUdeviceptr>& to, std::vector<CUdeviceptr>& from,
-                     std::vector<std::size_t>& sizes) const {
+void Gpu::copy_batch(CUstream stream, std::span<CUdeviceptr> to, std::span<CUdeviceptr> from,
+                     std::span<std::size_t> sizes) const {
   CUmemcpyAttributes attributes{.source_order = 1, .source_hint = {}, .destination_hint = {}, .flags = 0};
   std::size_t first = 0;
   std::size_t failed = 0;

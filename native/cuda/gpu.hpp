@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cuda/driver.hpp"
@@ -51,8 +52,8 @@ class Gpu {
   void copy_pieces(CUstream stream, PlacedPieces to, PlacedPieces from, std::size_t count, std::size_t bytes,
                    int concurrent) const;
   // All copies by one cuMemcpyBatchAsync.
-  void copy_batch(CUstream stream, std::vector<CUdeviceptr>& to, std::vector<CUdeviceptr>& from,
-                  std::vector<std::size_t>& sizes) const;
+  void copy_batch(CUstream stream, std::span<CUdeviceptr> to, std::span<CUdeviceptr> from,
+                  std::span<std::size_t> sizes) const;
   void chase(CUstream stream, CUdeviceptr start, unsigned long long steps, unsigned chaser, CUdeviceptr end) const;
 
   // Fills memory of this GPU with the pattern of `seed`, and waits.

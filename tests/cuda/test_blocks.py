@@ -10,7 +10,7 @@ import pytest
 from lanewise._native import Cuda, CudaBlocks, ProbeFailure
 
 Open = Callable[..., Cuda]
-METHODS = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "kernel")
+METHODS = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "kernel")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -47,6 +47,9 @@ def test_all_pieces_go_by_one_call_where_the_driver_has_it() -> None:
             continue
         driver.prepare_blocks([CudaBlocks(-1, 0, 64, 8, "cuMemcpyBatchAsync")]).run()
         assert fake_cuda.calls(library, "cuMemcpyBatchAsync") == count
+        several = driver.prepare_blocks([CudaBlocks(-1, 0, 64, 600, "cuMemcpyBatchAsync-256")])
+        several.verify()
+        assert fake_cuda.calls(library, "cuMemcpyBatchAsync") == count + 3
 
 
 @pytest.mark.parametrize(

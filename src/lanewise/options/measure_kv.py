@@ -11,7 +11,7 @@ from lanewise.options.measure_storage import StorageTarget, storage_target
 from lanewise.options.option import Options, option, words
 from lanewise.options.sampling import SamplingRule
 
-COPIES = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "kernel")
+COPIES = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "kernel")
 FILES = ("io_uring", "cuFile")
 LOOPBACK = "loopback"
 _THREADS, _DEPTH = 1, 32
@@ -33,7 +33,8 @@ class MeasureKvOptions(Options):
     blocks: str = option(..., "Blocks of each direction, as predict --blocks takes them.", metavar="'1024 x 64 KiB'")
     source: str = option("gpu0", "Memory that they start in: gpu0, host, host:1.", "--from", metavar="gpu0|host")
     software: tuple[str, ...] = option(
-        (), "cuMemcpyAsync, cuMemcpyBatchAsync, kernel; to files io_uring, cuFile.", metavar="NAME,...", parse=words,
+        (), "cuMemcpyAsync, cuMemcpyBatchAsync, cuMemcpyBatchAsync-256 (calls of 256), kernel; to files io_uring, "
+        "cuFile.", metavar="NAME,...", parse=words,
         default_text="all that are possible",
     )  # fmt: skip
     over: str | None = option(

@@ -65,7 +65,7 @@ class _BlockCopies:
             try:
                 run = self._gpus.cuda.prepare_blocks([self._native(flow) for flow in self._flows])
             except ProbeFailure as error:
-                if self._software != "cuMemcpyBatchAsync":
+                if not self._software.startswith("cuMemcpyBatchAsync"):
                     raise
                 reason = error.args[0]  # too old a driver for that one
             else:

@@ -139,10 +139,10 @@ class LoadSession:
 
 
 def _threads(options: MeasureLoadOptions, ring: bool, direct: bool) -> tuple[int, int]:
-    """Threads and slots of each: a thread that calls pread has one read at a time, and copies from the slots before."""
+    """Threads and slots of each: a thread that calls pread has one read at a time, and copies from the slot before."""
     if ring:
         return options.readers, options.depth
-    return options.readers * (options.depth if direct else 1), max(2, options.depth) if options.gpus else 1
+    return options.readers * (options.depth if direct else 1), 2 if options.gpus else 1
 
 
 def _check_memory(options: MeasureLoadOptions, plan: LoadLayout, mode: str) -> None:
