@@ -39,6 +39,7 @@ void bind_scenario(nb::module_& m) {
       .value("LEAST", Dispatch::kLeastOutstanding)
       .value("ROUND_ROBIN", Dispatch::kRoundRobin)
       .value("RANDOM", Dispatch::kRandom);
+  nb::enum_<Waiting>(m, "Waiting").value("OLDEST", Waiting::kOldest).value("WORKER", Waiting::kWorker);
   nb::class_<Leg>(m, "Leg").def(
       "__init__",
       [](Leg* self, std::int32_t flow_class, double bytes, double setup, double latency, double alone,
@@ -50,8 +51,11 @@ void bind_scenario(nb::module_& m) {
       .def(
           "__init__",
           [](Worker* self, std::int32_t pool, std::int32_t gpu, std::int32_t buffers, const Leg& copy, const Leg& back,
-             std::vector<double> times) { new (self) Worker{pool, gpu, buffers, copy, back, std::move(times)}; },
-          "pool"_a, "gpu"_a, "buffers"_a, "copy"_a, "back"_a, "times"_a);
+             std::vector<double> times, std::int32_t streams, std::vector<double> shares) {
+            new (self) Worker{pool, gpu, buffers, copy, back, std::move(times), streams, std::move(shares)};
+          },
+          "pool"_a, "gpu"_a, "buffers"_a, "copy"_a, "back"_a, "times"_a, "streams"_a = 1,
+          "shares"_a = std::vector<double>());
   nb::class_<Pool>(m, "Pool").def(
       "__init__", [](Pool* self, std::int32_t service, const Leg& arrive) { new (self) Pool{service, arrive}; },
       "service"_a, "arrive"_a);
@@ -65,6 +69,8 @@ void bind_scenario(nb::module_& m) {
       .def_rw("dispatch", &Service::dispatch)
       .def_rw("batch", &Service::batch)
       .def_rw("timeout", &Service::timeout)
+      .def_rw("waiting", &Service::waiting)
+      .def_rw("in_turn", &Service::in_turn)
       .def_rw("variation", &Service::variation)
       .def_rw("sample_variation", &Service::sample_variation)
       .def_rw("late_limit", &Service::late_limit);

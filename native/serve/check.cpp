@@ -58,6 +58,14 @@ void check_worker(const sim::Network& network, const Scenario& scenario, std::si
       scenario.services[static_cast<std::size_t>(scenario.pools[static_cast<std::size_t>(worker.pool)].service)];
   expect(worker.times.size() >= static_cast<std::size_t>(service.batch), name + " knows no time for its largest batch",
          "give a time for each batch size");
+  expect(worker.streams >= 1 && worker.streams <= 1000, name + " runs no batch, or more than 1000, at once",
+         "give at least one stream");
+  expect(worker.shares.empty() || worker.shares.size() == worker.times.size(),
+         name + " has shares for other batches than times", "give one for each time, or none");
+  for (const double share : worker.shares) {
+    expect(share > 0.0 && share <= 1.0, name + " has a batch that uses " + sim::show(share) + " of the GPU",
+           "give shares above 0 and up to 1");
+  }
   for (const double time : worker.times) {
     expect(time > 0.0 && time < 1e30, name + " serves a batch in " + sim::show(time) + " s", "give times above zero");
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "serve/simulator.hpp"
 #include "sim/numbers.hpp"
@@ -40,17 +41,20 @@ void Simulator::landed(std::int32_t index) {
 // Forms batches while a worker is free and samples wait that fill one or have waited long enough.
 void Simulator::form(std::size_t p) {
   PoolState& pool = pools_[p];
-  const Service& service = scenario_.services[at(scenario_.pools[p].service)];
+  const std::size_t s = at(scenario_.pools[p].service);
+  const Service& service = scenario_.services[s];
+  const bool own = service.waiting == Waiting::kWorker;
   while (pool.open > 0 && !pool.waiting.empty()) {
-    const double due = pool.waiting.front().landed + service.timeout;
-    if (pool.waiting.size() < at(service.batch) && due > now_) {
-      if (pool.timer > due) {
-        pool.timer = due;
-        later(due, kTimeout, static_cast<std::int64_t>(p));
-      }
+    const bool full = pool.waiting.size() >= at(service.batch);
+    Due due{pool.waiting.front().landed + service.timeout, 0};
+    if (own && !full) due = first_due(pool, service.timeout);
+    if (!full && due.time > now_) {
+      wait_until(p, due.time);
       break;
     }
-    const std::size_t w = pick_worker(pool);
+    std::size_t w = due.worker;
+    if (!own) w = pick_worker(pool, service.in_turn);
+    if (own && full) w = any_open_worker(pool, services_[s].choices);
     const std::int32_t index = take_group(static_cast<std::int32_t>(w));
     Group& group = groups_[at(index)];
     group.formed = now_;
@@ -58,6 +62,7 @@ void Simulator::form(std::size_t p) {
       group.samples.push_back(pool.waiting.pop());
     ++workers_[w].copies;
     ++workers_[w].held;
+    workers_[w].free_since = now_;
     update(w);
     supply(p);
     set_off(kCopying, index);
@@ -65,8 +70,36 @@ void Simulator::form(std::size_t p) {
   send(p);
 }
 
-// The open worker with the fewest batches, of equals the next in turn.
-std::size_t Simulator::pick_worker(PoolState& pool) {
+void Simulator::wait_until(std::size_t p, double due) {
+  if (pools_[p].timer <= due) return;
+  pools_[p].timer = due;
+  later(due, kTimeout, static_cast<std::int64_t>(p));
+}
+
+// The open worker whose wait ends first, and when. Waits follow each other without a break while nobody comes.
+Simulator::Due Simulator::first_due(const PoolState& pool, double timeout) const {
+  Due first{sim::kInfinity, 0};
+  for (const std::int32_t w : pool.workers) {
+    const WorkerState& worker = workers_[at(w)];
+    if (!worker.open) continue;
+    const double passed = std::max(0.0, pool.waiting.front().landed - worker.free_since);
+    const double waits = timeout > 0.0 ? std::floor(passed / timeout) + 1.0 : 0.0;
+    const double due = worker.free_since + waits * timeout;
+    if (due < first.time) first = {due, at(w)};
+  }
+  return first;
+}
+
+std::size_t Simulator::any_open_worker(const PoolState& pool, Random& choices) {
+  std::size_t skip = pool.open > 1 ? choices.below(static_cast<std::size_t>(pool.open)) : 0;
+  for (const std::int32_t w : pool.workers) {
+    if (workers_[at(w)].open && skip-- == 0) return at(w);
+  }
+  throw std::logic_error("no worker of the pool is open");
+}
+
+// The open worker with the fewest batches, of equals (or of all) the next in turn.
+std::size_t Simulator::pick_worker(PoolState& pool, bool in_turn) {
   const std::size_t count = pool.workers.size();
   std::size_t best = count, least = std::numeric_limits<std::size_t>::max();
   for (std::size_t i = 0; i < count && least > 0; ++i) {
@@ -75,6 +108,7 @@ std::size_t Simulator::pick_worker(PoolState& pool) {
     if (!worker.open || at(worker.held) >= least) continue;
     least = at(worker.held);
     best = next;
+    if (in_turn) break;
   }
   pool.turn = best + 1;
   return at(pool.workers[best]);
@@ -86,6 +120,7 @@ void Simulator::update(std::size_t w) {
   const bool open = state.copies < worker.copy.slots && state.held < worker.buffers;
   if (open == state.open) return;
   state.open = open;
+  if (open) state.free_since = now_;
   pools_[at(worker.pool)].open += open ? 1 : -1;
 }
 
@@ -147,14 +182,51 @@ void Simulator::copied(std::int32_t index) {
   start_gpu(gpu);
 }
 
+// Starts what waits for the GPU while one more may run, in the order in which it came.
 void Simulator::start_gpu(std::size_t g) {
   GpuState& gpu = gpus_[g];
-  if (gpu.running || gpu.ready.empty()) return;
-  const std::int32_t index = gpu.ready.pop();
-  Group& group = groups_[at(index)];
-  gpu.running = true;
-  gpu.since = group.started = now_;
-  later(now_ + service_time(group), kServed, index);
+  const auto may_start = [&] {
+    if (gpu.ready.empty()) return false;
+    return gpu.running.size() < at(scenario_.workers[at(groups_[at(gpu.ready.front())].owner)].streams);
+  };
+  if (!may_start()) return;
+  advance_gpu(gpu);
+  while (may_start()) {
+    const std::int32_t index = gpu.ready.pop();
+    Group& group = groups_[at(index)];
+    const std::vector<double>& shares = scenario_.workers[at(group.owner)].shares;
+    if (gpu.running.empty()) gpu.since = now_;
+    gpu.running.push_back(index);
+    group.started = now_;
+    group.left = service_time(group);
+    group.share = shares.empty() ? 1.0 : shares[group.samples.size() - 1];
+  }
+  reschedule(gpu);
+}
+
+// What of the speed that it has alone each running batch keeps: all of them together use no more than the GPU.
+double Simulator::gpu_speed(const GpuState& gpu) const {
+  double used = 0.0;
+  for (const std::int32_t index : gpu.running) used += groups_[at(index)].share;
+  return used > 1.0 ? 1.0 / used : 1.0;
+}
+
+void Simulator::advance_gpu(GpuState& gpu) {
+  const double done = (now_ - gpu.advanced) * gpu_speed(gpu);
+  for (const std::int32_t index : gpu.running) groups_[at(index)].left -= done;
+  gpu.advanced = now_;
+}
+
+// An end that no longer holds is passed over when it comes (see served).
+void Simulator::reschedule(const GpuState& gpu) {
+  const double speed = gpu_speed(gpu);
+  for (const std::int32_t index : gpu.running) {
+    Group& group = groups_[at(index)];
+    const double due = now_ + std::max(0.0, group.left) / speed;
+    if (due == group.due) continue;
+    group.due = due;
+    later(due, kServed, index);
+  }
 }
 
 // Stated seconds of a batch, or a constant and an exponential part whose mean and variation are the stated ones.
@@ -174,12 +246,16 @@ double Simulator::service_time(const Group& group) {
 
 void Simulator::served(std::int32_t index) {
   Group& group = groups_[at(index)];
+  if (group.due != now_) return;  // it was slowed or sped up since
+  group.due = -1.0;
   group.served = now_;
   const std::size_t w = at(group.owner);
   const std::size_t g = at(scenario_.workers[w].gpu);
-  out_.busy[g] += now_ - gpus_[g].since;
-  gpus_[g].running = false;
+  advance_gpu(gpus_[g]);
+  std::erase(gpus_[g].running, index);
+  if (gpus_[g].running.empty()) out_.busy[g] += now_ - gpus_[g].since;
   start_gpu(g);
+  reschedule(gpus_[g]);
   --workers_[w].held;
   update(w);
   form(at(scenario_.workers[w].pool));

@@ -29,6 +29,10 @@ struct Worker {
   Leg copy;                  // the batch, gathered
   Leg back;
   std::vector<double> times;  // s, of batches of 1, 2, ... samples
+  // Batches that the GPU runs at once. Those share it: none is slowed as long as their `shares` add up to 1 or less,
+  // all are slowed alike otherwise. A share is what a batch of 1, 2, ... samples uses of the GPU; none means all of it.
+  std::int32_t streams = 1;
+  std::vector<double> shares = {};
 };
 
 // Workers that share one queue of samples; `arrive` brings each sample there.
@@ -43,6 +47,12 @@ enum class Arrivals : std::int32_t {
   kAtOnce,    // Offline: all samples are there from the start
 };
 enum class Dispatch : std::int32_t { kLeastOutstanding, kRoundRobin, kRandom };
+// From when a batch's time-out counts.
+enum class Waiting : std::int32_t {
+  kOldest,  // since its oldest sample came
+  // Since the worker was free to take one: with an empty queue it waits anew. Any free worker may get a full batch.
+  kWorker,
+};
 
 // A query is `samples` samples; it is answered when the last of them is.
 struct Service {
@@ -53,7 +63,9 @@ struct Service {
   double bound = 0.0;        // s
   Dispatch dispatch = Dispatch::kLeastOutstanding;
   std::int32_t batch = 1;
-  double timeout = 0.0;  // s that a sample waits for its batch to fill
+  double timeout = 0.0;  // s that a batch waits to fill
+  Waiting waiting = Waiting::kOldest;
+  bool in_turn = false;  // a pool's workers take batches in turn as long as they can, not the one with the fewest
   // Coefficients of variation: of a batch's time, and of what one more sample adds to it in a full batch.
   double variation = 0.0;
   double sample_variation = 0.0;

@@ -209,7 +209,7 @@ void Simulator::end_step(std::int64_t number) {
     bytes[k] = moved - std::exchange(moved_before_[k], moved);
   }
   for (std::size_t g = 0; g < gpus_.size(); ++g) {
-    const double worked = out_.busy[g] + (gpus_[g].running ? now_ - gpus_[g].since : 0.0);
+    const double worked = out_.busy[g] + (gpus_[g].running.empty() ? 0.0 : now_ - gpus_[g].since);
     busy[g] = worked - std::exchange(busy_before_[g], worked);
   }
   out_.steps.push_back(std::move(bytes));
@@ -223,7 +223,7 @@ Outcome Simulator::end() {
   out_.moved.resize(classes_);
   for (std::size_t k = 0; k < classes_; ++k) out_.moved[k] = engine_.moved(static_cast<std::int32_t>(k));
   for (std::size_t g = 0; g < gpus_.size(); ++g) {
-    if (gpus_[g].running) out_.busy[g] += now_ - gpus_[g].since;
+    if (!gpus_[g].running.empty()) out_.busy[g] += now_ - gpus_[g].since;
   }
   return std::move(out_);
 }
@@ -236,6 +236,7 @@ std::int32_t Simulator::take_group(std::int32_t owner) {
   const std::int32_t index = free_groups_.back();
   free_groups_.pop_back();
   groups_[at(index)].owner = owner;
+  groups_[at(index)].due = -1.0;
   groups_[at(index)].samples.clear();
   return index;
 }

@@ -48,6 +48,8 @@ class Simulator {
   struct Group {
     std::int32_t owner = 0;  // worker of a batch, pool of arriving samples
     double formed = 0.0, copied = 0.0, started = 0.0, served = 0.0;
+    // On the GPU: what it uses of it, s that it would still take alone, when it ends as things are (-1: not there).
+    double share = 1.0, left = 0.0, due = -1.0;
     std::vector<Sample> samples;
   };
   struct PoolState {
@@ -63,11 +65,13 @@ class Simulator {
     std::int32_t copies = 0;
     std::int32_t held = 0;  // buffers
     bool open = true;
+    double free_since = 0.0;  // when it last became open or took a batch
   };
   struct GpuState {
     Ring<std::int32_t> ready;
-    bool running = false;
-    double since = 0.0;
+    std::vector<std::int32_t> running;
+    double since = 0.0;     // when the first of those running began
+    double advanced = 0.0;  // until when what they have left is counted down
   };
   struct ServiceState {
     Random arrivals, choices, times;
@@ -93,9 +97,19 @@ class Simulator {
   void send(std::size_t pool);
   void landed(std::int32_t group);
   void form(std::size_t pool);
-  std::size_t pick_worker(PoolState& pool);
+  std::size_t pick_worker(PoolState& pool, bool in_turn);
+  std::size_t any_open_worker(const PoolState& pool, Random& choices);
+  struct Due {
+    double time;
+    std::size_t worker;
+  };
+  Due first_due(const PoolState& pool, double timeout) const;
+  void wait_until(std::size_t pool, double due);
   void copied(std::int32_t group);
   void start_gpu(std::size_t gpu);
+  double gpu_speed(const GpuState& gpu) const;
+  void advance_gpu(GpuState& gpu);
+  void reschedule(const GpuState& gpu);
   double service_time(const Group& group);
   void served(std::int32_t group);
   void done(std::int32_t group);

@@ -54,6 +54,10 @@ class Dispatch:
     ROUND_ROBIN: Dispatch
     RANDOM: Dispatch
 
+class Waiting:
+    OLDEST: Waiting
+    WORKER: Waiting
+
 class Leg:
     def __init__(
         self,
@@ -67,7 +71,10 @@ class Leg:
     ) -> None: ...
 
 class Worker:
-    def __init__(self, pool: int, gpu: int, buffers: int, copy: Leg, back: Leg, times: Sequence[float]) -> None: ...
+    def __init__(
+        self, pool: int, gpu: int, buffers: int, copy: Leg, back: Leg, times: Sequence[float], streams: int = 1,
+        shares: Sequence[float] = (),
+    ) -> None: ...  # fmt: skip
 
 class Pool:
     def __init__(self, service: int, arrive: Leg) -> None: ...
@@ -84,6 +91,8 @@ class Service:
     dispatch: Dispatch
     batch: int
     timeout: float
+    waiting: Waiting
+    in_turn: bool
     variation: float
     sample_variation: float
     late_limit: int

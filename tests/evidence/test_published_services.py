@@ -8,7 +8,15 @@ import pytest
 
 from lanewise.catalog import builtin
 from lanewise.errors import InputError
-from lanewise.evidence.services import ServedRate, predict_service, published_services, read_services, summary
+from lanewise.evidence.services import (
+    PublishedHarness,
+    ServedRate,
+    predict_service,
+    published_services,
+    read_services,
+    served_p99,
+    summary,
+)
 from lanewise.report.service_accuracy import service_sections, services_json
 from lanewise.serving.server_share import server_share
 from lanewise.serving.workload import workloads
@@ -31,7 +39,9 @@ def test_the_ready_services_are_of_known_gpus_and_workloads() -> None:
     assert {service.workload for service in services} <= set(workloads())
     for service in services:
         assert service.gpu in builtin()
-        assert [lower.qps < service.server.qps for lower in service.lower] == [True, True]
+        assert all(lower.qps < service.server.qps for lower in service.lower)
+        assert service.round
+        assert (service.harness is None) == service.workload.startswith("bert")
         assert service.server.p99 <= workloads()[service.workload].bound
 
 
@@ -50,6 +60,23 @@ def test_a_service_is_predicted_from_offline_and_simulated_at_its_rate() -> None
     assert service_sections([]) == []
 
 
+def test_a_harness_is_simulated_as_its_settings_say() -> None:
+    (service,) = read_services(TEXT.replace("lower: []", "lower: [], harness: {streams: 2, in_flight: 3}"), "mine.yaml")
+    row = predict_service(service, builtin())
+    # GPUs of 180 queries/s each answer 150, and those 5 % slower or faster too.
+    assert 2 / 180 < row.p99_interval[0] < row.p99 <= row.p99_interval[1] <= 0.1
+    assert row.p99_covered == (row.p99_interval[0] <= 0.09 <= row.p99_interval[1])
+    # As a graph of 2 queries takes as long with 1, and its queries are in the GPU's memory already.
+    assert service.harness is not None
+    policy = replace(service.harness.policy, whole=True, own_batcher=True)
+    padded = replace(service, timeout=0.0, harness=PublishedHarness(policy, on_device=True))
+    partial = replace(padded, harness=PublishedHarness(replace(policy, whole=False), on_device=True))
+    assert served_p99(padded, builtin()) > 1.05 * served_p99(partial, builtin())
+    # A host of so many queries a second stalls, so that only the bound is known.
+    rated = replace(service, workload="resnet50", offline=2e5, batch=64, server=ServedRate(1.2e5, 0.01), timeout=2e-3)
+    assert predict_service(rated, builtin()).p99_interval[1] == 0.015
+
+
 @pytest.mark.parametrize(
     ("old", "new", "cause"),
     [
@@ -57,6 +84,8 @@ def test_a_service_is_predicted_from_offline_and_simulated_at_its_rate() -> None
         ("qps: 300 QPS", "qps: 300", "qps"),
         ("batch: 2", "batch: 0", "batch"),
         ("slot: gen4 x16", "slots: 1", "slots"),
+        ("lower: []", "lower: [], harness: {streams: 2}", "in_flight"),
+        ("lower: []", "lower: [], harness: {streams: 0, in_flight: 4}", "streams"),
     ],
 )
 def test_what_cannot_be_used_is_an_error_with_its_line(old: str, new: str, cause: str) -> None:

@@ -37,6 +37,8 @@ class Worker:
     buffers: int = 1
     copy: Leg = Leg()
     back: Leg = Leg()
+    streams: int = 1  # this and the next of the native run only
+    shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Service:
     variation: float = 0.0
     sample_variation: float = 0.0
     late_limit: int = -1
+    waiting: str = "OLDEST"  # this and the next of the native run only
+    in_turn: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ def scenario(case: Case, seed: int = 1, trace: int = 0, steps: int = 0, skip: fl
         one = native.Service()
         one.arrivals = getattr(native.Arrivals, each.arrivals)
         one.dispatch = getattr(native.Dispatch, each.dispatch)
+        one.waiting, one.in_turn = getattr(native.Waiting, each.waiting), each.in_turn
         for name in (
             "rate", "samples", "total", "bound", "batch", "timeout", "late_limit", "variation", "sample_variation",
         ):  # fmt: skip
@@ -114,9 +119,12 @@ def scenario(case: Case, seed: int = 1, trace: int = 0, steps: int = 0, skip: fl
     made.services = services
     made.pools = [native.Pool(each.service, _leg(each.arrive)) for each in case.pools]
     made.workers = [
-        native.Worker(each.pool, each.gpu, each.buffers, _leg(each.copy), _leg(each.back), list(each.times))
+        native.Worker(
+            each.pool, each.gpu, each.buffers, _leg(each.copy), _leg(each.back), list(each.times), each.streams,
+            list(each.shares),
+        )
         for each in case.workers
-    ]
+    ]  # fmt: skip
     made.background = [native.Background(*each) for each in case.background]
     made.gpus, made.duration, made.skip = case.gpus, case.duration, skip
     made.seed, made.trace, made.steps = seed, trace, steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from serving.slow_queues import Case, Leg, Pool, Service, Worker, simulate
@@ -162,3 +163,54 @@ def test_traffic_that_comes_again_and_again() -> None:
     case = replace(single(), classes=(*LINK, ({0: 1.0}, None)), background=((1, 1e6, 0.05, 0.1),))
     found = simulate(case)
     assert found.moved[1] == pytest.approx(5e6, rel=1e-9)  # at 0.05, 0.15 ... 0.45
+
+
+@pytest.mark.parametrize(("share", "seconds"), [(1.0, 2e-3), (0.75, 1.5e-3), (0.5, 1e-3), (0.1, 1e-3)])
+def test_batches_at_once_slow_each_other_as_far_as_they_use_up_the_gpu(share: float, seconds: float) -> None:
+    worker = Worker(0, 0, (1e-3,), 2, streams=2, shares=(share,))
+    found = simulate(Case((Service("AT_ONCE", total=2),), (Pool(),), (worker,)), trace=ALL)
+    assert [batch.served for batch in found.trace] == pytest.approx([seconds] * 2)
+    assert found.busy[0] == pytest.approx(seconds)
+
+
+def test_a_gpu_that_all_batches_share_answers_as_processor_sharing_does() -> None:
+    # M/D/1 with processor sharing: the mean is service / (1 - load), however the service times lie.
+    worker = Worker(0, 0, (1e-3,), 1000, streams=1000)
+    out = simulate(Case((Service(rate=700.0),), (Pool(),), (worker,), duration=100.0), skip=1.0).services[0]
+    assert out.sum / out.counted == pytest.approx(1e-3 / (1 - 0.7), rel=0.03)
+
+
+def test_a_batcher_of_its_own_waits_anew_whenever_its_gpu_is_free() -> None:
+    # The oldest query came somewhere in the wait: the batch leaves a whole number of waits after the one before.
+    worker = Worker(0, 0, (1e-4,) * 50)
+    service = Service(rate=300.0, batch=50, timeout=2e-3, waiting="WORKER")
+    batches = simulate(Case((service,), (Pool(),), (worker,), duration=2.0), trace=ALL).trace
+    waits = [(later.formed - earlier.served) / 2e-3 for earlier, later in pairwise(batches)]
+    assert waits == pytest.approx([round(wait) for wait in waits], abs=1e-6)
+    assert min(waits) > 0.5
+    assert max(batch.formed - batch.scheduled[0] for batch in batches) <= 2e-3 + 1e-4
+    assert sum(batch.formed - batch.scheduled[0] < 1.9e-3 for batch in batches) > len(batches) / 2
+
+
+def test_batchers_of_their_own_share_queries_and_the_first_whose_wait_ends_takes_them() -> None:
+    # One batcher would fill batches of 8 in 1 ms; of four each waits 1.5 ms, and takes what is there.
+    workers = tuple(Worker(0, gpu, (5e-4,) * 8) for gpu in range(4))
+
+    def sizes(waiting: str) -> float:
+        service = Service(rate=8e3, batch=8, timeout=1.5e-3, waiting=waiting)
+        trace = simulate(Case((service,), (Pool(),), workers, gpus=4, duration=2.0), trace=ALL).trace
+        return sum(len(batch.scheduled) for batch in trace) / len(trace)
+
+    assert sizes("OLDEST") > 7.0
+    assert sizes("WORKER") < 6.0
+
+
+def test_workers_take_batches_in_turn_though_one_is_slow() -> None:
+    workers = (Worker(0, 0, (1e-4,), 4), Worker(0, 1, (4e-3,), 4))
+    counts = {}
+    for in_turn in (True, False):
+        case = Case((Service(rate=400.0, in_turn=in_turn),), (Pool(),), workers, gpus=2, duration=5.0)
+        trace = simulate(case, trace=ALL).trace
+        counts[in_turn] = sum(batch.worker == 0 for batch in trace) / len(trace)
+    assert counts[True] == pytest.approx(0.5, abs=0.05)
+    assert counts[False] > 0.6

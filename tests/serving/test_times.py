@@ -15,7 +15,14 @@ from lanewise.catalog import Figure, Part, builtin, read_parts, unit_of, write_p
 from lanewise.errors import FormatError, InputError, UnknownName
 from lanewise.serving.server_share import ANY, server_share
 from lanewise.serving.steady import service_rate
-from lanewise.serving.times import ServiceTimes, own_rate, server_from_offline, service_times
+from lanewise.serving.times import (
+    FIXED_TIME,
+    ServiceTimes,
+    offline_times,
+    own_rate,
+    server_from_offline,
+    service_times,
+)
 from lanewise.serving.workload import Workload, workload
 
 ONE_MS = Workload("w", "w", 1.0, 1.0, 0.015, 0.99, "this test", batch=16)
@@ -143,6 +150,21 @@ def test_the_weakest_figure_is_the_basis() -> None:
     assert service_times(gpu(offline=1000.0), ONE_MS, "offline").basis == "physics"
     assert service_times(gpu({1: 2e-3}, offline=1000.0), ONE_MS, "offline").basis == "calibrated"
     assert service_times(gpu({1: 2e-3}, "fitted", offline=1000.0), ONE_MS, "offline").basis == "fitted"
+
+
+def test_with_a_policy_a_batch_takes_a_fixed_time_and_that_of_its_queries_in_offline() -> None:
+    found = offline_times(gpu({1: 1.5e-3, 8: 9e-3}, offline=1000.0), ONE_MS)
+    assert [found.at(size) for size in (1, 8, 16)] == pytest.approx([1.5e-3, 8.5e-3, 16.5e-3])
+    assert found.share(16) == pytest.approx(16 / 16.5)
+    assert not found.doubt
+    assert offline_times(gpu({1: 1e-4}, offline=1000.0), ONE_MS).at(1) == pytest.approx(1e-3)
+    with pytest.raises(InputError, match="offline"):
+        offline_times(gpu({1: 1e-3}, server=900.0), ONE_MS)
+    part, work = builtin().get("h100-sxm"), workload("resnet50")
+    known = part.with_figure("service.resnet50.offline", Figure(1e5, "1/s", "this test"))
+    other = offline_times(known, work)
+    assert other.at(work.batch) == pytest.approx(FIXED_TIME["resnet50"] + work.batch / 1e5)
+    assert (other.basis, "as on other GPUs" in other.doubt) == ("typical", True)
 
 
 def test_a_server_score_follows_from_offline_as_published_ones_did() -> None:

@@ -46,7 +46,7 @@ def ready_workloads() -> list[str]:
     """Names of the built-in MLPerf inference workloads.
 
     >>> lanewise.ready_workloads()
-    ['resnet50', 'bert-99', 'bert-99.9', 'retinanet', '3d-unet']
+    ['resnet50', 'bert-99', 'bert-99.9', 'retinanet', 'ssd-resnet34', '3d-unet']
     """
     from lanewise.serving.workload import workloads
 

@@ -22,6 +22,24 @@ ONE_BY_ONE = ("single-stream", "multi-stream")
 MAX_QPS = 1e12
 MAX_SECONDS = 1e9  # 31 years
 MAX_SEED = 2**64 - 1
+MOST_STREAMS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPolicy:
+    """How a harness hands batches to a GPU, as its settings say.
+
+    Up to `in_flight` batches are copied to a GPU, wait for it or run (LWIS: copy streams), up to `streams` of them run
+    at once (inference streams). A `whole` batch takes as long as a full one however few queries are in it, as a CUDA
+    graph captured at that size does. GPUs take batches in turn. The time-out counts from the arrival of the oldest
+    query; with `own_batcher` from when the batcher of the GPU was free to take a batch, and whichever GPU's batcher is
+    first gets the queries.
+    """
+
+    in_flight: int = 4
+    streams: int = 1
+    whole: bool = False
+    own_batcher: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +49,9 @@ class ServiceLoad:
     `gpus` may also name one host; none means all GPUs of `host`, or of the first host that has any. With a `frontend`
     queries come from that host over the network, else from the memory of each GPU's own host. `batch` and `timeout`
     (s) are the workload's unless given. `slots` copies to a GPU run at once, and up to `buffers` batches are on their
-    way to or on it. `variation` is the coefficient of variation of a batch's time, the workload's unless given.
+    way to or on it. `variation` is the coefficient of variation of a batch's time, the workload's unless given. With a
+    `policy` batches are formed and run as it says (for `slots` and `buffers`), in times that follow from the GPU's
+    Offline rate.
     """
 
     workload: Workload
@@ -48,6 +68,7 @@ class ServiceLoad:
     buffers: int = 4
     samples: int = 24_576
     variation: float | None = None
+    policy: BatchPolicy | None = None
 
     @property
     def networked(self) -> bool:
@@ -70,6 +91,16 @@ class ServiceLoad:
         if self.scenario in ONE_BY_ONE:
             return 0.0
         return self.timeout if self.timeout is not None else self.workload.timeout
+
+    @property
+    def in_flight(self) -> int:
+        """Batches of one GPU between the start of their copy and their end on it."""
+        return self.policy.in_flight if self.policy is not None else self.buffers
+
+    @property
+    def copies_at_once(self) -> int:
+        """Copies to one GPU that run at once."""
+        return self.policy.in_flight if self.policy is not None else self.slots
 
     @property
     def time_variation(self) -> float:
@@ -118,6 +149,13 @@ def check(load: ServiceLoad) -> None:
         )
     if not all(_whole(count, 1, MAX_SEED) for count in (load.slots, load.buffers, load.samples)):
         raise InputError("a load without copy slots, buffers or samples", hint="give 1 or more of each")
+    policy = load.policy
+    if policy is not None and load.networked:
+        hint = "leave the policy out: batch and time-out hold over the network too"
+        raise InputError("a batch policy says nothing about queries over the network", hint=hint)
+    if policy and not all(_whole(count, 1, MOST_STREAMS) for count in (policy.in_flight, policy.streams)):
+        hint = f"give 1 to {MOST_STREAMS} of each"
+        raise InputError("a batch policy without streams or batches in flight", hint=hint)
 
 
 def check_rate(qps: float) -> None:

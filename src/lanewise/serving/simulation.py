@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import lanewise._native as _native
+from lanewise.catalog import Part
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demand, flow_demands, solver_input
@@ -19,7 +20,7 @@ from lanewise.perf.latency import latency
 from lanewise.perf.sharing import SolverFlow, native_errors, network_of
 from lanewise.serving.host_cost import with_host_cost
 from lanewise.serving.load import ServiceLoad, check, gpus_of
-from lanewise.serving.times import ServiceTimes, gpu_part, service_times
+from lanewise.serving.times import ServiceTimes, gpu_part, offline_times, service_times
 from lanewise.topology.model import System
 
 # What passes before a copy's first byte: on an H200 (PCIe Gen5) 150,528 B copied one by one reach 27.3 GB/s, one large
@@ -165,7 +166,9 @@ class Simulation:
     ) -> None:
         load, count, first = deployment.load, len(deployment.gpus), self._first(index)
         pool_index: dict[int, int] = {}
-        one_by_one = load.one_by_one
+        one_by_one, policy, sizes = load.one_by_one, load.policy, list(range(1, deployment.batch + 1))
+        if policy is not None and policy.whole:
+            sizes = [deployment.batch] * deployment.batch
         for place, gpu in enumerate(deployment.gpus):
             inward = self._leg(deployment.inward[place], self._class[first + place], load.workload.bytes_in, load)
             outward = self._leg(
@@ -176,9 +179,11 @@ class Simulation:
                 pools.append(_native.Pool(service=index, arrive=inward if one_by_one else _native.Leg()))
             workers.append(
                 _native.Worker(
-                    pool=pool_index[deployment.pools[place]], gpu=self.gpus.index(gpu), buffers=load.buffers,
-                    copy=_native.Leg(slots=load.slots) if one_by_one else inward, back=outward,
-                    times=[deployment.times[place].at(batch) for batch in range(1, deployment.batch + 1)],
+                    pool=pool_index[deployment.pools[place]], gpu=self.gpus.index(gpu), buffers=load.in_flight,
+                    copy=_native.Leg(slots=load.copies_at_once) if one_by_one else inward, back=outward,
+                    times=[deployment.times[place].at(size) for size in sizes],
+                    streams=policy.streams if policy is not None else 1,
+                    shares=[deployment.times[place].share(size) for size in sizes] if policy is not None else [],
                 )
             )  # fmt: skip
 
@@ -187,7 +192,7 @@ class Simulation:
             flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
             latency=latency(self.system, item.flow.src, item.flow.dst).wire,
             setup=0.0 if load.networked else COPY_SETUP,
-            slots=1 if load.one_by_one else load.slots, most=CHAIN if load.networked else 1,
+            slots=1 if load.one_by_one else load.copies_at_once, most=CHAIN if load.networked else 1,
         )  # fmt: skip
 
 
@@ -199,7 +204,7 @@ def alone_rate(item: FlowDemand) -> float:
 def _serve(system: System, load: ServiceLoad) -> Deployment:
     check(load)
     gpus = gpus_of(system, load)
-    times = tuple(service_times(gpu_part(system, gpu), load.workload, load.mode, load.networked) for gpu in gpus)
+    times = tuple(_times(gpu_part(system, gpu), load) for gpu in gpus)
     ends = [load.frontend or system.device(gpu).host or "" for gpu in gpus]
     inward = flow_demands(system, [Flow(end, gpu) for end, gpu in zip(ends, gpus, strict=True)])
     inward = with_host_cost(system, inward, ends, load.workload)
@@ -212,6 +217,12 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
     return Deployment(load, batch, gpus, times, tuple(inward), tuple(outward), pools)
 
 
+def _times(part: Part, load: ServiceLoad) -> ServiceTimes:
+    if load.policy is not None:
+        return offline_times(part, replace(load.workload, batch=load.largest))
+    return service_times(part, load.workload, load.mode, load.networked)
+
+
 def _native_service(deployment: Deployment, rate: float, run: SimulationInput, hopeless: bool) -> _native.Service:
     load = deployment.load
     service = _native.Service()
@@ -222,6 +233,9 @@ def _native_service(deployment: Deployment, rate: float, run: SimulationInput, h
     service.bound = load.workload.bound
     service.dispatch = getattr(_native.Dispatch, load.dispatch.upper().replace("-", "_"))
     service.batch, service.timeout = deployment.batch, load.wait
+    if load.policy is not None:
+        service.in_turn = True
+        service.waiting = _native.Waiting.WORKER if load.policy.own_batcher else _native.Waiting.OLDEST
     service.variation, service.sample_variation = load.time_variation, load.workload.length_variation
     if hopeless:
         expected = rate * run.duration

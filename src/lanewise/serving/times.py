@@ -26,6 +26,12 @@ RATE_ONLY = (
     "latency at low load is optimistic"
 )
 TIMES_ONLY = "no rate is known, so a full batch is taken to lie on the slope of the stated times: the peak is uncertain"
+# Seconds of a batch however few queries are in it: what a lone query takes (SingleStream) beyond the seconds of a query
+# in Offline, for GPUs without a SingleStream result. It is mostly starts of kernels, alike on all GPUs: medians of
+# eight in data/parts (T4 to H100 PCIe), 0.28 to 0.65 ms (ResNet-50), 0.5 to 1.4 (RetinaNet), 0.8 to 2.5 (BERT), and for
+# SSD-ResNet34 of the A2, A30 and A100 in Inference v2.0, 0.6 to 1.1 (benchmarks/runs/2026-11-23-service-p99.md).
+FIXED_TIME = {"resnet50": 0.40e-3, "retinanet": 1.1e-3, "bert-99": 1.2e-3, "bert-99.9": 1.2e-3,
+              "ssd-resnet34": 0.75e-3}  # fmt: skip
 # Largest share that a batch may take of a Server bound less the wait for it to fill: a query may find one running
 # and another queued. Published batches of slow GPUs (L4: RetinaNet 2, A30: ResNet-50 64) come out near this.
 BATCH_SHARE = 0.25
@@ -55,6 +61,10 @@ class ServiceTimes:
     def rate(self, batch: int) -> float:
         """Queries a second of a GPU that is never without a batch of that size."""
         return batch / self.at(batch)
+
+    def share(self, batch: int) -> float:
+        """The share of its most queries a second that a GPU reaches with that batch alone; 1 where there is no most."""
+        return min(1.0, self.rate(batch) / self.peak) if self.peak < inf else 1.0
 
 
 def service_times(part: Part, work: Workload, mode: str = "server", networked: bool = False) -> ServiceTimes:
@@ -92,6 +102,26 @@ def service_times(part: Part, work: Workload, mode: str = "server", networked: b
         bases.append(basis)
         sources.append(source)
     return ServiceTimes(batch, tuple(points), weakest(bases), tuple(sources), doubt, peak)
+
+
+def offline_times(part: Part, work: Workload) -> ServiceTimes:
+    """Times of a GPU whose batches run as a harness starts them: T(n) = T0 + n / Offline, T0 = T(1) - 1 / Offline.
+
+    Offline serves batches so large that T0 does not count, a lone query (SingleStream) all of it. InputError without an
+    Offline rate.
+    """
+    rate, basis, source = stated_rate(part, work.name, "offline")
+    key = time_key(work.name, 1)
+    lone = part.figure(key)
+    if isinstance(lone.value, float):
+        fixed, doubt = max(0.0, lone.value - 1.0 / rate), ""
+        basis, source = weakest([basis, lone.basis]), f"{source}; {cite(part, key, lone)}"
+    else:
+        fixed = FIXED_TIME.get(work.name, 0.0)
+        doubt = f"a batch is taken to need {readable(fixed, 's')} however small it is, as on other GPUs"
+        basis = weakest([basis, "typical"])
+    points = tuple((size, fixed + size / rate) for size in dict.fromkeys((1, work.batch)))
+    return ServiceTimes(work.batch, points, basis, (source,), doubt, rate)
 
 
 @dataclass(frozen=True, slots=True)
