@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from in_display_units import shown
 
 from lanewise.errors import FormatError, LanewiseError
@@ -33,6 +37,55 @@ def test_bus_bandwidth_is_of_the_ring_of_all_ranks_by_size():
     ]  # fmt: skip
     assert {(row.settings["ranks"], row.settings["hosts"]) for row in rows} == {(4, 1)}
     assert results.posted.title("gpu3") == "NVIDIA A100-SXM4-80GB"
+
+
+WRAPPERS = (
+    "[1,0]<stdout>:{}", "[prterun-node1-4711@1,0]<stdout>: {}", "[2026-11-23T10:00:00.123Z] {}", "0: {}", " 12: {}",
+    "2026-11-23T10:00:00.123456789Z stdout F {}", "2026-11-23 10:00:00,123 {}", "[rank0]: {}", "node-1: {}", "> {}",
+    "nccl-launcher-0 | {}", "2026-11-23T10:00:00Z [1,0]<stdout>:{}", "\x1b[32m{}\x1b[0m",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("name", ["nccl-tests.txt", "nccl-tests-old.txt"])
+def test_a_table_of_nccl_tests_in_a_log_is_read_as_itself(name: str, wrapper: str):
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    text = "\n".join(["some launcher says hello: 1", *(wrapper.format(line) for line in lines)])
+    assert read_results(text, "f").observations == read(name).observations
+    bare = "\n".join(wrapper.format(line.lstrip("# ")) for line in lines)
+    assert read_results(bare, "f").observations == read(name).observations
+
+
+def test_lines_without_heads_and_ranks_tell_both_by_their_factor():
+    lines = (DATA / "nccl-tests.txt").read_text(encoding="utf-8").splitlines()
+    rows = read_results("\n".join(line for line in lines if line.strip()[:1].isdigit()), "f").observations
+    whole = read("nccl-tests.txt").observations
+    assert [(row.scenario, row.value) for row in rows] == [(row.scenario, row.value) for row in whole]
+    assert {tuple(row.settings.items())[1:] for row in rows} == {(("ranks", 4),)}
+
+
+@settings(max_examples=40)
+@given(st.sets(st.integers(0, 16)), st.integers(0, 16), st.integers(0, 130))
+def test_a_table_with_lines_lost_or_torn_is_read_or_refused(lost: set[int], torn: int, length: int):
+    lines = (DATA / "nccl-tests.txt").read_text(encoding="utf-8").splitlines()
+    sizes = {row.settings["bytes"] for row in read("nccl-tests.txt").observations}
+    kept = [line[:length] if number == torn else line for number, line in enumerate(lines) if number not in lost]
+    with suppress(FormatError):
+        assert {row.settings["bytes"] for row in read_results("\n".join(kept), "f").observations} <= sizes
+
+
+def test_one_process_or_one_for_each_rank_issues_the_calls():
+    text = (DATA / "nccl-tests.txt").read_text(encoding="utf-8")
+    ranks = [line for line in text.splitlines() if "Rank " in line]
+    for pids, launch in ((("7",) * 4, "nccl-tests -g"), (("7", "8", "9", "10"), "nccl-tests")):
+        other = text
+        for line, pid in zip(ranks, pids, strict=True):
+            other = other.replace(line, re.sub(r"Pid\s+\d+", f"Pid {pid}", line))
+        other = re.sub(r"nThread\s+\d+ nGpus", "", other)
+        assert {row.how["launch"] for row in read_results(other, "f").observations} == {launch}
+    assert {row.how["launch"] for row in read("nccl-tests.txt").observations} == {"nccl-tests -g"}
+    alone = text.replace("nGpus 4", "nGpus 1")
+    assert {row.how["launch"] for row in read_results(alone, "f").observations} == {"nccl-tests"}
 
 
 def test_torch_s_collectives_have_ranks_and_no_devices():

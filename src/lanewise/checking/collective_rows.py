@@ -79,7 +79,7 @@ def _collective(row: Observation) -> Collective | None:
 
 def _ranks(system: System, row: Observation, device: Callable[[str], str]) -> list[str]:
     """The GPUs of a ring within a host; of several hosts or unnamed ranks those of the system, if they are as many."""
-    if row.settings.get("hosts", 1) == 1 and row.flow:
+    if row.settings.get("hosts", 1) == 1 and "->" in row.flow:
         flows: Sequence[Flow] = parse_flows(row.flow)
         names = [device(flow.src) for flow in flows]
         return names if all(name in system.devices for name in names) else []

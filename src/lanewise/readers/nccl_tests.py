@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from lanewise.collectives.model import Launch
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
@@ -19,13 +21,22 @@ from lanewise.results.posted import PostedFacts, Statement
 TOOL = "nccl-tests"
 # The collective of a table without the line or command that names it.
 UNNAMED = "collective"
+# Bus bandwidth over algorithm bandwidth, as multiples of (n - 1) / n.
+_FACTORS = {"all_reduce": 2.0, "reduce_scatter": 1.0, "all_gather": 1.0, "alltoall": 1.0}
 # How near the quotient of two rates of 1.00 GB/s and more is to the factor.
 _ROUNDING = 0.03
-_HEAD = re.compile(r"#\s+size\s+count\s+type\b.*\bbusbw\b")
+_HEAD = re.compile(r"#?\s*size\s+count\s+type\b.*\bbusbw\b")
+# The label of the rank, the host or the pod that srun, pdsh, torchrun or a container engine writes before a line.
+_LABEL = re.compile(
+    r"\s{0,8}(?:\[(?:rank|default)?\d{1,5}\]|[\w.-]{1,64} ?)[:|] ?(?=\s*(?:#|Rank\s+\d|size\s|\d+\s+\d+\s+[a-z]))"
+)
 _NAMED = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|sendrecv|alltoall|scatter|gather|hypercube)_perf\b"
 )
-_RANK = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)")
+_RANK = re.compile(
+    r"(?:^|#)\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+(\d+) on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)"
+)
+_PROCESS = re.compile(r"\bnThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
 # "nccl-library=23102" in the head of nccl-tests from 2.14 on, "NCCL version 2.27.7+cuda12.9" with NCCL_DEBUG=VERSION.
 _VERSION = re.compile(r"\bnccl-library=(\d{5,6})\b|\bNCCL version (\d+\.\d+\.\d+)")
 _DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
@@ -35,22 +46,39 @@ _ROW = re.compile(
     r"(?:\s+\d[\d.]{0,11}\s+\d+\.\d\d\s+\d+\.\d\d\s+[\d.e+N/A-]{1,10}){1,2}\s*$"
 )
 _HEADS = ("size", "count", "type", "redop", "root", *("time", "algbw", "busbw", "wrong") * 2)
-# What launchers put before each line of a rank: "0:" (srun --label), "[0]" or "[1,0]<stdout>:" (mpirun --tag-output).
-_LABEL = re.compile(r"^\s*\d{1,5}:(?=\s*[#\d])|\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)")
+# What mpirun writes between two writes of a line.
+_BETWEEN = re.compile(r"\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)")
 
 
 @dataclass
 class _NcclJob:
-    """The header above a table: which collective, and the ranks' hosts, devices and names."""
+    """The header above a table: which collective, and the ranks' hosts, devices, names and processes.
+
+    `count` of ranks where none is listed and the factor of the bus bandwidth tells it.
+    """
 
     collective: str = UNNAMED
     ranks: list[tuple[str, str, str]] = field(default_factory=list)
+    processes: set[tuple[str, str]] = field(default_factory=set)
     version: str = ""
+    launch: str = ""
+    count: int = 0
 
     @property
     def how(self) -> dict[str, str]:
-        """What carried the data, and the version of the library where the text says it."""
-        return {"engine": "NCCL"} | ({"library": f"NCCL {self.version}"} if self.version else {})
+        """What carried the data, and the version of the library and who issued the calls where the text says it."""
+        launch = self.launch
+        if not launch and len(self.ranks) > 1:
+            launch = Launch.NCCL_TESTS if len(self.processes) == len(self.ranks) else Launch.ONE_PROCESS
+        library = f"NCCL {self.version}" if self.version else ""
+        return {"engine": "NCCL", "library": library, "launch": str(launch)}
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """How many hosts and ranks it ran on, as far as the text says it."""
+        if self.count:
+            return {"ranks": self.count}
+        return {"hosts": self.hosts} | ({"ranks": len(self.ranks)} if self.ranks else {})
 
     @property
     def hosts(self) -> int:
@@ -72,41 +100,37 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(_HEAD.match(text := _unlabelled(line).strip()) or _ROW.match(text) for line in lines)
 
 
-def _unlabelled(line: str) -> str:
-    """A line without the labels of ranks that a launcher puts before it, or between two writes to it."""
-    if line.lstrip()[:1] not in "[0123456789":
-        return line
-    return _LABEL.sub(" ", line)
-
-
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Out-of-place and in-place bus bandwidth of each size; FormatError with the line of a row that is cut short."""
     rows: list[Observation] = []
     lines = [_unlabelled(line) for line in lines]
+    heads: Sequence[str] = ()
     # An excerpt without heads: its rows are whole, or they are none.
-    heads = [] if any(_HEAD.match(line.strip()) for line in lines) else list(_HEADS)
-    excerpt = bool(heads)
+    excerpt = not any(_HEAD.match(line.strip()) for line in lines)
     devices: dict[str, str] = {}
     corrupt: list[Statement] = []
     job = _NcclJob()
     for number, line in enumerate(lines, 1):
         rank, named, at = _RANK.search(line), _NAMED.search(line), Location(file, number)
         if heads and (named or rank):
-            job, heads = _NcclJob(version=job.version), []
+            job, heads = _NcclJob(version=job.version, launch=job.launch), ()
         if (stated := _VERSION.search(line)) is not None:
             job.version = stated[2] or _dotted(int(stated[1]))
+        if (process := _PROCESS.search(line)) is not None:
+            job.launch = Launch.ONE_PROCESS if int(process[1]) * int(process[2]) > 1 else Launch.NCCL_TESTS
         if named:
             job.collective = named[1]
         if rank:
-            job.ranks.append((rank[2], str(count(rank[3], at)), rank[4].strip()))
+            job.ranks.append((rank[3], str(count(rank[4], at)), rank[5].strip()))
+            job.processes.add((rank[3], rank[2]))
             if len(job.ranks) > 64 * MAX_COLUMNS:
                 raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
-        if _HEAD.match(line.strip()):
-            heads = line.replace("#wrong", "wrong").replace("#", " ").split()
-            if job.collective == UNNAMED:
-                job.collective = _by_factor(job, heads, lines[number:])
+        is_head = _HEAD.match(line.strip())
+        if is_head or (excerpt and not heads and _ROW.match(line)):
+            heads = line.replace("#wrong", "wrong").replace("#", " ").split() if is_head else _HEADS
+            _complete(job, heads, lines[number - (not is_head) :])
             devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
-        elif heads and (_ROW if excerpt else _DATA).match(line):
+        if not is_head and heads and (_ROW if excerpt else _DATA).match(line):
             rows += _row(job, heads, line.split(), at)
             corrupt += _wrong_values(job, heads, line.split(), at)
             check_rows(rows, at)
@@ -127,9 +151,7 @@ def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location
     if len(words) < len(heads):
         raise FormatError(f"{len(words)} words below {len(heads)} heads", location=at, hint=WHOLE)
     places = [place for place, head in enumerate(heads) if head == "busbw"]
-    settings = {"bytes": count(words[0], at), "hosts": job.hosts}
-    if job.ranks:
-        settings["ranks"] = len(job.ranks)
+    settings = {"bytes": count(words[0], at), **job.settings}
     for place, way in zip(places, ("", " in place"), strict=False):
         value = figure(words[place], at)
         yield observation(TOOL, job.collective + way, job.value(), value, job.how, settings)
@@ -143,21 +165,36 @@ def _wrong_values(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at:
             yield Statement("wrong values", value, str(at))
 
 
-def _by_factor(job: _NcclJob, heads: Sequence[str], lines: Sequence[str]) -> str:
-    """Which of the two collectives that reduce on every rank it is, by the factor of the first large bus bandwidth."""
-    ranks = len(job.ranks)
+def _unlabelled(line: str) -> str:
+    """A line without the label that a launcher puts before it, or between two writes to it."""
+    line = _LABEL.sub("", line, count=1) if _LABEL.match(line) else line
+    return _BETWEEN.sub(" ", line) if line.lstrip()[:1] in "[0123456789" else line
+
+
+def _complete(job: _NcclJob, heads: Sequence[str], lines: Sequence[str]) -> None:
+    """The collective and the count of ranks, where the header has none, by the factor of the largest bus bandwidth."""
+    ratio, tolerance, reduces = 0.0, 1.0, False
     for line in lines:
         columns = dict(zip(heads, line.split(), strict=False))
-        if ranks < 2 or _HEAD.match(line.strip()) or _RANK.search(line):
+        if _HEAD.match(line.strip()) or _RANK.search(line.strip()) or _NAMED.search(line):
             break
-        if not _DATA.match(line) or columns.get("root") != "-1" or columns.get("redop", "none") == "none":
-            continue
-        try:
+        with suppress(KeyError, ValueError):
             rate, bus = float(columns["algbw"]), float(columns["busbw"])
-        except (KeyError, ValueError):
-            continue
-        factors = {"all_reduce": 2 * (ranks - 1) / ranks, "reduce_scatter": (ranks - 1) / ranks}
-        for name, factor in factors.items():
-            if rate >= 1 and abs(bus / rate / factor - 1) < _ROUNDING:
-                return name
-    return UNNAMED
+            if _DATA.match(line) and rate >= 1 and 0.01 / rate < tolerance:
+                ratio, tolerance = bus / rate, 0.01 / rate
+                reduces = columns.get("root") == "-1" and columns.get("redop", "none") != "none"
+    if not ratio:
+        return
+    if job.collective == UNNAMED and reduces and len(job.ranks) != 1:
+        count = len(job.ranks)
+        factors = {"all_reduce": 2 * (count - 1) / count, "reduce_scatter": (count - 1) / count} if count else {}
+        near = [name for name, factor in factors.items() if abs(ratio / factor - 1) < _ROUNDING]
+        job.collective = next(iter(near), UNNAMED) if count else "all_reduce" if ratio >= 1 else "reduce_scatter"
+    if not job.ranks and job.collective in _FACTORS:
+        job.count = _ranks_of(ratio / _FACTORS[job.collective], 2 * tolerance)
+
+
+def _ranks_of(ratio: float, tolerance: float) -> int:
+    """The ranks n of which (n - 1) / n is the ratio; 0 where several are as near."""
+    fitting = [n for n in range(2, 65) if abs(ratio / ((n - 1) / n) - 1) < tolerance]
+    return fitting[0] if len(fitting) == 1 else 0

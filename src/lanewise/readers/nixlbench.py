@@ -18,8 +18,6 @@ _HEAD = re.compile(r"Block Size \(B\)\s+Batch Size\s+")
 _OPTION = re.compile(r"\(--(\w+)=[^)]*\)\s*: *(\S*)")
 _COLUMN = re.compile(r"[A-Z](?:[^ ]| (?! ))*")
 _STORAGE = ("GDS", "GDS_MT", "POSIX", "HF3FS", "OBJ", "GUSLI")
-# A time stamp that a CI system writes before each line.
-_STAMP = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]+Z\] ")
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -32,7 +30,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     options: dict[str, str] = {}
     heads: list[str] = []
     rows: list[Observation] = []
-    for number, line in enumerate((_STAMP.sub("", line) for line in lines), 1):
+    for number, line in enumerate(lines, 1):
         if match := _OPTION.search(line):
             options[match[1]] = match[2]
             heads = []
