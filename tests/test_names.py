@@ -53,3 +53,10 @@ def test_no_two_files_of_tests_are_called_alike() -> None:
 def test_the_words_are_looked_for_in_every_module() -> None:
     assert {"cli.main", "results.observation", "serving.queues"} <= set(modules())
     assert classes()["Observation"] == ["results.observation"]
+
+
+def test_no_tracked_page_holds_a_merge_conflict() -> None:
+    """ruff and mypy stop at one in Python alone."""
+    pages = [*ROOT.parents[1].glob("*.md"), *(ROOT.parents[1] / "docs").rglob("*.md")]
+    assert pages
+    assert [page.name for page in pages if "\n<<<<<<< " in page.read_text()] == []
