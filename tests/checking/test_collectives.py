@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from collectives.collective_systems import gpu_node, pcie_box, two_nodes
 
+from lanewise import api
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.verdict import Verdict
 from lanewise.collectives.curve import predict_collective
 from lanewise.collectives.model import Algorithm, Collective, CollectiveSettings
+from lanewise.errors import InputError
 from lanewise.readers.nccl_tests import read_text
 from lanewise.readers.torch_collectives import read_text as read_torch
 from lanewise.results.observation import Observation, Source
@@ -85,6 +89,28 @@ def test_the_version_of_the_text_chooses() -> None:
             (result,) = check(read_text(text, "nccl.txt").observations, target=gpu_node("b200")).results
             assert result.row.how["library"] == f"NCCL {version}"
             assert result.expected.value == pytest.approx(rate * 1e9, rel=0.02)
+
+
+def test_a_text_without_a_header_gets_its_version_and_launch_from_the_options(tmp_path: Path) -> None:
+    ranks = [f"Rank {rank} Group 0 Pid {rank} on host device {rank} [0x1b] NVIDIA B200" for rank in range(6)]
+    lines = ["all_reduce_perf", *ranks, f"{8 * GiB} 4 float sum -1 1.0 420.00 700.00 0 1.0 420.00 700.00 0"]
+    (tmp_path / "pasted.txt").write_text("\n".join(lines))
+    system = gpu_node("b200")
+
+    def expected(**how: str) -> tuple[float, str]:
+        found = api.check([tmp_path / "pasted.txt"], system, **how)  # type: ignore[arg-type]
+        return (found.results[0].expected.value or 0.0) / 1e9, " ".join(found.notes)
+
+    rate, notes = expected()
+    assert "NCCL 2.28" in notes
+    assert "--nccl" in notes
+    other, notes = expected(nccl="2.27.7")
+    assert (other > 1.05 * rate, notes) == (True, "")
+    with pytest.raises(InputError, match="--launch has no effect: the results say nccl-tests"):
+        expected(launch="torch")
+    text = (tmp_path / "pasted.txt").read_text()
+    (tmp_path / "pasted.txt").write_text(re.sub("Rank.*\n", "", text))
+    assert "a process for each GPU" in expected()[1]
 
 
 def test_half_of_the_nvlinks_are_down() -> None:

@@ -45,6 +45,8 @@ def check(
     catalog: Catalog | None = None,
     samples: Iterable[Sample] | None = None,
     notes: Sequence[str] = (),
+    nccl: str = "",
+    launch: str | None = None,
 ) -> Checkup:
     """A verdict for each measured path, the likely cause of each slow one, and the command to type next.
 
@@ -52,11 +54,12 @@ def check(
     discovered and measured, or `samples` of it are judged, with `notes` on what was not measured. `system` is what the
     machine should be. `expect` is "model", an earlier run, or three and more runs of one class of machine. With
     `tolerance` (share, 0 to 1) a row is fine that far from its expected value. `devices` maps device names in the
-    results to those of the system.
+    results to those of the system. `nccl` ("2.27.7") and `launch` ("nccl-tests -g") are of collectives whose text does
+    not say them.
 
-    Raises InputError for a file that cannot be read, a run without measured rows or a tolerance out of range,
-    FormatError for a file that is neither results nor a dump, and UnknownName for a system or device that does not
-    exist.
+    Raises InputError for a file that cannot be read, a run without measured rows, a tolerance out of range, or `nccl`
+    or `launch` without such a collective, FormatError for a file that is neither results nor a dump, and UnknownName
+    for a system or device that does not exist.
 
     >>> result = lanewise.check(["copies.txt"], "falcon-4010-epyc").results[0]
     >>> str(result.verdict), round(result.ratio, 2)
@@ -68,7 +71,7 @@ def check(
     from lanewise.results.posted import join
     from lanewise.results.sample import summarise
 
-    CheckOptions(tolerance=tolerance)  # refuses one out of range
+    CheckOptions(tolerance=tolerance, launch=launch)  # refuses one out of range
     rows: list[Observation] = []
     dumps: list[DumpFacts] = []
     lost: list[PeerState] = []
@@ -86,6 +89,7 @@ def check(
     else:
         rows += summarise(quick_samples(every_note) if samples is None else samples)
         discovered = _discover_this_machine(catalog, every_note)
+    rows = _with_library(rows, nccl, launch)
     names = discovered.dump_names if discovered is not None else {}
     device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
     machine = _machine_state(discovered, lost)
@@ -205,6 +209,24 @@ def _read(path: Path) -> tuple[ImportedResults | None, Sequence[DumpFacts]]:
         hint = f"results: {KNOWN.removeprefix('known are ')}; dumps: lanewise discover --help"
         cause = neither if "dump" in error.cause else error.cause
         raise FormatError(cause, location=Location(str(path)), hint=hint) from None
+
+
+def _with_library(rows: list[Observation], nccl: str, launch: str | None) -> list[Observation]:
+    """The rows with the library's version and launch where their text has none; InputError where all have them."""
+    from lanewise.checking.collective_rows import is_collective
+    from lanewise.collectives.constants import library_named
+
+    if nccl:
+        library_named("NCCL", nccl)  # refuses what is no version
+    for flag, key, value in (("--nccl", "library", nccl and f"NCCL {nccl}"), ("--launch", "launch", launch)):
+        open_rows = [row for row in rows if is_collective(row) and not row.how.get(key)]
+        if value and not open_rows:
+            stated = dict.fromkeys(row.how[key] for row in rows if is_collective(row))
+            cause = f"the results say {' and '.join(stated)}" if stated else "there are no collectives in the results"
+            raise InputError(f"{flag} has no effect: {cause}", hint="leave it out")
+        if value:
+            rows = [replace(row, how={**row.how, key: value}) if row in open_rows else row for row in rows]
+    return rows
 
 
 def _statements(path: Path) -> ImportedResults | None:

@@ -21,6 +21,7 @@ from lanewise.checking.expectation import (
 )
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.notes import (
+    assumption_notes,
     idle_link_notes,
     left_aside_note,
     misfit_notes,
@@ -155,7 +156,9 @@ def check(
              *unused_statement_notes(posted, system, parts))  # fmt: skip
     notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results))
     notes = (*notes, *idle_link_notes(machine.conditions, results))
-    notes = (*notes, *(misfit_notes(results, model.system, model.device) if model is not None else ()))
+    if model is not None:
+        notes = (*notes, *misfit_notes(results, model.system, model.device))
+        notes = (*notes, *(assumption_notes(results, model.system) if not earlier else ()))
     described = bool(earlier) or system is not None or not rows
     return Checkup(tuple(results), tuple(findings), notes, left_aside=rows_aside, described=described)
 

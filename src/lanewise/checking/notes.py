@@ -12,11 +12,12 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import host_generation
 from lanewise.checking.part_references import NO_NVLINK
 from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.collectives.constants import library_named
 from lanewise.results.block_rows import OF_SOFTWARE, software_of_scenario
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT, PostedFacts
-from lanewise.topology.model import System
+from lanewise.topology.model import Kind, System
 
 
 def idle_link_notes(conditions: MachineConditions, results: Sequence[PathResult]) -> tuple[str, ...]:
@@ -85,6 +86,19 @@ def other_gpu_notes(posted: PostedFacts, system: System | None, catalog: Catalog
             text = f"the text names {name} '{posted.devices[name]}', the description {described.name}"
             differing.setdefault(posted_part.name, f"{text}: the verdicts are of another machine than was measured")
     return tuple(differing.values())
+
+
+def assumption_notes(results: Sequence[PathResult], system: System) -> tuple[str, ...]:
+    """Which version of the library and which launch stand for those that a text of collectives does not say."""
+    rows = [each.row for each in results if is_collective(each.row) and each.expected.value and each.fine_low]
+    parts = [system.part(gpu) for gpu in system.of_kind(Kind.GPU)]
+    amd = any(part is not None and part.title.startswith("AMD") for part in parts)
+    texts = []
+    if not amd and any(not row.how.get("library") for row in rows):
+        texts.append(f"{library_named('NCCL').title} (--nccl VERSION)")
+    if any(not row.how.get("launch") for row in rows):
+        texts.append("a process for each GPU (--launch MODE)")
+    return (f"assumed of collectives, as their text does not say it: {', '.join(texts)}",) if texts else ()
 
 
 def misfit_notes(

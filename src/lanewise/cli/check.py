@@ -38,7 +38,7 @@ def check(options: CheckOptions, json: Json = None) -> None:
         system = None if options.system is None else api.load_system(options.system, options.settings, catalog)
         return api.check(
             paths, system, options.expect, tolerance=options.tolerance, devices=options.devices, catalog=catalog,
-            samples=samples, notes=notes,
+            samples=samples, notes=notes, nccl=options.nccl, launch=options.launch,
         )  # fmt: skip
 
     interrupt = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lanewise.errors import FormatError
+from lanewise.options.collective import LAUNCHES
 from lanewise.options.option import Options, argument, option, parts_option, settings
 
 MODEL = "model"
@@ -44,6 +45,10 @@ class CheckOptions(Options):
     )  # fmt: skip
     devices: dict[str, str] = option(dict, "Device that a word in the results means: data.bin=vol0; repeatable.",
                                      "--as", metavar="WORD=DEVICE", repeat=True, parse=devices)  # fmt: skip
+    nccl: str = option("", "The version of NCCL of collectives whose text has none, such as 2.27.7.", metavar="VERSION",
+                       default_text="the newest known")  # fmt: skip
+    launch: str | None = option(None, "Who issued collectives whose text does not say.", metavar="|".join(LAUNCHES),
+                                choices=LAUNCHES, default_text="nccl-tests")  # fmt: skip
     name: str = option("", "Name of the machine in --json and --prometheus.", metavar="NAME")
     prometheus: Path | None = option(None, "Write metrics for node_exporter's textfile collector.",
                                      metavar="FILE.prom")  # fmt: skip
