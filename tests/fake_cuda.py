@@ -19,7 +19,7 @@ import pytest
 
 SOURCES = Path(__file__).parent / "cuda" / "fake_driver"
 NATIVE = Path(__file__).parents[1] / "native"
-KINDS = ("contexts", "memory", "streams", "events", "modules", "peers")
+KINDS = ("contexts", "memory", "streams", "events", "modules", "peers", "graphs")
 VARIANTS = ("13", "12", "no batch")  # how it has cuMemcpyBatchAsync: as CUDA 13, as 12.8, not at all
 
 

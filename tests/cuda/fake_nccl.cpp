@@ -2,7 +2,8 @@
 // done when its group ends, and each rank's stream then copies a message within its GPU, so that virtual time passes.
 //
 // Strict, so that misuse shows: a group in which a rank has no part, or another count, is ncclInvalidUsage.
-// Environment: FAKE_NCCL_CORRUPT=rank (the middle value that it receives is wrong), FAKE_NCCL_FAIL=name of a call.
+// Environment: FAKE_NCCL_CORRUPT=rank (the middle value that it receives is wrong), FAKE_NCCL_FAIL=name of a call,
+// FAKE_NCCL_FAIL_AT=which of them (all).
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -34,7 +35,7 @@ struct Part {
 
 std::vector<Part> group;
 std::string last;
-int live = 0;
+int live = 0, calls = 0;  // `calls` of the one that fails, since the communicators were made
 
 template <class Function>
 Function driver(const char* name) {
@@ -49,7 +50,9 @@ int said(int code, std::string words) {
 
 int planned(const char* name) {
   const char* failing = std::getenv("FAKE_NCCL_FAIL");
-  return failing != nullptr && name == std::string(failing) ? said(kInternal, "planted") : kSuccess;
+  if (failing == nullptr || name != std::string(failing)) return kSuccess;
+  const char* at = std::getenv("FAKE_NCCL_FAIL_AT");
+  return at == nullptr || ++calls == std::atoi(at) ? said(kInternal, "planted") : kSuccess;
 }
 
 struct Current {
@@ -128,6 +131,7 @@ int ncclGetVersion(int* version) {
 }
 
 int ncclCommInitAll(void** comms, int count, const int* devices) {
+  calls = 0;
   if (const int code = planned("ncclCommInitAll")) return code;
   for (int rank = 0; rank < count; ++rank) {
     auto* comm = new Comm{rank, count, devices == nullptr ? rank : devices[rank], nullptr};

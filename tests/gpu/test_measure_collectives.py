@@ -82,6 +82,32 @@ def test_every_operation_moves_the_right_data_out_of_place_and_in_place(machine:
     assert (rows[0].settings["bytes"] == 12) is divided  # 8 B are no float for each of three ranks
 
 
+def test_calls_in_a_graph_take_the_same_time_and_leave_nothing(machine: Setup) -> None:
+    rows = measured(launch="graph", iterations=3, warmup=1)
+    assert {row.how["launch"] for row in rows} == {"graph"}
+    assert {row.how["data"] for row in rows} == {"verified"}
+    assert [row.value for row in rows if row.metric == "time"] == pytest.approx(
+        [1e-6 + 12 * 2**10 / 100e9] * 2, rel=0.01
+    )
+    # Of each rank: one call compared, a warm-up and a sample, out of place and in place.
+    assert fake_cuda.calls(fake_cuda.build(), "cuGraphLaunch") == 3 * 3 * 2
+    with pytest.raises(UnknownName, match="unknown launch"):
+        measured(launch="rocket")
+
+
+@pytest.mark.parametrize("call", ["cuStreamBeginCapture_v2", "cuGraphInstantiateWithFlags", "cuGraphLaunch"])
+def test_a_graph_that_fails_is_one_error_and_leaves_nothing(machine: Setup, call: str) -> None:
+    machine(CUDA_FAIL=f"{call}:2")
+    with pytest.raises(CannotMeasure, match=call):
+        measured(launch="graph")
+
+
+def test_a_call_that_fails_during_a_capture_ends_it(machine: Setup) -> None:
+    machine(NCCL_FAIL_AT=5, NCCL_FAIL="ncclAllReduce")
+    with pytest.raises(CannotMeasure, match="ncclAllReduce: internal error"):
+        measured(launch="graph")
+
+
 def test_wrong_data_is_counted_and_gives_no_rate(machine: Setup) -> None:
     machine(NCCL_CORRUPT=1)
     rows = measured()

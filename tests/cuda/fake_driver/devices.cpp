@@ -245,7 +245,8 @@ int fake_cuda_live(const char* kind) {
   const std::scoped_lock hold(w.lock);
   const std::map<std::string, std::size_t> live{
       {"contexts", w.contexts.size()}, {"memory", w.ranges.size()},  {"streams", w.streams.size()},
-      {"events", w.events.size()},     {"modules", w.modules.size()}, {"peers", w.peers.size()}};
+      {"events", w.events.size()},     {"modules", w.modules.size()}, {"peers", w.peers.size()},
+      {"graphs", w.graphs.size()}};
   return static_cast<int>(live.at(kind));
 }
 

@@ -178,6 +178,10 @@ CUresult submit(CUstream handle, std::function<void(Stream&)> work) {
     queued = w.now;
   }
   if (current() != stream->device) return kInvalidContext;
+  if (stream->capture) {
+    stream->capture->push_back(std::move(work));
+    return kSuccess;
+  }
   stream->push([stream, queued, work = std::move(work)] {
     stream->now = std::max(stream->now, queued);
     work(*stream);

@@ -17,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -37,6 +38,7 @@ struct Stream {
   std::deque<std::function<void()>> work;
   bool busy = false, stop = false;
   double now = 0;  // virtual seconds
+  std::optional<std::vector<std::function<void(Stream&)>>> capture;  // what it is given goes there instead
   std::mutex lock;
   std::condition_variable changed;
   std::thread thread;
@@ -75,6 +77,12 @@ struct Config {
   int fail_at = 0;
 };
 
+// What a stream was given during a capture; launched as a whole.
+struct Graph {
+  int device;
+  std::vector<std::function<void(Stream&)>> work;
+};
+
 struct World {
   std::mutex lock;
   Config config;
@@ -87,6 +95,7 @@ struct World {
   std::map<int, std::size_t> used;
   std::set<Stream*> streams;
   std::set<Event*> events;
+  std::set<Graph*> graphs;
   std::set<int*> modules;
   std::map<std::string, int> calls;
   std::mt19937 random{1};

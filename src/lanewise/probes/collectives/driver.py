@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
 from lanewise.errors import CannotMeasure, MissingDependency
 
 _NON_BLOCKING = 1  # a stream that does not wait for the default one
 _OUT_OF_MEMORY = 2
+_OF_THIS_THREAD = 1  # what other threads call does not end a capture, as nccl-tests -G has it
 _CALLS = {
     "cuInit": (c_uint,), "cuDeviceGet": (c_void_p, c_int), "cuGetErrorString": (c_int, c_void_p),
     "cuDevicePrimaryCtxRetain": (c_void_p, c_int), "cuDevicePrimaryCtxRelease_v2": (c_int,),
@@ -22,6 +23,9 @@ _CALLS = {
     "cuMemcpyHtoDAsync_v2": (c_uint64, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
     "cuMemcpyDtoDAsync_v2": (c_uint64, c_uint64, c_size_t, c_void_p),
+    "cuStreamBeginCapture_v2": (c_void_p, c_int), "cuStreamEndCapture": (c_void_p, c_void_p),
+    "cuGraphInstantiateWithFlags": (c_void_p, c_void_p, c_uint64), "cuGraphDestroy": (c_void_p,),
+    "cuGraphLaunch": (c_void_p, c_void_p), "cuGraphExecDestroy": (c_void_p,),
 }  # fmt: skip
 
 
@@ -114,6 +118,40 @@ class RankDevice:
         """Note the time on the stream again."""
         with self.current():
             self._driver("cuEventRecord", self._last, self.stream)
+
+    def begin_capture(self) -> None:
+        """From here on the stream's work goes into a graph."""
+        with self.current():
+            self._driver("cuStreamBeginCapture_v2", self.stream, _OF_THIS_THREAD)
+
+    def end_capture(self) -> c_void_p:
+        """What the stream was given since, ready to launch; for `launch` and `destroy_graph`."""
+        graph, executable = c_void_p(), c_void_p()
+        with self.current():
+            self._driver("cuStreamEndCapture", self.stream, byref(graph))
+            try:
+                self._driver("cuGraphInstantiateWithFlags", byref(executable), graph, 0)
+            finally:
+                self._driver("cuGraphDestroy", graph)
+        return executable
+
+    def abandon_capture(self) -> None:
+        """End a capture of which nothing is wanted; a stream that captures nothing is left alone."""
+        graph = c_void_p()
+        with self.current(), suppress(CannotMeasure):
+            self._driver("cuStreamEndCapture", self.stream, byref(graph))
+            if graph:
+                self._driver("cuGraphDestroy", graph)
+
+    def launch(self, executable: c_void_p) -> None:
+        """All that the graph holds, by one call."""
+        with self.current():
+            self._driver("cuGraphLaunch", executable, self.stream)
+
+    def destroy_graph(self, executable: c_void_p) -> None:
+        """Give a graph back."""
+        with self.current():
+            self._driver("cuGraphExecDestroy", executable)
 
     def wait(self) -> None:
         """Until all that the stream was given has ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 
 from lanewise.errors import CannotMeasure, MissingDependency
@@ -70,12 +70,15 @@ class Communicators:
 
     @contextmanager
     def group(self) -> Iterator[None]:
-        """Calls of several ranks as one operation."""
+        """Calls of several ranks as one operation; what a call raises comes before what the unfinished group does."""
         self._library("ncclGroupStart")
         try:
             yield
-        finally:
-            self._library("ncclGroupEnd")
+        except BaseException:
+            with suppress(CannotMeasure):
+                self._library("ncclGroupEnd")
+            raise
+        self._library("ncclGroupEnd")
 
     def issue(self, operation: str, rank: int, send: int, receive: int, count: int, stream: c_void_p) -> None:
         """One rank's part of an operation over `count` floats: of the message, or of one rank's part of it."""

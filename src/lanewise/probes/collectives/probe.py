@@ -14,7 +14,7 @@ from lanewise.collectives.model import Collective, collective_named
 from lanewise.collectives.sizes import sizes_of
 from lanewise.errors import InputError
 from lanewise.installed import cuda_driver, nccl
-from lanewise.options.measure_collectives import MeasureCollectivesOptions
+from lanewise.options.measure_collectives import GRAPH, STREAM, MeasureCollectivesOptions
 from lanewise.probes.collectives.driver import CudaDriver
 from lanewise.probes.collectives.nccl import NcclLibrary
 from lanewise.probes.collectives.session import IN_PLACE, CollectiveCall, CollectiveSession
@@ -23,7 +23,8 @@ from lanewise.probes.sampling import sample_until
 from lanewise.results.sample import Sample
 
 BUS_BANDWIDTH, TIME = "bus_bandwidth", "time"
-_LAUNCH = "nccl-tests -g"  # one process issues the calls of all ranks
+# Who issues the calls, as predictions name it: one process those of all ranks, or a graph of each rank.
+_LAUNCH = {STREAM: "nccl-tests -g", GRAPH: "graph"}
 
 
 class CollectiveProbe:
@@ -53,7 +54,8 @@ class CollectiveProbe:
             raise InputError(f"a collective has two ranks or more, and here is {names[0]} alone", hint=hint)
         sizes = [int(size) for size in sizes_of(options.sizes)]
         ordinals = [self._gpus.device(name).ordinal for name in names]
-        with CollectiveSession(self._driver, self._library, ordinals, max(sizes)) as session:
+        graphs = options.launch == GRAPH
+        with CollectiveSession(self._driver, self._library, ordinals, max(sizes), graphs) as session:
             for operation in operations:
                 for size in sizes:
                     for in_place in (False, True)[: 1 + (operation.value in IN_PLACE)]:
@@ -68,7 +70,7 @@ class CollectiveProbe:
         ring = ", ".join(f"{a}->{b}" for a, b in pairwise([*names, names[0]]))
         wrong = session.wrong(call)
         how = {
-            "engine": "NCCL", "library": f"NCCL {self._library.version}", "launch": _LAUNCH,
+            "engine": "NCCL", "library": f"NCCL {self._library.version}", "launch": _LAUNCH[options.launch],
             "data": "not verified" if any(wrong) else "verified", "wrong": str(sum(wrong)),
         }  # fmt: skip
 

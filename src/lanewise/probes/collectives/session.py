@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -28,9 +28,15 @@ class CollectiveCall:
 
 
 class CollectiveSession:
-    """Ranks with buffers for messages of up to `most` bytes; a context manager that gives everything back."""
+    """Ranks with buffers for messages of up to `most` bytes; a context manager that gives everything back.
 
-    def __init__(self, driver: CudaDriver, library: NcclLibrary, ordinals: Sequence[int], most: int) -> None:
+    With `graphs` the calls of a sample are captured in a CUDA graph a rank, and launched together.
+    """
+
+    def __init__(
+        self, driver: CudaDriver, library: NcclLibrary, ordinals: Sequence[int], most: int, graphs: bool = False
+    ) -> None:
+        self._graphs = graphs
         self._stack = ExitStack()
         self._data = RankData(len(ordinals))
         self._size = max(most, FLOAT_BYTES)
@@ -62,25 +68,62 @@ class CollectiveSession:
 
     def wrong(self, call: CollectiveCall) -> list[int]:
         """How many floats of each rank differ from what they must be after one call, whole messages compared."""
+        if self._graphs:
+            self._issue(call)  # NCCL connects the ranks at an operation's first call, which is not for a graph
+            self._wait()
         for rank, device in enumerate(self._devices):
             device.clear(self._receive[rank], self._size)
             self._fill(rank, self._buffers(call, rank)[0], self._sent(call))
-        self._issue(call)
-        for device in self._devices:
-            device.wait()
+        with self._issued(call, 1) as issue:
+            issue()
+            self._wait()
         return [self._differing(call, rank) for rank in range(len(self._devices))]
 
     def seconds(self, call: CollectiveCall, iterations: int) -> float:
         """Seconds of one call, the mean of `iterations`, of the rank that took longest."""
-        for device in self._devices:
-            device.start()
-        for _ in range(iterations):
-            self._issue(call)
-        for device in self._devices:
-            device.stop()
+        with self._issued(call, iterations) as issue:
+            for device in self._devices:
+                device.start()
+            issue()
+            for device in self._devices:
+                device.stop()
+            self._wait()
+        return max(device.seconds() for device in self._devices) / iterations
+
+    def _wait(self) -> None:
         for device in self._devices:
             device.wait()
-        return max(device.seconds() for device in self._devices) / iterations
+
+    @contextmanager
+    def _issued(self, call: CollectiveCall, iterations: int) -> Iterator[Callable[[], None]]:
+        """What issues that many calls on the streams of all ranks: one by one, or by a graph each."""
+
+        def one_by_one() -> None:
+            for _ in range(iterations):
+                self._issue(call)
+
+        if not self._graphs:
+            yield one_by_one
+            return
+        with ExitStack() as graphs:
+            executables = []
+            try:
+                for device in self._devices:
+                    device.begin_capture()
+                one_by_one()
+                for device in self._devices:
+                    executables.append((device, device.end_capture()))
+                    graphs.callback(device.destroy_graph, executables[-1][1])
+            except BaseException:
+                for device in self._devices[len(executables) :]:
+                    device.abandon_capture()
+                raise
+
+            def launch() -> None:
+                for device, executable in executables:
+                    device.launch(executable)
+
+            yield launch
 
     def _check_memory(self) -> None:
         for rank, device in enumerate(self._devices):
