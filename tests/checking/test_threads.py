@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 from checking.thread_list import QuestionThread, first_causes, threads, verdict_of
 
+from lanewise.errors import LanewiseError
+
 THREADS = threads()
 
 
 @pytest.mark.parametrize("thread", THREADS, ids=[thread.name for thread in THREADS])
 def test_a_real_question_gets_its_verdict_and_its_cause(thread: QuestionThread, tmp_path: Path):
-    checkup = thread.check(tmp_path)
+    try:
+        checkup = thread.check(tmp_path)
+    except LanewiseError:
+        if not thread.open:
+            raise
     if thread.open:
         pytest.xfail(thread.open)
     assert verdict_of(checkup) in thread.verdicts

@@ -18,9 +18,10 @@ from lanewise.results.posted import PostedFacts
 # threads 0.6 and more. Few bytes in flight take half again.
 _FINE, _SLOW, _SLOW_WITH_FEW = 0.7, 0.55, 0.25
 # A drive that nobody named may itself be slower than its slot: only what every NVMe drive exceeds is slow.
-_SLOW_UNNAMED, _LEAST_NVME = 0.3, 0.5e9
-# In flight (B) from which on a drive's rate no longer depends on it, and engines that have one request in flight.
-_ENOUGH = 4 * 2**20
+_SLOW_UNNAMED_WITH_FEW, _LEAST_NVME = 0.3, 0.5e9
+# A rate no longer depends on what is in flight where that lasts five times as long as a request of a drive, 100 us.
+_ENOUGH = 5 * 100e-6
+# Engines that have one request in flight whatever their depth.
 _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 # What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
 _SHARE_OF_OLD, _SHARE = 0.83, 0.87
@@ -103,9 +104,10 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
         return
     reads = row.flow.split("->")[0].strip() == drive_of(row)
     nominal = min(drive.read if reads else drive.write, drive.link)
-    slow = (_SLOW if _enough_in_flight(row) else _SLOW_WITH_FEW) * nominal
+    with_few = _SLOW_WITH_FEW if drive.named else _SLOW_UNNAMED_WITH_FEW
+    slow = (_SLOW if _enough_in_flight(row, nominal) else with_few) * nominal
     if not drive.named:
-        slow = min(_SLOW_UNNAMED * nominal, _LEAST_NVME)
+        slow = min(slow, _LEAST_NVME)
     # What a write costs depends on what the drive holds, its size and how long it is written to.
     slow = slow if reads else 0.0
     limit = f"{'reads' if reads else 'writes'} of {drive.title}, {speed(drive.gen, drive.lanes)}"
@@ -113,10 +115,10 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
     yield Reference("parts", nominal, _FINE * nominal, slow, fastest, limit, drive.source)
 
 
-def _enough_in_flight(row: Observation) -> bool:
-    """Whether as many bytes are in flight that their number does not limit the rate; False where it is not known."""
+def _enough_in_flight(row: Observation, rate: float) -> bool:
+    """Whether so many bytes are in flight that they do not limit a rate in B/s; False where it is not known."""
     depth = 1 if row.how.get("engine") in _ONE_AT_A_TIME else row.settings.get("depth", 1)
-    return depth * row.settings.get("threads", 1) * row.settings.get("bytes", 0) >= _ENOUGH
+    return depth * row.settings.get("threads", 1) * row.settings.get("bytes", 0) >= _ENOUGH * rate
 
 
 def lesser_drive_link(row: Observation, drive: DriveAbility) -> tuple[tuple[tuple[int, int], ...], float]:

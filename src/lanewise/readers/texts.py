@@ -16,6 +16,8 @@ _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 # What mpirun (--tag-output), CI systems, containers and journals write before each line.
 _TIME = r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:out|err) F)?(?=\s|$)"
 _TAG = re.compile(rf"^(?:\s{{0,8}}(?:\[[^\]\s]{{0,64}}\d,\d{{1,6}}\]<std(?:out|err|diag)>:|{_TIME}))+ ?")
+# Full-width punctuation that editors of Chinese and Japanese pages put in place of a tool's own.
+_WIDE = str.maketrans("\uff0c\uff1a\uff08\uff09\uff1b\u3000", ",:(); ")
 _EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-")
 # Numbers by row and column, None where there is none.
 Cells = Sequence[Sequence[float | None]]
@@ -28,7 +30,7 @@ _MAX_LINE = 8192
 
 def lines_of(text: str) -> list[str]:
     """The lines, whatever ends them, without colours, the marks of a quotation, and the tags and times of a log."""
-    plain = _COLOUR.sub("", text.lstrip("\ufeff")).replace("\r\n", "\n").replace("\r", "\n")
+    plain = _COLOUR.sub("", text.lstrip("\ufeff").translate(_WIDE)).replace("\r\n", "\n").replace("\r", "\n")
     return [_TAG.sub("", _QUOTE.sub("", line)).rstrip() for line in plain.split("\n")]
 
 
