@@ -20,7 +20,7 @@ from pathlib import Path
 import kept
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from engines.sweep_kills import kill_round, rows_of, start
+from sweep_kills import kill_round, rows_of, start
 
 SWEEP = ("first=3,4", "data=1..15", "cache=1..10")
 

@@ -19,6 +19,7 @@ import pytest
 import lanewise
 from lanewise import api, files
 from lanewise.errors import InputError, UnknownName
+from lanewise.signal_deferral import SignalDeferral
 
 RUN = """\
 lanewise: 1
@@ -169,7 +170,7 @@ def test_a_signal_waits_until_the_result_is_saved(interruptible):
         steps.append("not reached")
 
     def measure_and_save():
-        with files.SignalDeferral() as deferral:
+        with SignalDeferral() as deferral:
             with pytest.raises(KeyboardInterrupt):
                 deferral.interruptible(measure)
             for _ in range(2):  # `timeout` sends it twice
@@ -182,11 +183,11 @@ def test_a_signal_waits_until_the_result_is_saved(interruptible):
 
 
 def test_a_later_second_signal_does_not_wait(interruptible, monkeypatch):
-    monkeypatch.setattr(files, "_PATIENCE", -1.0)
+    monkeypatch.setattr("lanewise.signal_deferral._PATIENCE", -1.0)
     steps: list[str] = []
 
     def save():
-        with files.SignalDeferral():
+        with SignalDeferral():
             signal.raise_signal(signal.SIGINT)
             steps.append("hangs")
             signal.raise_signal(signal.SIGINT)
@@ -206,7 +207,7 @@ def test_an_item_that_was_yielded_is_kept_whenever_the_signal_comes(interruptibl
     seen: list[str] = []
 
     def collect():
-        with files.SignalDeferral() as deferral:
+        with SignalDeferral() as deferral:
             for item in deferral.collect(source(), items):
                 signal.raise_signal(signal.SIGINT)  # acts when the source would run again
                 seen.append(f"{item} written")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from engines.sweep_kills import Rows, kill_round, rows_of, start
+from sweep_interrupts import COMMANDS, interrupt_round, interruptible, of_session, ray_cluster
+from sweep_kills import Rows, kill_round, rows_of, start
 
 pytestmark = [
     pytest.mark.ray,
@@ -33,3 +37,31 @@ def test_a_killed_sweep_resumes_to_the_same_rows(on: str, victim: str, tmp_path:
     result = kill_round(on, victim, 0.0, tmp_path / "results", expected, SWEEP, random.Random(1))
     assert result.faults == []
     assert result.rows == 2 * 150, "the slowest flow and the sum of each"
+
+
+def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, expected: Rows) -> None:
+    pytest.importorskip("ray", reason="ray is not installed")
+    words, _ = COMMANDS["predict"]
+    assert interruptible(words, "local:2", tmp_path / "undisturbed").wait() == 0
+    rows = rows_of(tmp_path / "undisturbed")
+    assert interrupt_round("predict", "ray:2", 4.0, tmp_path / "interrupted", rows).faults == []
+
+
+def test_ctrl_c_ends_a_sweep_whose_cluster_answers_no_more(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="ray is not installed")
+    words, _ = COMMANDS["predict"]
+    folder = tmp_path / "results"
+    with ray_cluster() as (address, session):
+        process = interruptible([*words, "--sweep", "gen=4,5", "--sweep", "lanes=8,16"], address, folder)
+        while process.poll() is None and not list(folder.glob("*.parquet")):
+            time.sleep(0.1)
+        cluster = [number for number, _ in of_session(session)]
+        for number in cluster:
+            os.kill(number, signal.SIGSTOP)
+        try:
+            os.killpg(process.pid, signal.SIGINT)
+            assert process.wait(60) == 128 + signal.SIGINT, "within seconds; before, it never ended"
+        finally:
+            process.kill()
+            for number in cluster:
+                os.kill(number, signal.SIGCONT)

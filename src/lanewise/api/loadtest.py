@@ -14,10 +14,10 @@ from lanewise.api.dispatch_watch import DispatchWatch
 from lanewise.api.peak_prediction import predicted_peak
 from lanewise.api.search_state import result_folder, search_state
 from lanewise.errors import CannotMeasure, InputError, unknown_name
+from lanewise.signal_deferral import SignalDeferral
 
 if TYPE_CHECKING:
     from lanewise.dispatch.counters import DispatchRates
-    from lanewise.files import SignalDeferral
     from lanewise.loadtest.load_run import LoadGenResult, LoadSpec
     from lanewise.loadtest.loadgen import Tick
     from lanewise.loadtest.peak import PeakResult, SearchProgress
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lanewise.loadtest.training import Training
     from lanewise.options.loadtest import PeakOptions, RunOptions, SelftestOptions, SweepOptions, TrainingOptions
     from lanewise.results.run import Run
+    from lanewise.signal_deferral import SignalDeferral
 
 Say = Callable[[str], object]
 MUCH = 25_000.0  # queries/s of a single run from which on the generator alone is tried as well: that takes seconds
@@ -69,7 +70,7 @@ def loadtest_peak(
 
     check_division(options)
     check_positive("latency bound", options.bound)  # before anything is loaded
-    deferral, saving = files.SignalDeferral(), ExitStack()
+    deferral, saving = SignalDeferral(), ExitStack()
     watch = DispatchWatch(options.prometheus, on_counters)
 
     def tick(*_: int) -> None:
@@ -195,7 +196,7 @@ def loadtest_run(
     spec, answer = single_run.plan(options)
     setup = single_run.loadgen_files(options.model, options.mlperf_conf, options.user_conf)
     batches = 0 if options.trace is None else TRACED
-    interrupt, deferral, saving = None, files.SignalDeferral(), ExitStack()
+    interrupt, deferral, saving = None, SignalDeferral(), ExitStack()
 
     watch = DispatchWatch(options.prometheus, on_counters)
 

@@ -12,6 +12,7 @@ from lanewise.cli import recorder, terminal
 from lanewise.cli.command import Json, option_group
 from lanewise.errors import InputError
 from lanewise.options.check import CheckOptions
+from lanewise.signal_deferral import SignalDeferral
 
 if TYPE_CHECKING:
     from lanewise.checking.checkup import Checkup
@@ -43,7 +44,7 @@ def check(options: CheckOptions, json: Json = None) -> None:
 
     interrupt = None
     try:
-        with files.SignalDeferral() as deferral:
+        with SignalDeferral() as deferral:
             if not paths:
                 interrupt = _measure(samples, notes, deferral)
             checkup = judge() if samples else deferral.interruptible(judge)
@@ -76,7 +77,7 @@ def _refuse(options: CheckOptions, paths: list[Path], json: str | None) -> None:
         raise InputError(f"--json would overwrite {json}, and no results are named", hint=hint)
 
 
-def _measure(samples: list[Sample], notes: list[str], deferral: files.SignalDeferral) -> KeyboardInterrupt | None:
+def _measure(samples: list[Sample], notes: list[str], deferral: SignalDeferral) -> KeyboardInterrupt | None:
     """Measures this machine; a Ctrl-C leaves the samples up to then, to be judged before it is raised."""
     from lanewise.api import checking
 

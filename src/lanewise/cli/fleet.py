@@ -11,6 +11,7 @@ from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.command import Command, Json, QuickGroup, option_group
 from lanewise.options.fleet import FleetAgentOptions, FleetCheckOptions
+from lanewise.signal_deferral import SignalDeferral
 
 if TYPE_CHECKING:
     from lanewise.fleet.fleet_check import FleetCheck
@@ -41,7 +42,7 @@ def check(options: FleetCheckOptions, json: Json = None) -> None:
         return terminal.show(json, _plan_data, render_fleet_plan, *fleet.plan_fleet(options))
     result = fleet.check_fleet(options, terminal.status)
     terminal.done()
-    with files.SignalDeferral():
+    with SignalDeferral():
         _write(result, options)
         terminal.save(json, lambda: fleet.fleet_data(result))
     terminal.show(

@@ -13,6 +13,7 @@ from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.command import Command, Json, QuickGroup, option_group
 from lanewise.options.loadtest import BOTH, PeakOptions, RunOptions, SelftestOptions, SweepOptions, TrainingOptions
+from lanewise.signal_deferral import SignalDeferral
 
 if TYPE_CHECKING:  # numpy comes with them
     from lanewise.dispatch.counters import DispatchRates
@@ -139,7 +140,7 @@ def sweep(options: SweepOptions, json: Json = None) -> None:
     if options.chart is not None:
         import_charts()
     results: list[SweepResult] = []
-    with files.SignalDeferral() as deferral:
+    with SignalDeferral() as deferral:
         points = loadtest_sweep(options, say=terminal.status, warn=terminal.note, on_progress=_show_progress)
         try:
             for _ in deferral.collect(points, results):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lanewise import files
 from lanewise.cli import terminal
 from lanewise.errors import CannotMeasure, LanewiseError
+from lanewise.signal_deferral import SignalDeferral
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ def record(
     failure: BaseException | None = None
     interrupt: KeyboardInterrupt | None = None
     try:
-        with files.SignalDeferral() as deferral:
+        with SignalDeferral() as deferral:
             failure = _collect(samples, recorded, options, deferral)
             run = api.as_measured_run(recorded, machine_facts)
             if recorded and options.output is not None:
@@ -63,7 +64,7 @@ def record(
 
 
 def _collect(
-    samples: Iterator[Sample], recorded: list[Sample], options: RecordOptions, deferral: files.SignalDeferral
+    samples: Iterator[Sample], recorded: list[Sample], options: RecordOptions, deferral: SignalDeferral
 ) -> BaseException | None:
     """Append each sample to `recorded`, and to the file of --samples; the error or Ctrl-C that ended it, if any.
 

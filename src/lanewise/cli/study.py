@@ -16,6 +16,7 @@ from lanewise.cli.scenario_status import ScenarioStatus
 from lanewise.errors import InputError, LanewiseError, Location
 from lanewise.options.study import AccuracyOptions, NewStudyOptions, StudyOptions
 from lanewise.options.workers import WorkerOptions
+from lanewise.signal_deferral import SignalDeferral
 
 if TYPE_CHECKING:
     from lanewise.results.run import Run, StudyRun
@@ -41,7 +42,7 @@ def run(options: StudyOptions, workers: WorkerOptions, json: Json = None) -> Non
     names = _names(options, json)
     result = StudyRuns(None)
     try:
-        with files.SignalDeferral() as deferral:
+        with SignalDeferral() as deferral:
             result = _run(names, options, workers, json, deferral)
             if result.missing:
                 terminal.note(f"not finished: {', '.join(result.missing)}")
@@ -117,7 +118,7 @@ def _names(options: StudyOptions, json: str | None) -> list[str]:
 
 def _run(
     names: Sequence[str], options: StudyOptions, workers: WorkerOptions, json: str | None,
-    deferral: files.SignalDeferral,
+    deferral: SignalDeferral,
 ) -> StudyRuns:  # fmt: skip
     """Run each study, which a signal interrupts; after each one the JSON file holds all that are finished."""
     from lanewise import api

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lanewise import files
 from lanewise.cli import terminal
 from lanewise.cli.scenario_status import ScenarioStatus
 from lanewise.cli.terminal import json_of
 from lanewise.errors import InputError
 from lanewise.report.words import plural
+from lanewise.signal_deferral import SignalDeferral
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def sweep(
     status = ScenarioStatus()
     answers = api.predict_sweep(system, options, service, engine, status.show)
     try:
-        with files.SignalDeferral() as deferral:
+        with SignalDeferral() as deferral:
             try:
                 for _ in deferral.collect(answers, recorded):
                     pass

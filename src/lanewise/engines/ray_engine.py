@@ -12,9 +12,10 @@ import shutil
 import signal
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,12 @@ from lanewise.engines.work import (
     run_batch,
 )
 from lanewise.errors import EngineFailure, InputError, import_extra
+from lanewise.signal_deferral import SignalDeferral
 
 _REACH = 5.0  # s until an address that does not answer is given up
 _COUNT_AGAIN = 5.0  # s
+_INTERRUPTIBLE = 0.2  # s that a call of Ray may wait for work before Ctrl-C is looked at
+_LEAVE = 3.0  # s that a cluster has for saying goodbye
 _OBJECT_STORE = 100 * 2**20  # B; results travel inline, and Ray would take 30 % of the memory
 # What nobody reads of a Ray that ends with the command: events of tasks, metrics, statistics of its event loops.
 _QUIET = {"task_events_report_interval_ms": 0, "enable_metrics_collection": False, "event_stats": False}
@@ -100,31 +104,47 @@ class RayEngine:
         """The next batch that finishes."""
         if not self._running:
             return None
-        with self._reached():
-            finished, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
-        return self._result(finished[0]) if finished else None
+        end = float("inf") if timeout is None else time.monotonic() + timeout
+        finished: list[Any] = []
+        while not finished:
+            left = max(0.0, end - time.monotonic())
+            with self._reached():
+                finished, _ = self._ray.wait(list(self._running), num_returns=1, timeout=min(left, _INTERRUPTIBLE))
+            if not finished and left <= _INTERRUPTIBLE:
+                return None
+        return self._result(finished[0])
 
     def cancel(self) -> None:
-        """Drop every batch; tasks that run are interrupted, on a Ray of this machine as it ends."""
-        running, self._running = self._running, {}
-        if self._local:  # Ray 2.60 may abort this process when a task is cancelled that is just finishing
-            return
-        with suppress(EngineFailure), self._reached():
-            for task in running:
-                self._ray.cancel(task, force=True)
+        """Drop every batch; what has been sent still runs, a batch a worker or two, unless `close` comes before."""
+        # Ray 2.60 may abort this process when a task is cancelled that is just finishing, and waits for a cluster that
+        # does not answer.
+        self._running.clear()
 
     def close(self) -> None:
         """Disconnect; a Ray of this machine ends."""
         self._running.clear()
-        if hasattr(self, "_ray"):
-            self._ray.shutdown()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with SignalDeferral():
+            if hasattr(self, "_ray"):
+                self._shutdown()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> RayEngine:
         return self
 
     def __exit__(self, *failure: object) -> None:
         self.close()
+
+    def _shutdown(self) -> None:
+        """Disconnect, or end the Ray of this machine."""
+        # Ray's client waits until the cluster has done all that it was sent, such as starting workers, or for ever.
+        client = None if self._local else self._ray.util.client.ray.get_context().client_worker
+        goodbye = threading.Timer(_LEAVE, client.channel.close) if client is not None else None
+        if goodbye is not None:
+            goodbye.daemon = True
+            goodbye.start()
+        self._ray.shutdown()
+        if goodbye is not None:
+            goodbye.cancel()
 
     def _own(self, workers: int) -> dict[str, Any]:
         return {"num_cpus": workers, "include_dashboard": False, "object_store_memory": _OBJECT_STORE,
@@ -147,7 +167,8 @@ class RayEngine:
         """Start or reach Ray; it replaces the handler of SIGTERM, which stays the program's own here."""
         handler = signal.getsignal(signal.SIGTERM)
         try:
-            self._ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+            with self._deferral():
+                self._ray.init(**options, log_to_driver=False, logging_level=logging.CRITICAL)
         except Exception as error:  # whatever goes wrong in a cluster
             lines = str(error).strip().splitlines() or [type(error).__name__]
             hint = "the nodes need the same versions of Python and Ray as this machine: python -V, ray --version"
@@ -161,7 +182,8 @@ class RayEngine:
         batch = self._running.pop(task)
         failures = self._ray.exceptions
         try:
-            return BatchResult(batch, *self._ray.get(task))
+            with self._deferral():
+                return BatchResult(batch, *self._ray.get(task))
         except failures.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from None
         except (failures.WorkerCrashedError, failures.NodeDiedError, failures.OutOfMemoryError) as error:
@@ -175,11 +197,19 @@ class RayEngine:
         except (failures.RayError, ConnectionError) as error:
             raise _gone(error) from None
 
+    def _deferral(self) -> AbstractContextManager[object]:
+        """Within a Ray of this machine an interrupt waits for some seconds, as it may abort this process there.
+
+        Ray's client is Python, and the cluster behind it may take longer to answer than anybody waits.
+        """
+        return SignalDeferral() if self._local else nullcontext()
+
     @contextmanager
     def _reached(self) -> Iterator[None]:
         """EngineFailure where Ray does not answer."""
         try:
-            yield
+            with self._deferral():
+                yield
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise _gone(error) from None
 

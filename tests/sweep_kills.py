@@ -15,7 +15,7 @@ from pathlib import Path
 
 from process_tree import descendants, kind_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 SYSTEM = ROOT / "examples" / "node-layouts.yaml"
 FLOWS = "data->gpu[0-3], cache->gpu[4-7]"
 Rows = Counter[tuple[object, ...]]
@@ -48,7 +48,7 @@ def rows_of(folder: Path) -> Rows:
     import pyarrow.parquet
 
     rows: Rows = Counter()
-    for path in folder.glob("*.parquet"):
+    for path in folder.rglob("*.parquet"):
         table = pyarrow.parquet.read_table(path).drop_columns(["record"]).to_pylist()
         rows.update(tuple(row.values()) for row in table)
     return rows
