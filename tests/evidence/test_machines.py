@@ -11,8 +11,9 @@ import pytest
 
 from lanewise.catalog import builtin
 from lanewise.evidence.model import EvidenceMachine
-from lanewise.evidence.prediction import predict_machine, predict_row
+from lanewise.evidence.prediction import predict_row, predict_traffic
 from lanewise.evidence.reading import ready_machines
+from lanewise.evidence.traffic_prediction import TrafficModel
 
 MACHINES = ready_machines()
 # Held out is every third machine by the hash of its name, never by a result, but none of which the catalogue had a
@@ -36,25 +37,21 @@ def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine
     assert machine.tool
     assert all(row.low is None or row.low <= row.value for row in machine.rows)
     assert all(row.high is None or row.value <= row.high for row in machine.rows)
+    assert not (machine.held_out and any(row.learned for row in machine.rows)), "held out means nothing is learned"
     system = machine.system(builtin())
+    model = TrafficModel(system, frozenset({machine.name}))
     for row in machine.rows:
-        if row.skip or row.latency or row.traffic:  # not every GPU has a figure of its small copies
+        if row.traffic is not None and not row.skip:
+            predicted = predict_traffic(machine.name, model, row, row.traffic)
+            assert predicted.observation.value, predicted.observation.note
+            assert predicted.algorithm_right is not False, predicted.observation.note
+            continue
+        if row.skip or row.latency:  # not every GPU has a figure of its small copies
             continue
         # Two hundred copies in their order take a second to simulate.
         short = row if len(row.flows) <= 12 else replace(row, schedule="together")
         prediction = predict_row(machine.name, system, short).observation
         assert prediction.value, prediction.note or row.path
-
-
-@pytest.mark.parametrize(
-    "machine", [m for m in MACHINES if any(row.traffic for row in m.rows)], ids=lambda machine: machine.name
-)
-def test_traffic_of_a_machine_is_predicted(machine: EvidenceMachine) -> None:
-    assert not (machine.held_out and any(row.learned for row in machine.rows)), "held out means nothing is learned"
-    traffic = replace(machine, rows=tuple(row for row in machine.rows if row.traffic and not row.skip))
-    for row in predict_machine(traffic, builtin()):
-        assert row.observation.value, row.observation.note
-        assert row.algorithm_right is not False, row.observation.note
 
 
 def test_machines_are_held_out_by_the_hash_of_their_name() -> None:

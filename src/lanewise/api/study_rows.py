@@ -14,6 +14,7 @@ from lanewise.api.system_source import SystemSource, system_source
 from lanewise.errors import LanewiseError, error_location
 from lanewise.results.observation import Observation
 from lanewise.results.plan import Copies, Plan, Service
+from lanewise.results.traffic import MachineTraffic
 
 if TYPE_CHECKING:
     from lanewise.engines.work import WorkEngine
@@ -77,14 +78,17 @@ def _predict(
     """Every row of the study that is not derived."""
     rows = [row for row in context.form.rows if not row.derive]
     groups: dict[Any, list[int]] = {}
+    answers: dict[int, Observation] = {}
     for place, row in enumerate(rows):
+        if isinstance(row.scenario, MachineTraffic):  # closed forms of a millisecond, which no worker is worth
+            answers[place] = next(context.probe.run(context.plan(row)))
+            continue
         key = (row.system, tuple(sorted(row.settings.items())), replace(row.scenario, name=""))
         groups.setdefault(key, []).append(place)
     sources = {name: system_source(relative_ref(ref, system.system), context.catalog)
-               for name, system in context.form.systems.items()}  # fmt: skip
+               for name, system in context.form.systems.items() if system.machine is None}  # fmt: skip
     places = list(groups.values())
     scenarios = [_scenario(context, sources, [rows[place] for place in group]) for group in places]
-    answers: dict[int, Observation] = {}
     with _open_store(folder) as store:
         for number, answer in run_scenarios(scenarios, answer_question, engine, store, progress):
             with error_location(rows[places[number][0]].location):
@@ -96,6 +100,7 @@ def _predict(
 
 def _scenario(context: StudyContext, sources: dict[str, SystemSource], rows: Sequence[RowForm]) -> Scenario:
     row = rows[0]
+    assert not isinstance(row.scenario, MachineTraffic)
     settings = {**context.form.systems[row.system].settings, **row.settings}
     scenario = replace(row.scenario, name="")
     names = tuple((each.scenario.name, each.metric, each.unit) for each in rows)

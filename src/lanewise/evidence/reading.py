@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from lanewise import package_data
-from lanewise.errors import Contradiction, error_location
+from lanewise.errors import Contradiction, Location, error_location, unknown_name
 from lanewise.evidence.collective_reading import collective_rows
 from lanewise.evidence.model import EACH, FIRST, TOTAL, EvidenceMachine, EvidenceRow
 from lanewise.evidence.traffic_reading import block_rows, load_row
@@ -26,8 +27,19 @@ QUALITIES = ("", "weak")
 
 def ready_machines() -> tuple[EvidenceMachine, ...]:
     """The machines that come with Lanewise, in alphabetical order."""
-    files = [package_data.text("evidence", name, "machine") for name in package_data.names("evidence")]
-    return tuple(read_machine(*file) for file in files)
+    return tuple(_ready_machine(name) for name in package_data.names("evidence"))
+
+
+def ready_machine(name: str, location: Location | None = None) -> EvidenceMachine:
+    """The machine of that name that comes with Lanewise; UnknownName at `location` if there is none."""
+    if name not in package_data.names("evidence"):
+        raise unknown_name("measured machine", name, package_data.names("evidence"), location)
+    return _ready_machine(name)
+
+
+@cache
+def _ready_machine(name: str) -> EvidenceMachine:
+    return read_machine(*package_data.text("evidence", name, "machine"))
 
 
 def read_machine(text: str, file: str) -> EvidenceMachine:

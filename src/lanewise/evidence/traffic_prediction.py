@@ -65,7 +65,8 @@ class TrafficModel:
             value, low, high = point.time, point.time * value / high, point.time * value / low
         predicted = replace(
             blank, value=value, low=low, high=high, basis=Basis.CALIBRATED, limit=point.limit,
-            note=f"{point.algorithm} {point.protocol}", path=_collective_kind(self.system, model, point),
+            note=f"{point.algorithm} {point.protocol}", how={"algorithm": point.algorithm},
+            path=_collective_kind(self.system, model, point),
             rests_on=("NCCL's time model, rates and ramps of other machines", *model.sources([point])),
         )  # fmt: skip
         return predicted, point.algorithm

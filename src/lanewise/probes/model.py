@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lanewise.errors import unknown_name
+from lanewise.evidence.traffic_prediction import TrafficModel
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.resources import weakest
@@ -14,6 +15,7 @@ from lanewise.results.match import service_path
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import SIMULATION, STEADY, Copies, Plan, Service
 from lanewise.results.service_result import ServiceResult
+from lanewise.results.traffic import MachineTraffic
 from lanewise.routes.classify import path_kind
 from lanewise.routes.model import Hop
 from lanewise.serving.load import load_of
@@ -39,6 +41,11 @@ SERVICE_METRICS = {
     "share": "queries a second as a share of the Closed division's",
     "link_share": "goodput over the raw rate of the busiest PCIe link crossed",
 }
+TRAFFIC_METRICS = {
+    "busbw": "bus bandwidth of a collective, as nccl-tests counts it",
+    "goodput": "payload bytes a second of all flows of blocks together, or of a load",
+    "time": "of one call of a collective, of all blocks of a flow, or of a load",
+}
 
 
 class ModelProbe:
@@ -47,19 +54,31 @@ class ModelProbe:
     def __init__(self) -> None:
         # Rows ask for several metrics of one service; systems are kept so that their identity stays theirs.
         self._simulated: dict[tuple[int, Service], tuple[System, ServiceResult]] = {}
+        self._traffic: dict[tuple[int, frozenset[str]], TrafficModel] = {}
 
     def run(self, plan: Plan) -> Iterator[Observation]:
         """The predicted observation of a plan; UnknownName for an unknown metric."""
         scenario = plan.scenario
-        known = COPY_METRICS if isinstance(scenario, Copies) else SERVICE_METRICS
+        known = {Copies: COPY_METRICS, Service: SERVICE_METRICS, MachineTraffic: TRAFFIC_METRICS}[type(scenario)]
         if plan.metric not in known:
             raise unknown_name("metric", plan.metric, known)
-        if isinstance(scenario, Copies):
+        if isinstance(scenario, MachineTraffic):
+            yield self._of_traffic(plan, scenario)
+        elif isinstance(scenario, Copies):
             yield _latency(plan, scenario) if plan.metric in ("latency", "wire_latency") else _copies(plan, scenario)
         else:
             steady_state = _service(plan, scenario)
             simulated = scenario.method == SIMULATION
             yield self._by_simulation(plan, scenario, steady_state) if simulated else steady_state
+
+    def _of_traffic(self, plan: Plan, scenario: MachineTraffic) -> Observation:
+        model = self._traffic.setdefault(
+            (id(plan.system), scenario.without), TrafficModel(plan.system, scenario.without)
+        )  # fmt: skip
+        blank = Observation(
+            scenario.name, scenario.flow, plan.metric, None, plan.unit, Source.PREDICTED, system=plan.system.name
+        )
+        return model.predict(scenario.traffic, blank)[0]
 
     def _by_simulation(self, plan: Plan, service: Service, steady_state: Observation) -> Observation:
         """The same observation by event simulation, with the steady state's value for comparison."""

@@ -9,7 +9,7 @@ from typing import Any
 from lanewise.evidence.score import AccuracyScore
 from lanewise.evidence.services import PredictedService
 from lanewise.report import page
-from lanewise.report.evidence_page import row_sections, score_sections
+from lanewise.report.evidence_page import other_studies, row_sections, score_sections
 from lanewise.report.service_accuracy import service_sections
 from lanewise.report.study_rows import study_tables
 from lanewise.report.table import Column, Table, markdown_table, number_columns
@@ -30,7 +30,7 @@ def accuracy_page(
         "How far predictions lie from measured and published values. Made by `make accuracy`; do not edit it.",
         *(score_sections(score, history) if score is not None else []),
         *service_sections(services),
-        *(_studies(run) if run is not None else []),
+        *(_studies(other_studies(run, score)) if run is not None else []),
         *(row_sections(score) if score is not None else []),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

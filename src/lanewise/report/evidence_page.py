@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lanewise.evidence.prediction import BOTH_WAYS, SEVERAL
@@ -53,13 +54,20 @@ def row_sections(score: AccuracyScore) -> list[str]:
     return sections
 
 
+def other_studies(run: Run, score: AccuracyScore | None) -> Run:
+    """The run without studies whose rows are those of the measured machines, which the score counts already."""
+    machines = {machine.name for machine in score.machines} if score is not None else set()
+    studies = [study for study in run.studies if not study.rows or not {row.system for row in study.rows} <= machines]
+    return replace(run, studies=tuple(studies))
+
+
 def basis_errors(score: AccuracyScore, run: Run | None = None) -> dict[str, Any]:
     """The error in % of rates of machines and studies, by basis: median, 90th percentile and rows."""
     errors: dict[str, list[float]] = {}
     for row in score.rates:
         if row.error is not None and row.observation.basis is not None:
             errors.setdefault(str(row.observation.basis), []).append(100 * abs(row.error))
-    studies = run.studies if run is not None else ()
+    studies = other_studies(run, score).studies if run is not None else ()
     for observation in (row for study in studies for row in study.rows if row.role == "prediction" and row.unit != "s"):
         if observation.residual_pct is not None and observation.basis:
             errors.setdefault(str(observation.basis), []).append(abs(observation.residual_pct))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lanewise import units
-from lanewise.report.figure import COLOURS, INK, MARKERS, PAPER, SOFT, dress, frame, legend, painted, quantity
+from lanewise.report.figure import COLOURS, INK, MARKERS, PAPER, SOFT, dress, frame, legend, log_axis, painted, quantity
 from lanewise.report.surfaces import surface
 from lanewise.report.words import place_name
 from lanewise.results.run import Chart, Series
 
+_LABEL_STEP = 0.062  # of the height of the axes, between the names of two lines
 _DASHES: dict[str, Any] = {"measured": (0, (4, 1.5)), "extrapolated": (0, (1, 1.5))}
 
 
@@ -67,7 +69,7 @@ def _frame(chart: Chart) -> tuple[float, ...]:
         longest = max((len(group.name) for group in _groups(chart.series)), default=0)
         return frame(_size(chart), left=0.62, right=min(2.0, 0.2 + 0.078 * longest), top=0.4, bottom=0.55)
     longest = max((len(name) for name in _names(chart)), default=0)
-    return frame(_size(chart), left=min(2.6, 0.25 + 0.076 * longest), right=0.62, top=0.4, bottom=0.52)
+    return frame(_size(chart), left=min(3.3, 0.25 + 0.076 * longest), right=0.62, top=0.4, bottom=0.52)
 
 
 def _groups(series: Sequence[Series]) -> tuple[_ColourGroup, ...]:
@@ -98,13 +100,33 @@ def _lines(axes: Any, chart: Chart, groups: Sequence[_ColourGroup]) -> None:
     if names:
         axes.set_xticks(range(len(names)), names)
         axes.set_xlim(-0.25, len(names) - 0.75)
-    # A rate that starts anywhere but at zero exaggerates every difference.
+    if "x" in chart.log:
+        _bytes_axis(axes, chart)
+    elif not names:
+        axes.xaxis.get_major_locator().set_params(integer=True)
     low, high = axes.get_ylim()
-    axes.set_ylim(0.0 if low >= 0 or abs(low) < 0.2 * high else low, high)
+    if "y" in chart.log:
+        axes.set_yscale("log")
+        decades = math.log10(axes.get_ylim()[1] / axes.get_ylim()[0])
+        log_axis(axes, (1,) if decades > 3 else (1, 2, 5), "g")
+    else:
+        # A rate that starts anywhere but at zero exaggerates every difference.
+        axes.set_ylim(0.0 if low >= 0 or abs(low) < 0.2 * high else low, high)
     axes.set_xlim(*axes.get_xlim())
-    if max(abs(low), high) >= 1e4:
+    if max(abs(low), high) >= 1e4 and not chart.log:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
     _label_ends(axes, ends)
+
+
+def _bytes_axis(axes: Any, chart: Chart) -> None:
+    """Powers of two along the x axis, at most seven of them named as sizes."""
+    places = [float(x) for series in chart.series for x, y in series.points if y is not None and not isinstance(x, str)]
+    axes.set_xscale("log", base=2)
+    first, last = math.floor(math.log2(min(places))), math.ceil(math.log2(max(places)))
+    step = max(1, -(-(last - first) // 6))
+    ticks = [2.0**power for power in range(first + -first % step, last + 1, step)]
+    axes.set_xticks(ticks, [units.size(tick) for tick in ticks])
+    axes.minorticks_off()
 
 
 def _extrapolated(series: Series, index: int) -> bool:
@@ -124,6 +146,8 @@ def _line(axes: Any, points: list[tuple[float, float | None, bool]], group: _Col
         return
     # A measured point may have no neighbours, and a line alone would not show it.
     cross: Any = {"marker": "x", "markersize": 5.5, "markeredgewidth": 1.5} if source == "measured" else {}
+    if len(values) == 1 and source == "predicted":
+        cross = {"marker": "_", "markersize": 11, "markeredgewidth": 1.7}
     axes.plot([x for x, _, _ in points], [float("nan") if y is None else y for _, y, _ in points], color=group.colour,
               linewidth=1.7, linestyle=_DASHES.get(source, "solid"), zorder=3, **cross)  # fmt: skip
     if hollows:
@@ -133,18 +157,22 @@ def _line(axes: Any, points: list[tuple[float, float | None, bool]], group: _Col
 
 def _label_ends(axes: Any, ends: list[tuple[float, float, _ColourGroup]]) -> None:
     """Name each group at the right, apart from the others, next to where its line ends."""
-    low, high = axes.get_ylim()
-    step = (high - low) * 0.062
+    to_share, to_value = axes.transScale + axes.transLimits, (axes.transScale + axes.transLimits).inverted()
+    right = axes.get_xlim()[1]
     ends = sorted(ends, key=lambda end: end[1])
     heights: list[float] = []
-    for _, y, _ in ends:
-        heights.append(max(y, heights[-1] + step) if heights else y)
-    over = max(0.0, heights[-1] - high) if heights else 0.0
-    right = axes.get_xlim()[1]
+    for x, y, _ in ends:
+        share = to_share.transform((x, y))[1]
+        heights.append(max(share, heights[-1] + _LABEL_STEP) if heights else share)
+    # Those that stand too high push the ones below them down.
+    for place in reversed(range(len(heights))):
+        most = heights[place + 1] - _LABEL_STEP if place + 1 < len(heights) else 1.0
+        heights[place] = min(heights[place], most)
     for (x, y, group), height in zip(ends, heights, strict=True):
+        level = to_value.transform((0.0, height))[1]
         style = {"color": group.colour, "linewidth": 0.7, "clip_on": False, "zorder": 2, "alpha": 0.55}
-        axes.plot([x, right], [y, height - over], linestyle=(0, (1, 2)), **style)
-        axes.annotate(group.name, xy=(right, height - over), xytext=(5, 0), textcoords="offset points", va="center",
+        axes.plot([x, right], [y, level], linestyle=(0, (1, 2)), **style)
+        axes.annotate(group.name, xy=(right, level), xytext=(5, 0), textcoords="offset points", va="center",
                       ha="left", color=INK, fontsize=8.6, annotation_clip=False)  # fmt: skip
 
 

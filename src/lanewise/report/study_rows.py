@@ -41,8 +41,10 @@ class StudyTable:
 
 
 def settings_text(row: Observation) -> str:
-    """'gpus 4, path 3'."""
-    return ", ".join(f"{key} {value}" for key, value in row.settings.items())
+    """'gpus 4, path 3'; bytes as people write sizes: '64 KiB'."""
+    return ", ".join(
+        units.size(value) if key == "bytes" else f"{key} {value}" for key, value in row.settings.items()
+    )  # fmt: skip
 
 
 def places(values: Iterable[float]) -> int:

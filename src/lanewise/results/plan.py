@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
+from lanewise.results.traffic import MachineTraffic
 from lanewise.topology.model import System
 
 PlanT = TypeVar("PlanT", contravariant=True)
@@ -43,10 +44,10 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the model predicts: a metric, which COPY_METRICS or SERVICE_METRICS lists, of a scenario on a system."""
+    """What the model predicts: a metric (COPY_METRICS, SERVICE_METRICS, TRAFFIC_METRICS) of a scenario on a system."""
 
     system: System
-    scenario: Copies | Service
+    scenario: Copies | Service | MachineTraffic
     metric: str
     unit: str
 

@@ -74,6 +74,7 @@ class Chart:
 
     In a surface each series is a row of cells and each group a panel; `y_label` is what its cells tell, `by_label` what
     its rows are, and `within` outlines the cells that are that share (0..1) or less below their row's largest value.
+    `log` names the logarithmic axes of lines: 'x', 'y', 'xy' or ''.
     """
 
     title: str
@@ -84,6 +85,7 @@ class Chart:
     note: str = ""
     by_label: str = ""
     within: float | None = None
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)

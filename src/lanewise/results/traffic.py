@@ -45,3 +45,13 @@ class WeightLoad:
 
 
 Traffic: TypeAlias = CollectiveMessage | BlockCopies | WeightLoad
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTraffic:
+    """Traffic of a measured machine, as its evidence words it; no figure learned on the machines `without` counts."""
+
+    traffic: Traffic
+    flow: str
+    without: frozenset[str]
+    name: str = ""

@@ -58,12 +58,14 @@ def _chart(entry: ChartForm, rows: Sequence[Observation]) -> Chart:
     series: list[Series] = []
     for group in dict.fromkeys(_axis(row, by) for row in chosen) if by else [""]:
         members = [row for row in chosen if not by or _axis(row, by) == group]
+        if "x" in entry.log:  # sizes: of several tables, or in the order of a source
+            members.sort(key=lambda row: row.settings.get(x, 0))
         name = f"{group} {by}".strip() if by not in ("", "label", "table") else str(group)
         sources = ("predicted", "published", *(("measured",) if any(row.measured for row in chosen) else ()))
         series += [_series(members, x, name, name, kind) for kind in sources]
     y_label = entry.y_label or (f"{chosen[0].metric} ({chosen[0].display_unit})" if chosen else "")
     x_label = entry.x_label or ("" if x == "label" else x)
-    return Chart(entry.title, entry.kind, x_label, y_label, tuple(series), entry.note)
+    return Chart(entry.title, entry.kind, x_label, y_label, tuple(series), entry.note, log=entry.log)
 
 
 def _series(rows: Sequence[Observation], x: str, name: str, group: str, source: str) -> Series:

@@ -31,8 +31,11 @@ class StudyContext:
     def system(self, name: str, settings: Mapping[str, int]) -> System:
         """The system of that short name with those settings, on the catalogue of the study."""
         ref = self.form.systems[name]
-        chosen = {**ref.settings, **settings}
+        # The settings of a measured machine's rows say what was measured, not what the machine is.
+        chosen = {} if ref.machine is not None else {**ref.settings, **settings}
         key = (ref.system, tuple(sorted(chosen.items())), id(self.catalog))
+        if ref.machine is not None and key not in self.systems:
+            self.systems[key] = ref.machine.system(self.catalog.without_machine(ref.machine.name))
         if key not in self.systems:
             try:
                 self.systems[key] = self.read_system(ref.system, chosen, self.catalog)

@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lanewise.errors import Location
+from lanewise.evidence.model import EvidenceMachine
 from lanewise.results.plan import Copies, Service
+from lanewise.results.traffic import MachineTraffic
 
 FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRef:
-    """A system by its short name: a ready one or a file, with settings that hold for all rows."""
+    """A system by its short name: a ready one or a file, with settings that hold for all rows; or a measured
+    `machine`."""
 
     name: str
     system: str
     settings: Mapping[str, int]
     location: Location
+    machine: EvidenceMachine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class RowForm:
     label: str
     system: str
     settings: Mapping[str, int]
-    scenario: Copies | Service
+    scenario: Copies | Service | MachineTraffic
     metric: str
     unit: str
     published: float | None
@@ -94,7 +98,8 @@ class ChartForm:
     setting, 'label' or 'table'.
 
     A surface has a column for each value of `x`, a row for each of `by`, a panel for each table; `within` outlines the
-    cells that are that share (0..1) or less below their row's largest value.
+    cells that are that share (0..1) or less below their row's largest value. `log` names the logarithmic axes of lines:
+    'x', 'y', 'xy' or ''.
     """
 
     title: str
@@ -108,6 +113,7 @@ class ChartForm:
     location: Location
     by_label: str = ""
     within: float | None = None
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)

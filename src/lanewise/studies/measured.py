@@ -16,6 +16,7 @@ from lanewise.results.match import CONTEXT, METHOD, Identity, group, identity, s
 from lanewise.results.observation import Observation, Source
 from lanewise.results.plan import Service
 from lanewise.results.sample import Sample
+from lanewise.results.traffic import MachineTraffic
 from lanewise.serving.workload import workload
 from lanewise.studies.form import RowForm, StudyForm
 
@@ -65,6 +66,8 @@ def find(row: RowForm, runs: Sequence[MeasuredRun]) -> Observation | None:
     Of several, the one in whose size, engine and memory a rate is predicted is taken, and its note says so.
     """
     runs = [run for run in runs if run.system in ("", row.system)]
+    if isinstance(row.scenario, MachineTraffic):
+        return None
     if isinstance(row.scenario, Service):
         return _load_tested(row, row.scenario, runs)
     flows = row.scenario.flows

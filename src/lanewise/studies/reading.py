@@ -10,6 +10,7 @@ from lanewise.expressions import STATEMENTS, check_expression
 from lanewise.results.plan import Copies
 from lanewise.studies import sections
 from lanewise.studies.form import FORMAT, RowForm, StudyForm, SystemRef
+from lanewise.studies.machine_tables import machine_refs, machine_rows
 from lanewise.yaml_positions import YamlNode, load
 
 _TOP = (
@@ -40,7 +41,8 @@ def read_study(text: str, file: str) -> StudyForm:
     if top["lanewise"].value != FORMAT or isinstance(top["lanewise"].value, bool):
         raise top["lanewise"].error("this is not a study of format 1", "begin the file with 'lanewise: 1'")
     name = top["study"].needed()
-    systems = _systems(top["systems"])
+    machines = machine_refs(top["tables"].items())
+    systems = _systems(top["systems"], machines)
     tables = _tables(top["tables"], systems)
     rows = tuple(row for table in tables.values() for row in table)
     if not rows:
@@ -62,9 +64,9 @@ def read_study(text: str, file: str) -> StudyForm:
     return study
 
 
-def _systems(node: YamlNode) -> dict[str, SystemRef]:
+def _systems(node: YamlNode, machines: dict[str, SystemRef]) -> dict[str, SystemRef]:
     hint = "systems: {mine: my-system.yaml}"
-    systems: dict[str, SystemRef] = {}
+    systems = dict(machines)
     for name, entry in node.members(hint).items():
         system = entry if isinstance(entry.value, str) else entry.check_fields(("system", "set"))["system"]
         systems[name] = SystemRef(name, system.needed(), sections.settings(entry["set"]), entry.location)
@@ -77,11 +79,16 @@ def _tables(node: YamlNode, systems: dict[str, SystemRef]) -> dict[str, list[Row
     """The rows of each table, by its name."""
     tables: dict[str, list[RowForm]] = {}
     for i, table in enumerate(node.items()):
-        table.check_fields(_TABLE)
+        of_machines = table["machines"].given
+        if not of_machines:
+            table.check_fields(_TABLE)
         name = table["name"].text(f"table {i + 1}").strip()
         if name in tables:
             raise Contradiction(f"two tables are called '{name}'", location=table["name"].location, hint="rename one")
         table["title"].line()  # for who reads the file; only checked
+        if of_machines:
+            tables[name] = machine_rows(table, name, systems)
+            continue
         rows = enumerate(table["rows"].items())
         tables[name] = [form for r, row in rows for form in _rows(table, row, name, r, systems)]
     return tables

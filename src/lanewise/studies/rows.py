@@ -58,6 +58,7 @@ class ExpressionRow:
         }  # fmt: skip
         predicted = {
             "predicted": row.display(row.value), "limit": row.limit, "basis": str(row.basis) if row.basis else None,
+            "algorithm": row.how.get("algorithm"),
             "low": row.display(row.low), "high": row.display(row.high), "residual_pct": row.residual_pct,
         }  # fmt: skip
         fields = stated | predicted | dict(row.settings)

@@ -26,7 +26,7 @@ from lanewise.yaml_positions import YamlNode
 _FIT = ("part", "figure", "start", "low", "high", "note")
 _HYPOTHESIS = ("name", "says", "figures", "fit", "note")
 _CONCLUSION = ("says", "test", "shows")
-_CHART = ("title", "kind", "x", "x_label", "y_label", "table", "tables", "by", "note", "by_label", "within")
+_CHART = ("title", "kind", "x", "x_label", "y_label", "table", "tables", "by", "note", "by_label", "within", "log")
 _SURFACE_ONLY = ("by_label", "within")
 _MOST_CELLS = 40  # in a row or a column of a surface, so that the numbers in them can be read
 _DRAWING = ("title", "system", "set", "scenario", "caption")
@@ -132,7 +132,10 @@ def chart(entry: YamlNode, rows: Sequence[RowForm]) -> ChartForm:
         title=title, kind=entry["kind"].choice(("line", "bar", "surface"), "line"), tables=tables,
         x=entry["x"].choice(axes, "label"), by=_axis(entry["by"], axes), x_label=entry["x_label"].line(),
         y_label=entry["y_label"].line(), note=entry["note"].line(), location=entry.location,
+        log=entry["log"].choice(("", "x", "y", "xy")),
     )  # fmt: skip
+    if form.log and form.kind != "line":
+        raise entry["log"].error(f"a {form.kind} chart has no 'log'", "write kind: line, or leave it out")
     if form.kind == "surface":
         return _surface(entry, form, [row for row in rows if row.table in tables])
     for key in _SURFACE_ONLY:
