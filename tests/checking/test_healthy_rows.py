@@ -56,7 +56,8 @@ links:
 
 
 def test_what_a_root_complex_forwards_between_peers_differs_from_host_to_host():
-    rates = (("8.2", Verdict.OK), ("7", Verdict.SLOW))
+    # Nobody named the GPUs: they may stage their copies, or be held back between root ports, as any of Gen3 is.
+    rates = (("8.2", Verdict.OK), ("4", Verdict.SLOW))
     for rate, verdict in rates:
         checkup = checked(TWO_ROOT_PORTS, f'flows: "gpu0->gpu1", value: {rate} GB/s')
         assert checkup.results[0].verdict is verdict
