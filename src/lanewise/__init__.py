@@ -5,8 +5,8 @@ Every verb of the command line is a function here (docs/reference/api.md, help(l
 systems   discover, capture, ready_systems, load_system, system_of_options, load_catalog, attach, detach, draw,
           nccl_topology
 routes    route, all_routes, class_matrix, peers
-speed     predict, predict_paths, predict_collective, predict_blocks, block_rows, kv_pieces, predict_load,
-          predict_sweep, finish_times, matrix, serve
+speed     predict, predict_paths, predict_collective, collective_rows, predict_blocks, block_rows, kv_pieces,
+          predict_load, load_rows, predict_sweep, finish_times, matrix, serve
 scores    accuracy
 services  predict_service, simulate, peak, trace, ready_workloads, load_workload
 plans     plan

@@ -54,3 +54,16 @@ def test_the_version_of_nccl_has_no_effect_on_amd_s_gpus(lanewise, tmp_path):
     (tmp_path / "amd.yaml").write_text(text + links)
     done = lanewise("predict", str(tmp_path / "amd.yaml"), "--collective", "all_reduce", "--nccl", "2.27.7")
     assert (done.returncode, "--nccl has no effect: AMD's GPUs run RCCL" in done.stderr) == (2, True)
+
+
+def test_a_saved_prediction_is_compared_with_a_measured_table(lanewise, tmp_path):
+    size = 2**28
+    text = ["# all_reduce_perf", *(f"# Rank {n} Group 0 Pid 1 on a device {n} [0x1b] NVIDIA H200" for n in (0, 1)),
+            f"{size} 4 float sum -1 900.0 290.00 290.00 0 900.0 290.00 290.00 0"]  # fmt: skip
+    (tmp_path / "nccl.txt").write_text("\n".join(text))
+    files = [str(tmp_path / name) for name in ("predicted.json", "nccl.txt", "measured.json")]
+    done = lanewise(*PREDICT, "--collective", "all_reduce", "--sizes", "256MiB,1GiB", "-o", files[0])
+    assert (done.returncode, done.stderr) == (0, f"wrote {files[0]}\n")
+    assert lanewise("check", files[1], "--system", "h200-pair", "-o", files[2]).returncode == 0
+    pairs = json.loads(lanewise("compare", files[0], files[2], "--json").stdout)["pairs"]
+    assert [(pair["row"], pair["metric"], pair["right"]) for pair in pairs] == [("all_reduce", "bus_bandwidth", 290)]

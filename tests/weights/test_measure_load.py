@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fake_cuda
@@ -25,6 +26,7 @@ from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_load import MeasureLoadOptions
 from lanewise.probes.load.header import StoredTensor, tensors_of
 from lanewise.probes.load.layout import PAGE, layout
+from lanewise.probes.load.probe import _LoadRows
 from lanewise.probes.load.session import LoadSession
 from lanewise.probes.storage.files import open_files
 
@@ -224,3 +226,15 @@ def test_a_file_system_without_direct_reads_leaves_those_modes_out_unless_they_a
     assert rows["load cached"]["total"].how["data"] == "verified through the page cache"
     with pytest.raises(CannotMeasure, match="O_DIRECT"):
         measure(weights, "host0", "direct")
+
+
+@pytest.mark.parametrize(("mode", "state"), [("direct", ""), ("safetensors", " cold")])
+def test_a_predicted_load_is_the_row_that_is_measured(mode, state):
+    prediction = lanewise.predict_load("h200-pair", "15 GB", "2 GB/s", "gpu[0-1]", [mode], readers=4)
+    options = MeasureLoadOptions(("a", "b"), to=("gpu0", "gpu1"), readers=8)
+    files: Any = [SimpleNamespace(drives=(), name=name) for name in ("a", "b")]
+    plan: Any = SimpleNamespace(data=15e9, names=[["x"]])
+    samples = _LoadRows(options, mode, files, plan).of_load(7.0, {}, state)
+    predicted = lanewise.as_measured_run((), rows=lanewise.load_rows(prediction))
+    pairs = lanewise.compare(predicted, lanewise.as_measured_run(samples)).pairs
+    assert [pair.left.metric for pair in pairs] == ["total", "makespan"]

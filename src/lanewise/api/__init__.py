@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # that of typing takes milliseconds to load
 if TYPE_CHECKING:
     from lanewise.api.blocks import block_rows, kv_pieces, predict_blocks
     from lanewise.api.checking import as_checked_run, check, check_data, check_metrics, read_results
-    from lanewise.api.collectives import nccl_topology, predict_collective
+    from lanewise.api.collectives import collective_rows, nccl_topology, predict_collective
     from lanewise.api.director import backup_director, open_director, restore_director, serve_director
     from lanewise.api.discovery import capture, discover
     from lanewise.api.divisions import loadtest_divisions
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         measure_network,
         measure_storage,
     )
-    from lanewise.api.model_load import predict_load
+    from lanewise.api.model_load import load_rows, predict_load
     from lanewise.api.node import serve_node
     from lanewise.api.provenance import doctor
     from lanewise.api.runs import (
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 _FUNCTIONS = {
     "lanewise.api.blocks": "block_rows kv_pieces predict_blocks",
     "lanewise.api.checking": "as_checked_run check check_data check_metrics read_results",
-    "lanewise.api.collectives": "nccl_topology predict_collective",
+    "lanewise.api.collectives": "collective_rows nccl_topology predict_collective",
     "lanewise.api.director": "backup_director open_director restore_director serve_director",
     "lanewise.api.discovery": "capture discover",
     "lanewise.api.divisions": "loadtest_divisions",
@@ -104,7 +104,7 @@ _FUNCTIONS = {
     "lanewise.api.measure": (
         "measure_collectives measure_gpu measure_host measure_kv measure_load measure_network measure_storage"
     ),
-    "lanewise.api.model_load": "predict_load",
+    "lanewise.api.model_load": "load_rows predict_load",
     "lanewise.api.node": "serve_node",
     "lanewise.api.provenance": "doctor",
     "lanewise.api.runs": (
@@ -139,6 +139,7 @@ __all__ = [
     "check_fleet",
     "check_metrics",
     "class_matrix",
+    "collective_rows",
     "compare",
     "compare_sources",
     "compare_systems",
@@ -154,6 +155,7 @@ __all__ = [
     "fleet_page",
     "kv_pieces",
     "load_catalog",
+    "load_rows",
     "load_run",
     "load_study",
     "load_system",

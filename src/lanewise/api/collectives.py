@@ -11,6 +11,7 @@ from lanewise.topology.model import Kind, System
 
 if TYPE_CHECKING:
     from lanewise.collectives.model import CollectiveCurve
+    from lanewise.results.observation import Observation
 
 
 def nccl_topology(system: System | str | Path, host: str | None = None, rates: str = "described") -> str:
@@ -68,6 +69,18 @@ def predict_collective(
     curve = predict(loaded, collective_named(collective), names, counted, settings)
     _refuse_without_effect(curve)
     return curve
+
+
+def collective_rows(curve: CollectiveCurve) -> tuple[Observation, ...]:
+    """The bus bandwidth (B/s) and the time (s) of each size as predicted rows, of the identity of measured ones.
+
+    >>> rows = lanewise.collective_rows(lanewise.predict_collective("h200-pair", "all_reduce", sizes="1GiB"))
+    >>> [(row.scenario, row.metric) for row in rows]
+    [('all_reduce', 'bus_bandwidth'), ('all_reduce', 'time')]
+    """
+    from lanewise.results.collective_rows import predicted_collective_rows
+
+    return predicted_collective_rows(curve)
 
 
 def _refuse_without_effect(curve: CollectiveCurve) -> None:

@@ -12,6 +12,7 @@ from lanewise.topology.model import System
 
 if TYPE_CHECKING:
     from lanewise.options.model_load import ModelLoadOptions
+    from lanewise.results.observation import Observation
     from lanewise.weights.prediction import ModelLoadPrediction, WeightSource
 
 
@@ -62,6 +63,18 @@ def predict_load(
     reads = {"readers": readers, "read-latency": read_latency, "read-ahead": read_ahead}
     _refuse_without_effect(ends, loaders, warm, replicated, reads)
     return prediction
+
+
+def load_rows(prediction: ModelLoadPrediction) -> tuple[Observation, ...]:
+    """The rate (B/s) and the time (s) of each loader as predicted rows, of the identity of those of `measure_load`.
+
+    >>> rows = lanewise.load_rows(lanewise.predict_load("h200-pair", "15 GB", "2 GB/s", "gpu0", ["safetensors"]))
+    >>> [(row.scenario, row.metric) for row in rows]
+    [('load safetensors cold', 'total'), ('load safetensors cold', 'makespan')]
+    """
+    from lanewise.results.load_rows import predicted_load_rows
+
+    return predicted_load_rows(prediction)
 
 
 def _refuse_without_effect(

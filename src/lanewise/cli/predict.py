@@ -20,9 +20,11 @@ from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from lanewise.blocks.pieces import Pieces
     from lanewise.perf.flow import Flow
+    from lanewise.results.observation import Observation
     from lanewise.results.service_result import SearchRun
     from lanewise.topology.model import System
 
@@ -31,7 +33,8 @@ _STEADY = ("mode", "division", "host")  # options that the steady state knows to
 _KINDS: dict[str, tuple[str, ...]] = {
     "schedule": ("flows",),
     **{field.name: ("collective",) for field in fields(CollectiveOptions) if field.name != "collective"},
-    **dict.fromkeys(("path", "software", "posters", "output"), ("blocks", "tokens")),
+    "output": ("collective", "blocks", "tokens", "load"),
+    **dict.fromkeys(("path", "software", "posters"), ("blocks", "tokens")),
     **dict.fromkeys(("model", "tp", "block_tokens", "layout", "prefill"), ("tokens",)),
     **{field.name: ("load",) for field in fields(ModelLoadOptions) if field.name != "load"},
     **dict.fromkeys(("both_ways", "devices"), ("matrix",)),
@@ -70,11 +73,11 @@ def predict(
     elif options.flows is not None:
         _predict_flows(system, options.flows, options, json)
     elif collective_options.collective is not None:
-        _predict_collective(system, collective_options, options.no_p2p, json)
+        _predict_collective(system, collective_options, options.no_p2p, options.output, json)
     elif block_options.blocks is not None or block_options.tokens is not None:
-        _predict_blocks(system, block_options, options.no_p2p, json)
+        _predict_blocks(system, block_options, options.no_p2p, options.output, json)
     elif load_options.load is not None:
-        _predict_load(system, load_options, json)
+        _predict_load(system, load_options, options.output, json)
     elif options.matrix is not None:
         _predict_matrix(system, options, json)
     else:
@@ -135,7 +138,9 @@ def _refuse_no_p2p(system: System, flows: Sequence[Flow], no_p2p: bool) -> None:
         raise InputError("--no-p2p has no effect: no flow is between two GPUs", hint="leave it out")
 
 
-def _predict_collective(system: System, options: CollectiveOptions, no_p2p: bool, json: str | None) -> None:
+def _predict_collective(
+    system: System, options: CollectiveOptions, no_p2p: bool, output: Path | None, json: str | None
+) -> None:
     from lanewise import api
     from lanewise.report.text.collective import render_collective
 
@@ -147,10 +152,13 @@ def _predict_collective(system: System, options: CollectiveOptions, no_p2p: bool
     if p2p is not None and curve.points == api.predict_collective(system, *given).points:
         flag = "--no-p2p" if no_p2p else "--p2p-level"
         raise InputError(f"{flag} has no effect: NCCL joins these ranks so without it", hint="leave it out")
+    _save(api.collective_rows(curve), output)
     terminal.show(json, json_of("collective_curve"), render_collective, curve)
 
 
-def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, json: str | None) -> None:
+def _predict_blocks(
+    system: System, options: BlockOptions, no_p2p: bool, output: Path | None, json: str | None
+) -> None:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.report.text.blocks import render_blocks
@@ -173,17 +181,26 @@ def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, json: s
     prediction = api.predict_blocks(
         system, options.path, pieces, options.software, options.posters, not no_p2p, options.prefill
     )
-    if options.output is not None:
-        api.save_run(api.as_measured_run((), rows=api.block_rows(prediction)), options.output)
-        terminal.note(f"wrote {options.output}")
+    _save(api.block_rows(prediction), output)
     terminal.show(json, json_of("block_transfers"), render_blocks, prediction)
 
 
-def _predict_load(system: System, options: ModelLoadOptions, json: str | None) -> None:
-    from lanewise.api.model_load import predict_load_of
+def _predict_load(system: System, options: ModelLoadOptions, output: Path | None, json: str | None) -> None:
+    from lanewise.api.model_load import load_rows, predict_load_of
     from lanewise.report.text.model_load import render_model_load
 
-    terminal.show(json, json_of("model_load"), render_model_load, predict_load_of(system, options))
+    prediction = predict_load_of(system, options)
+    _save(load_rows(prediction), output)
+    terminal.show(json, json_of("model_load"), render_model_load, prediction)
+
+
+def _save(rows: Sequence[Observation], path: Path | None) -> None:
+    """Writes predicted rows as a run, if a file for it is named."""
+    from lanewise import api
+
+    if path is not None:
+        api.save_run(api.as_measured_run((), rows=rows), path)
+        terminal.note(f"wrote {path}")
 
 
 def _predict_matrix(system: System, options: PredictOptions, json: str | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from lanewise.options.option import Options, argument, option
 
@@ -27,8 +26,6 @@ class BlockOptions(Options):
                          metavar="|".join(LAYOUTS), choices=LAYOUTS)  # fmt: skip
     software: str | None = option(None, "With --blocks or --tokens: what moves them, such as cuMemcpyBatchAsync.",
                                   metavar="NAME", default_text="by the path")  # fmt: skip
-    output: Path | None = option(None, "With --blocks or --tokens: write a run of the predicted rows, for compare.",
-                                 "-o --output", metavar="RUN.json")  # fmt: skip
     prefill: float | None = option(
         None, "With --tokens: tokens/s that the prefill computes, for the transfer's share of the time to first token.",
         metavar="RATE", unit="1/s", minimum=0,

@@ -38,6 +38,10 @@ class PredictOptions(Options):
         metavar="|".join(SCHEDULES), choices=SCHEDULES,
     )  # fmt: skip
     no_p2p: bool = option(False, "Copy between two GPUs through host memory.", "--no-p2p")
+    output: Path | None = option(
+        None, "With --collective, --blocks, --tokens or --load: write a run of the predicted rows, for compare.",
+        "-o --output", metavar="RUN.json",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
