@@ -8,13 +8,17 @@ from functools import cache
 
 import pytest
 
+import lanewise
 from lanewise._native import Outcome
 from lanewise.api import load_catalog, load_system
 from lanewise.catalog import Figure
+from lanewise.errors import InputError
+from lanewise.options.predict import ServiceOptions
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
+from lanewise.results.service_result import ServiceResult
 from lanewise.serving.ceiling import ceiling
-from lanewise.serving.load import ServiceLoad
+from lanewise.serving.load import BatchPolicy, ServiceLoad, check
 from lanewise.serving.peak import SearchOptions, at_peak, search
 from lanewise.serving.simulation import COPY_SETUP, Simulation, SimulationInput, alone_rate
 from lanewise.serving.workload import workload
@@ -157,3 +161,27 @@ def test_a_peak_reports_the_run_that_decided_as_it_was_searched(monkeypatch: pyt
     repeated, _ = at_peak(simulation("composable-server-gen4", path=4, gpus=2), 0, [1.0], COARSE, trace=1)
     assert len(runs) == len(repeated[0].search_runs) + 1
     assert kept == repeated
+
+
+def test_options_say_how_batches_are_formed_and_a_gpu_runs_several_at_its_offline_rate() -> None:
+    system = load_system("dgx-a100", {}, load_catalog())
+
+    def predicted(**more) -> ServiceResult:
+        options = ServiceOptions(qps=1200.0, gpus="gpu[0-1]", seconds=20.0, **more)
+        return lanewise.predict_service(system, "retinanet", options).results[0]
+
+    part = system.part("gpu0")
+    assert part is not None
+    offline = 2 * (part.number("service.retinanet.offline") or 0.0)
+    one, two = predicted(in_flight=4), predicted(streams=2)
+    assert two.steady == pytest.approx(offline, rel=1e-3)
+    # Each batch has a fixed time, in which another one may use the GPU.
+    assert (one.steady or 0.0) / offline == pytest.approx(1 / (1 + 1.29 / (8 * 1.379)), rel=0.02)
+    partial = [predicted(streams=2, timeout=1e-3, batch=4, full_batches=full).latency for full in (False, True)]
+    assert partial[1] > 1.1 * partial[0]
+    # Whose batcher gets a full batch is chance, no longer a matter of turns.
+    assert predicted(streams=2, own_batcher=True).latency > 1.2 * two.latency
+    with pytest.raises(InputError, match="without streams"):
+        predicted(streams=0)
+    with pytest.raises(InputError, match="over the network"):
+        check(ServiceLoad(RESNET, qps=1.0, frontend="frontend", policy=BatchPolicy()))

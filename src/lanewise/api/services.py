@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lanewise import _native
     from lanewise.perf.flow import Flow
     from lanewise.results.service_result import SearchRun, ServiceResult
-    from lanewise.serving.load import ServiceLoad
+    from lanewise.serving.load import BatchPolicy, ServiceLoad
     from lanewise.serving.peak import SearchOptions
     from lanewise.serving.simulation import Simulation
     from lanewise.serving.steady import ServiceRate
@@ -97,7 +97,7 @@ def _load(system: System, workload: str | Path | Workload, options: ServiceOptio
     load = ServiceLoad(
         _workload(workload), qps=options.qps or 0.0, scenario=options.mode, host=options.host,
         frontend=(options.frontend or "frontend") if networked else None, batch=options.batch,
-        timeout=options.timeout, copies=options.copies, dispatch=options.dispatch or "least",
+        timeout=options.timeout, copies=options.copies, dispatch=options.dispatch or "least", policy=_policy(options),
     )  # fmt: skip
     if options.peak and load.scenario == "server":
         load = replace(load, qps=1.0)
@@ -107,6 +107,18 @@ def _load(system: System, workload: str | Path | Workload, options: ServiceOptio
     if options.dispatch is not None:
         check_dispatch(system, load, gpus_of(system, load))
     return load
+
+
+def _policy(options: ServiceOptions) -> BatchPolicy | None:
+    """How batches are formed, where an option says so."""
+    from lanewise.serving.load import BatchPolicy
+
+    if options.streams is None and options.in_flight is None and not (options.full_batches or options.own_batcher):
+        return None
+    policy = BatchPolicy(whole=options.full_batches, own_batcher=options.own_batcher)
+    streams = policy.streams if options.streams is None else options.streams
+    in_flight = max(policy.in_flight, streams) if options.in_flight is None else options.in_flight
+    return replace(policy, streams=streams, in_flight=in_flight)
 
 
 def _check(options: ServiceOptions) -> None:

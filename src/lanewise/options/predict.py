@@ -60,6 +60,12 @@ class ServiceOptions(Options):
     batch: int | None = option(None, "Largest batch, in queries.", metavar="N", default_text="the workload's")
     timeout: float | None = option(None, "Longest time a query waits for its batch to fill.", metavar="TIME", unit="s",
                                    default_text="the workload's")  # fmt: skip
+    streams: int | None = option(None, "Batches that a GPU runs at once, at its Offline rate together.", metavar="N",
+                                 default_text="1")  # fmt: skip
+    in_flight: int | None = option(None, "Batches of a GPU that are copied, wait or run.", metavar="N",
+                                   default_text="4")  # fmt: skip
+    full_batches: bool = option(False, "A partial batch takes as long as a full one, as CUDA graphs of one size do.")
+    own_batcher: bool = option(False, "The time-out counts from when a GPU was free; each GPU has its own batcher.")
     copies: str = option("gathered", "Copy a batch at once, or query by query.", metavar="gathered|per-query")
     dispatch: str | None = option(None, "How queries are assigned to GPUs that share no queue.", default_text="least",
                            metavar="least|round-robin|random")  # fmt: skip

@@ -75,8 +75,11 @@ def apart(simulation: Simulation, place: int) -> float:
 
 
 def _own(deployment: Deployment, factor: float) -> list[float]:
-    """B/s of queries that each GPU of a service answers by itself."""
-    return [times.rate(deployment.batch) * deployment.load.workload.bytes_in * factor for times in deployment.times]
+    """B/s of queries that each GPU of a service answers by itself, all batches that it runs at once together."""
+    policy = deployment.load.policy
+    streams = policy.streams if policy is not None else 1
+    rates = [min(times.peak, streams * times.rate(deployment.batch)) for times in deployment.times]
+    return [rate * deployment.load.workload.bytes_in * factor for rate in rates]
 
 
 def _shared_gpus(simulation: Simulation) -> list[str]:
