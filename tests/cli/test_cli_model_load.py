@@ -71,3 +71,19 @@ def test_a_file_that_is_no_model_is_one_error_with_a_hint(lanewise, tmp_path):
 def test_what_a_load_needs(lanewise, arguments, cause):
     done = lanewise(*PREDICT, *arguments)
     assert (done.returncode, cause in done.stderr) == (2, True)
+
+
+def test_a_word_of_one_run_is_a_device_of_the_other(lanewise, tmp_path):
+    first, second = (str(tmp_path / name) for name in ("a.json", "b.json"))
+    assert lanewise(*PREDICT, *LOAD, "--loader", "safetensors", "-o", first).returncode == 0
+    text = (tmp_path / "a.json").read_text()
+    (tmp_path / "b.json").write_text(text.replace("weights->", "model.bin->"))
+    assert "no row of" in lanewise("compare", first, second).stderr
+    pairs = json.loads(lanewise("compare", first, second, "--as", "model.bin=weights", "--json").stdout)["pairs"]
+    assert len(pairs) == 2
+    for arguments, cause in (
+        ([first, second, "--as", "ssd0=weights"], "--as ssd0=weights has no effect"),
+        ([first, "--sources", "published", "predicted", "--as", "a=b"], "--as has no effect without a second run"),
+    ):
+        done = lanewise("compare", *arguments)
+        assert (done.returncode, cause in done.stderr) == (2, True)

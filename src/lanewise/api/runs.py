@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from lanewise.api.loading import run_of
@@ -74,19 +75,32 @@ def render_report(run: Run | str | Path) -> str:
     return report_html(run_of(run))
 
 
-def compare(run_a: Run | str | Path, run_b: Run | str | Path, names: tuple[str, str] = ("left", "right")) -> Comparison:
+def compare(
+    run_a: Run | str | Path,
+    run_b: Run | str | Path,
+    names: tuple[str, str] = ("left", "right"),
+    devices: Mapping[str, str] | None = None,
+) -> Comparison:
     """Two runs compared row by row: the pairs, and what only one of them has; measured pairs say whether they differ.
 
-    `names` head the columns. Raises InputError for a file that cannot be read and FormatError for one that is not a
-    run.
+    `names` head the columns, `devices` maps words of the flows to those of the other run. Raises InputError for a file
+    that cannot be read or a word that no flow has, and FormatError for a file that is not a run.
 
     >>> pair = lanewise.compare("run.json", lanewise.run_studies(["gpu-server-routes"])).pairs[0]
     >>> pair.left.value / 1e9, pair.difference_pct  # GB/s, %
     (10.288, 0.0)
     """
-    from lanewise.results.compare import compare_runs
+    from lanewise.errors import InputError
+    from lanewise.results.compare import compare_runs, with_devices
 
-    return compare_runs(run_of(run_a), run_of(run_b), names)
+    runs = run_of(run_a), run_of(run_b)
+    words = set(re.split(r"->|, | ", ", ".join(row.flow for run in runs for row in run.rows)))
+    for word, device in (devices or {}).items():
+        if word not in words:
+            cause = f"--as {word}={device} has no effect: no flow of the runs names {word}"
+            raise InputError(cause, hint="leave it out")
+    left, right = (with_devices(run, devices or {}) for run in runs)
+    return compare_runs(left, right, names)
 
 
 def compare_sources(run: Run | str | Path, left: str = "published", right: str = "predicted") -> Comparison:

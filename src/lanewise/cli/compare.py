@@ -20,8 +20,11 @@ def compare(options: CompareOptions, json: Json = None) -> None:
     from lanewise.report import json as data
     from lanewise.report.text.compare import render_comparison
 
-    if options.history:
+    if options.history and not options.devices:
         return _drift(options, json)
+    if options.devices and options.right is None:
+        hint = "name it: lanewise compare RUN.json OTHER.json"
+        raise InputError("--as has no effect without a second run", hint=hint)
     if options.machine is not None:
         raise InputError("--machine without --history", hint="name the folder of runs: --history DIR")
     choices = [value for value in (options.right, options.sources, options.systems) if value is not None]
@@ -35,7 +38,7 @@ def compare(options: CompareOptions, json: Json = None) -> None:
         raise InputError("no run is named", hint="lanewise compare RUN.json --sources published predicted")
     run = api.load_run(options.left)
     if options.right is not None:
-        comparison = api.compare(run, options.right, (str(options.left), str(options.right)))
+        comparison = api.compare(run, options.right, (str(options.left), str(options.right)), options.devices)
     elif options.sources is not None:
         comparison = api.compare_sources(run, *options.sources)
     else:

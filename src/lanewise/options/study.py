@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from lanewise.options.check import devices
 from lanewise.options.option import Options, argument, option, output_option, parts_option
 
 
@@ -73,3 +74,7 @@ class CompareOptions(Options):
     history: str = option("", "Folder, or fsspec address (s3://...), of runs: how each row drifted, when it changed. "
                           "RUN.json counts as the latest.", metavar="ADDRESS")  # fmt: skip
     machine: str | None = option(None, "With --history: this machine alone.", metavar="NAME", default_text="all")
+    devices: dict[str, str] = option(
+        dict, "Device that a word in the rows means: model.safetensors=weights; repeatable.", "--as",
+        metavar="WORD=DEVICE", repeat=True, parse=devices,
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from lanewise.results.estimate import median_interval
@@ -162,6 +162,24 @@ def compare_runs(left: Run, right: Run, names: tuple[str, str] = ("left", "right
         conditions=tuple(side for side in sides if side[1] != side[2]),
         share=measured_share(rows_of(left, Source.MEASURED), rows_of(right, Source.MEASURED)),
     )
+
+
+def with_devices(run: Run, device_of_word: Mapping[str, str]) -> Run:
+    """A run whose flows name other devices: {'model.safetensors': 'weights'}."""
+
+    def flows(text: str) -> str:
+        return ", ".join("->".join(map(end, flow.split("->"))) for flow in text.split(", "))
+
+    def end(text: str) -> str:
+        name, *marks = text.split(" ")  # "gpu1 read"
+        return " ".join([device_of_word.get(name, name), *marks])
+
+    rows = (
+        replace(row, flow=flows(row.flow), how={**row.how, "flows": flows(row.how["flows"])} if "flows" in row.how
+                else row.how)
+        for row in run.rows
+    )  # fmt: skip
+    return replace(run, rows=tuple(rows))
 
 
 def compare_sources(run: Run, left: Source = Source.PUBLISHED, right: Source = Source.PREDICTED) -> Comparison:
