@@ -48,6 +48,14 @@ def test_the_sum_that_is_printed_is_the_time_at_the_rate_that_is_printed(lanewis
     assert float(rate) * 1e9 * path == pytest.approx(2000 * 2**20, rel=5e-3)
 
 
+def test_a_cache_of_smaller_elements_is_half_as_large(lanewise):
+    tokens = (*PREDICT, "--tokens", "32000", "--model", "llama-3-70b", "gpu0->gpu1", "--json")
+    sizes = [
+        json.loads(lanewise(*tokens, *dtype).stdout)["transfers"][0]["size"] for dtype in ((), ("--kv-dtype", "fp8"))
+    ]
+    assert sizes == [32768, 16384]
+
+
 def test_the_transfer_s_share_of_the_time_to_first_token(lanewise):
     tokens = ("--tokens", "32000", "--model", "llama-3-70b", "--tp", "4", "gpu0->gpu1", "--prefill", "8k")
     done = lanewise(*PREDICT, *tokens)
@@ -71,6 +79,8 @@ def test_the_transfer_s_share_of_the_time_to_first_token(lanewise):
         (["--blocks", "8 x 1 MiB", "gpu0->host0", "--posters", "2"], "--posters has no effect with cuMemcpyBatchAsync"),
         (["--blocks", "8 x 1 MiB", "gpu0->host0", "--no-p2p"], "--no-p2p has no effect"),
         (["--tokens", "8", "--model", "deepseek-v3", "--tp", "2", "gpu0->gpu1"], "--tp has no effect with deepseek-v3"),
+        (["--tokens", "1000000", "--model", "llama-3-70b", "gpu0->gpu1"], "does not fit in gpu0: its memory has 151"),
+        (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--kv-dtype", "fp8"], "--kv-dtype has no effect with --blocks"),
         (["--flows", "gpu0->gpu1", "--software", "kernel"], "--software has no effect with --flows"),
         (["--blocks", "1 MiB", "gpu0->gpu1"], "'1 MiB' is no number of blocks"),
         (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--sweep", "path=1,2"], "--sweep has no effect with --blocks"),

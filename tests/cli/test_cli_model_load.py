@@ -61,6 +61,8 @@ def test_a_file_that_is_no_model_is_one_error_with_a_hint(lanewise, tmp_path):
         (["--load", "15GB", "--from", "2 GB/s"], "--load without --to"),
         (["--from", "2 GB/s"], "nothing to predict with --from"),
         (["--flows", "gpu0->gpu1", "--warm"], "--warm has no effect with --flows"),
+        (["--load", "200GB", *LOAD[2:]], "the model of 200 GB does not fit in gpu0: its memory has 151"),
+        (["--load", "400GB", *LOAD[2:5], "gpu[0-1]"], "a part of the model of 200 GB does not fit in gpu0"),
         ([*LOAD, "--warm", "--readers", "2"], "--readers has no effect with --warm"),
         ([*LOAD, "--loader", "direct", "--read-ahead", "1MiB"], "--read-ahead has no effect with direct"),
         ([*LOAD, "--loader", "runai-streamer-s3", "--read-latency", "1ms"], "--read-latency has no effect with runai"),

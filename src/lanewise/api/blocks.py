@@ -46,10 +46,15 @@ def predict_blocks(
     from lanewise.blocks.transfer import predict_blocks as predict
     from lanewise.errors import InputError
     from lanewise.perf.flow import parse_flows
+    from lanewise.perf.gpu_memory import check_fits
 
     parsed = parse_flows(flows, p2p) if isinstance(flows, str) else flows
     pieces = pieces_of(blocks) if isinstance(blocks, str) else blocks
-    prediction = predict(as_system(system), parsed, pieces, software, posters, prefill)
+    known = as_system(system)
+    prediction = predict(known, parsed, pieces, software, posters, prefill)
+    if pieces.tokens:
+        ends = [end for flow in parsed for end in (flow.src, flow.dst)]
+        check_fits(known, ends, pieces.total, "the KV cache", "write fewer --tokens or a larger --tp")
     if posters > 1 and all(transfer.posters == 1 for transfer in prediction.transfers):
         names = " and ".join(dict.fromkeys(transfer.software.name for transfer in prediction.transfers))
         cause = f"--posters has no effect with {names}: a piece waits for the one before, whoever posts it"
@@ -69,13 +74,16 @@ def block_rows(prediction: BlockPrediction) -> tuple[Observation, ...]:
     return predicted_block_rows(prediction)
 
 
-def kv_pieces(model: str, tokens: int, tp: int = 1, block_tokens: int = 16, layout: str = "half") -> Pieces:
+def kv_pieces(
+    model: str, tokens: int, tp: int = 1, block_tokens: int = 16, layout: str = "half", dtype: str = "bf16"
+) -> Pieces:  # fmt: skip
     """The pieces of one rank's KV cache of a model, their size in B, for `predict_blocks`.
 
     `tokens` (count) lie in whole blocks of `block_tokens` (count); `tp` (count) GPUs divide the KV heads. `layout` says
-    what of a block is contiguous: K or V of a layer ("half"), both ("layer"), or all layers ("block").
+    what of a block is contiguous: K or V of a layer ("half"), both ("layer"), or all layers ("block"). `dtype` is
+    that of an element: "bf16", "fp16", "fp8", "int8", "fp32".
 
-    Raises UnknownName for a model or layout that is not known, InputError for numbers that divide no cache.
+    Raises UnknownName for a model, layout or dtype that is not known, InputError for numbers that divide no cache.
 
     >>> kv = lanewise.kv_pieces("llama-3-70b", 32000, tp=4)
     >>> kv.count, kv.size
@@ -87,4 +95,4 @@ def kv_pieces(model: str, tokens: int, tp: int = 1, block_tokens: int = 16, layo
 
     if layout not in list(BlockLayout):
         raise unknown_name("layout", layout, list(BlockLayout))
-    return pieces(model, tokens, tp, block_tokens, BlockLayout(layout))
+    return pieces(model, tokens, tp, block_tokens, BlockLayout(layout), dtype)

@@ -39,7 +39,8 @@ def predict_load(
     threads of a process read.
 
     Raises FormatError for text that is no size, UnknownName for a name that does not exist, InputError for what cannot
-    be loaded so and for what has no effect on the load, and Unreachable where nothing joins the ends.
+    be loaded so, does not fit in the memory of the GPUs or has no effect on the load, and Unreachable where nothing
+    joins the ends.
 
     >>> load = lanewise.predict_load("puget-wrx90", "15 GB", "vol0", "gpu0", ["safetensors"]).loads[0]
     >>> str(load.limit), round(load.time, 1)
@@ -47,6 +48,7 @@ def predict_load(
     """
     from lanewise import units
     from lanewise.perf.flow import names_of
+    from lanewise.perf.gpu_memory import check_fits
     from lanewise.weights.loaders import weight_loader_names
     from lanewise.weights.prediction import possible_loaders
     from lanewise.weights.prediction import predict_load as predict
@@ -60,6 +62,11 @@ def predict_load(
         known, units.parse(size, "B"), origin, ends, names, warm=warm, replicated=replicated, spread=spread,
         readers=readers,
     )  # fmt: skip
+    each, hint = prediction.plan.size, "name GPUs with more memory"
+    if not replicated:
+        each, hint = each / len(ends), "name more GPUs: --to 'gpu[0-7]'"
+    what = "the model" if each == prediction.plan.size else "a part of the model"
+    check_fits(known, ends, each, what, hint)
     reads = {"readers": readers, "read-latency": read_latency, "read-ahead": read_ahead}
     _refuse_without_effect(ends, loaders, warm, replicated, reads)
     return prediction

@@ -16,7 +16,8 @@ from lanewise.yaml_positions import load
 
 MOST_PIECES = 10**12
 _PIECES = re.compile(r"\s*(\d[\d,_]*)\s*x\s*(.+)")
-_ELEMENT = 2  # bytes of a bf16
+# Bytes of an element of a KV cache; scales of quantised ones are not counted.
+ELEMENTS = {"bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "fp32": 4}
 
 
 class BlockLayout(StrEnum):
@@ -61,21 +62,24 @@ def kv_models() -> tuple[str, ...]:
 
 
 def kv_pieces(
-    model: str, tokens: int, tp: int = 1, block_tokens: int = 16, layout: BlockLayout = BlockLayout.HALF
-) -> Pieces:
-    """The pieces of one rank's KV cache of `tokens`, in whole blocks of `block_tokens`.
+    model: str, tokens: int, tp: int = 1, block_tokens: int = 16, layout: BlockLayout = BlockLayout.HALF,
+    dtype: str = "bf16",
+) -> Pieces:  # fmt: skip
+    """The pieces of one rank's KV cache of `tokens` with elements of `dtype`, in whole blocks of `block_tokens`.
 
-    UnknownName for a model that is not known, InputError for numbers that divide no cache.
+    UnknownName for a model or dtype that is not known, InputError for numbers that divide no cache.
     """
     if model not in _models():
         raise unknown_name("model", model, _models())
+    if dtype not in ELEMENTS:
+        raise unknown_name("dtype", dtype, ELEMENTS)
     for name, number in (("tokens", tokens), ("tp", tp), ("block-tokens", block_tokens)):
         if number < 1:
             raise InputError(f"--{name} is {number}", hint="write 1 or more")
     entry = _models()[model]
     halves, width = _vectors(entry, model, tp)
     full, sliding = entry["layers"] - entry.get("sliding", 0), entry.get("sliding", 0)
-    size = block_tokens * width * _ELEMENT
+    size = block_tokens * width * ELEMENTS[dtype]
     if layout is BlockLayout.HALF:
         per_layer = halves
     else:
@@ -88,7 +92,7 @@ def kv_pieces(
     else:
         layers = (full, sliding)
     count = sum(number * block for number, block in zip(layers, blocks, strict=True)) * per_layer
-    return Pieces(count, float(size), f"{entry['source']}, blocks of {block_tokens} tokens", tokens)
+    return Pieces(count, float(size), f"{entry['source']}, blocks of {block_tokens} tokens, {dtype}", tokens)
 
 
 def _vectors(entry: Mapping[str, Any], model: str, tp: int) -> tuple[int, int]:

@@ -35,7 +35,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     **{field.name: ("collective",) for field in fields(CollectiveOptions) if field.name != "collective"},
     "output": ("collective", "blocks", "tokens", "load"),
     **dict.fromkeys(("path", "software", "posters"), ("blocks", "tokens")),
-    **dict.fromkeys(("model", "tp", "block_tokens", "layout", "prefill"), ("tokens",)),
+    **dict.fromkeys(("model", "tp", "block_tokens", "layout", "kv_dtype", "prefill"), ("tokens",)),
     **{field.name: ("load",) for field in fields(ModelLoadOptions) if field.name != "load"},
     **dict.fromkeys(("both_ways", "devices"), ("matrix",)),
     **{field.name: ("service",) for field in fields(ServiceOptions)},
@@ -171,10 +171,9 @@ def _predict_blocks(
     elif options.model is None:
         raise InputError("--tokens without a model", hint="write --model llama-3-70b")
     else:
-        pieces = api.kv_pieces(options.model, options.tokens, options.tp, options.block_tokens, options.layout)
-        if options.tp > 1 and pieces == api.kv_pieces(
-            options.model, options.tokens, 1, options.block_tokens, options.layout
-        ):
+        layout = (options.block_tokens, options.layout, options.kv_dtype)
+        pieces = api.kv_pieces(options.model, options.tokens, options.tp, *layout)
+        if options.tp > 1 and pieces == api.kv_pieces(options.model, options.tokens, 1, *layout):
             cause = f"--tp has no effect with {options.model}: every rank keeps its whole cache"
             raise InputError(cause, hint="leave it out: the answer is for one rank")
     _refuse_no_p2p(system, parse_flows(options.path), no_p2p)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lanewise.options.option import Options, argument, option
 
 LAYOUTS = ("half", "layer", "block")
+DTYPES = ("bf16", "fp16", "fp8", "int8", "fp32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class BlockOptions(Options):
     block_tokens: int = option(16, "With --tokens: tokens of a block.", metavar="N", minimum=1)
     layout: str = option("half", "With --tokens: what of a block is contiguous: K or V of a layer, both, all layers.",
                          metavar="|".join(LAYOUTS), choices=LAYOUTS)  # fmt: skip
+    kv_dtype: str = option("bf16", "With --tokens: an element of the KV cache, as vLLM's --kv-cache-dtype.",
+                           metavar="|".join(DTYPES), choices=DTYPES)  # fmt: skip
     software: str | None = option(None, "With --blocks or --tokens: what moves them, such as cuMemcpyBatchAsync.",
                                   metavar="NAME", default_text="by the path")  # fmt: skip
     prefill: float | None = option(
