@@ -13,6 +13,7 @@ from pathlib import Path
 import engine_work
 import pytest
 
+from lanewise.cli.scenario_status import loss_text
 from lanewise.engines import work
 from lanewise.engines.choice import open_engine, parse_engine
 from lanewise.engines.local import InlineEngine, LocalEngine
@@ -71,6 +72,8 @@ def test_a_lost_worker_costs_its_batch_alone(local: LocalEngine, tmp_path: Path)
     assert first is not None
     assert first.batch.number == 1, "the other batch waits on, in the worker that was not lost"
     assert first.values == (7,)
+    (loss,) = local.losses
+    assert loss_text(loss, "scenario") == "lost worker 2 of 2 (killed by signal 9): its 1 scenario runs again"
     Path(other).touch()
     second = local.next_result()
     assert second is not None
@@ -84,6 +87,7 @@ def test_a_batch_that_no_worker_survives_is_given_up(local: LocalEngine, monkeyp
     assert isinstance(result.error, WorkerLost)
     assert result.values == ()
     assert "batch 3 (1 items) lost its worker" in str(result.error)
+    assert [loss.again for loss in local.losses[-2:]] == [True, False]
 
 
 def test_cancelled_work_ends_at_once_and_the_engine_takes_more(local: LocalEngine, tmp_path: Path) -> None:

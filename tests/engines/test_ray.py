@@ -15,6 +15,7 @@ from pathlib import Path
 import engine_work
 import pytest
 
+from lanewise.cli.scenario_status import loss_text
 from lanewise.engines.choice import open_engine
 from lanewise.engines.work import WorkBatch, WorkEngine, WorkerLost, stream
 from lanewise.errors import EngineFailure, InputError
@@ -48,6 +49,9 @@ def test_a_lost_worker_costs_its_batch_alone(ray: WorkEngine, tmp_path: Path) ->
     results = {result.batch.number: result.values for result in stream(ray, batches)}
     assert results == {0: (7,), **{number: (number**2,) for number in range(1, 10)}}
     assert Path(dead).exists()
+    (loss,) = ray.losses
+    assert loss_text(loss).startswith("lost a worker of Ray (The worker died unexpectedly")
+    assert loss_text(loss).endswith("its 1 scenario runs again")
 
 
 def test_a_batch_that_no_worker_survives_is_given_up(ray: WorkEngine, capfd: pytest.CaptureFixture[str]) -> None:

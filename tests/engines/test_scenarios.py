@@ -16,7 +16,7 @@ from lanewise import package_data
 from lanewise.api.scenarios import Scenario, ScenarioProgress, run_scenarios, scenario_key
 from lanewise.api.sweep import combinations
 from lanewise.cli import verbs
-from lanewise.cli.scenario_status import progress_text
+from lanewise.cli.scenario_status import ScenarioStatus, progress_text
 from lanewise.engines.batch_size import BatchSizer
 from lanewise.engines.local import InlineEngine, LocalEngine
 from lanewise.engines.work import WorkerLost
@@ -194,6 +194,26 @@ def test_what_cannot_be_swept_is_one_error(
 ) -> None:
     assert verbs.run(["predict", "composable-server-gen4", "--flows", "host0->gpu0", *arguments]) == 2
     assert cause in capsys.readouterr().err
+
+
+def test_a_resume_says_what_was_kept_and_rates_come_once_they_rest_on_something(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, rates = ScenarioStatus(), []
+
+    def show(progress: ScenarioProgress) -> None:
+        rates.append(progress.rate)
+        status.show(progress)
+
+    with open_rates(tmp_path) as store:
+        list(run_scenarios(SCENARIOS[:8], engine_work.named_rate, InlineEngine(), store, show))
+    assert capsys.readouterr().err == "", "a short run says nothing in a log"
+    assert set(rates) == {0.0}, "of a moment no rate follows"
+    monkeypatch.setattr("lanewise.api.scenarios.LEAST_PACE", 0.0)
+    with open_rates(tmp_path) as store:
+        list(run_scenarios(SCENARIOS, engine_work.named_rate, InlineEngine(), store, show))
+    assert capsys.readouterr().err == "8 of 20 scenarios were finished before, 12 remain\n"
+    assert rates[-1] > 0
 
 
 def test_progress_has_the_rate_and_the_time_left() -> None:

@@ -22,6 +22,10 @@ from lanewise.engines.work import (
 
 if TYPE_CHECKING:
     from lanewise.api.scenario_store import ScenarioStore
+    from lanewise.engines.work import WorkerLoss
+
+
+LEAST_PACE = 2.0  # s; workers start together, so that their first batches come in one lump
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,36 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioProgress:
-    """How far a run is: `finished` of `total` scenarios, `rate` of them a second in this run, `left` seconds."""
+    """How far a run is: `finished` of `total` scenarios, `kept` of which an earlier run had finished.
+
+    `rate` is how many finish a second in this run, without what it took to start, and `left` the seconds that follow;
+    0 and None where too few have finished to say. `losses` are workers that were lost since the last report.
+    """
 
     finished: int
     total: int
     rate: float = 0.0
     left: float | None = None
+    kept: int = 0
+    losses: tuple[WorkerLoss, ...] = ()
+
+
+class _Pace:
+    """How many scenarios finish a second, from the first batch on: what came before was the workers' start."""
+
+    def __init__(self) -> None:
+        self._start: float | None = None
+        self._count = 0
+
+    def rate(self, finished: int) -> float:
+        """With so many more; 0 until they have come for LEAST_PACE seconds."""
+        now = time.monotonic()
+        if self._start is None:
+            self._start = now
+            return 0.0
+        self._count += finished
+        seconds = now - self._start
+        return self._count / seconds if seconds >= LEAST_PACE else 0.0
 
 
 def scenario_key(*content: Any) -> str:
@@ -67,10 +95,10 @@ def run_scenarios(
             yield place, finished[scenario.key]
         else:
             waiting.append(place)
-    count, total, start = len(scenarios) - len(waiting), len(scenarios), time.monotonic()
-    progress(ScenarioProgress(count, total))
+    kept, total = len(scenarios) - len(waiting), len(scenarios)
+    count, pace = kept, _Pace()
+    progress(ScenarioProgress(count, total, kept=kept))
     losses: list[BatchResult] = []
-    before = count
     for result in _results(scenarios, waiting, function, engine, losses):
         places = result.batch.items
         for (place, _), value in zip(places, result.values, strict=True):
@@ -78,8 +106,11 @@ def run_scenarios(
                 store.add(scenarios[place].key, value)
             yield place, value
         count += len(places)
-        rate = (count - before) / max(1e-9, time.monotonic() - start)
-        progress(ScenarioProgress(count, total, rate, (total - count) / rate))
+        rate = pace.rate(len(places))
+        left = (total - count) / rate if rate else None
+        news = tuple(engine.losses)
+        engine.losses.clear()
+        progress(ScenarioProgress(count, total, rate, left, kept, news))
     if losses and losses[0].error is not None:
         raise WorkerLost(f"{len(losses)} of {total} scenarios lost their workers: {losses[0].error.cause}",
                          hint="the others are finished; run again to retry these")  # fmt: skip

@@ -127,6 +127,7 @@ def _run(
 
     catalog, measured = api.load_catalog(options.parts), load_measured(options.measured)
     status = ScenarioStatus()
+    status.begin(workers)
     studies: list[StudyRun] = []
     results = each_study(names, terminal.status, catalog, None, measured, workers, status.show)
     failure: LanewiseError | KeyboardInterrupt | None = None

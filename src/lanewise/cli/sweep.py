@@ -35,6 +35,7 @@ def sweep(
     failure: BaseException | None = None
     interrupt: KeyboardInterrupt | None = None
     status = ScenarioStatus()
+    status.begin(engine)
     answers = api.predict_sweep(system, options, service, engine, status.show)
     try:
         with SignalDeferral() as deferral:

@@ -18,6 +18,7 @@ from lanewise.engines.work import (
     BatchResult,
     EngineNode,
     WorkBatch,
+    WorkerLoss,
     installed_version,
     lost,
     run_batch,
@@ -33,6 +34,7 @@ class InlineEngine:
 
     def __init__(self) -> None:
         self._pending: deque[WorkBatch] = deque()
+        self.losses: list[WorkerLoss] = []
 
     def nodes(self) -> tuple[EngineNode, ...]:
         """This machine."""
@@ -71,6 +73,7 @@ class LocalEngine:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
+        self.losses: list[WorkerLoss] = []
         self._pending: deque[tuple[WorkBatch, int]] = deque()
         self._running: dict[Future[Any], tuple[WorkBatch, int]] = {}
         self._executors: list[ProcessPoolExecutor | None] = [None] * workers
@@ -139,11 +142,22 @@ class LocalEngine:
         try:
             return BatchResult(batch, *future.result())
         except BrokenProcessPool as error:
+            again = losses < RETRIES
+            self.losses.append(WorkerLoss(f"worker {slot + 1} of {self.workers}", self._ending(slot), batch, again))
             self._end({slot})
-            if losses >= RETRIES:
+            if not again:
                 return lost(batch, str(error))
             self._pending.appendleft((batch, losses + 1))
             return None
+
+    def _ending(self, slot: int) -> str:
+        """How the process of a worker ended."""
+        executor = self._executors[slot]
+        for process in list((executor._processes or {}).values()) if executor is not None else ():
+            process.join(1.0)  # it is dead; that its pipe broke shows a moment earlier
+            code = process.exitcode or 0
+            return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        return "it ended"
 
     def _end(self, slots: set[int]) -> None:
         for slot in slots:

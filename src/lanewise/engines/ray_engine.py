@@ -27,6 +27,7 @@ from lanewise.engines.work import (
     BatchResult,
     EngineNode,
     WorkBatch,
+    WorkerLoss,
     installed_version,
     lost,
     run_batch,
@@ -55,7 +56,8 @@ class RayEngine:
     def __init__(self, address: str = "", workers: int = 1) -> None:
         self._folder = tempfile.mkdtemp(prefix="lanewise-")
         self._version, self._local = installed_version(), not address
-        self._running: dict[Any, WorkBatch] = {}
+        self.losses: list[WorkerLoss] = []
+        self._running: dict[Any, tuple[WorkBatch, int]] = {}  # with how many workers it has cost
         self._workers, self._counted = 1, float("-inf")
         try:
             self._ray = _import_ray(loopback=not address)
@@ -91,28 +93,30 @@ class RayEngine:
 
     def submit(self, batch: WorkBatch) -> None:
         """Take a batch."""
-        options: dict[str, Any] = {"max_retries": RETRIES, "num_cpus": 1, "num_gpus": batch.gpus}
+        self._send(batch, 0)
+
+    def _send(self, batch: WorkBatch, losses: int) -> None:
+        # Ray would send it again by itself, and tell nobody that it has lost a worker.
+        options: dict[str, Any] = {"max_retries": 0, "num_cpus": 1, "num_gpus": batch.gpus}
         if batch.node:
             from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(batch.node, soft=False)
         with self._reached():
             task = self._task.options(**options).remote(pickle.dumps(batch), self._version)
-        self._running[task] = batch
+        self._running[task] = (batch, losses)
 
     def next_result(self, timeout: float | None = None) -> BatchResult | None:
         """The next batch that finishes."""
-        if not self._running:
-            return None
         end = float("inf") if timeout is None else time.monotonic() + timeout
-        finished: list[Any] = []
-        while not finished:
+        while self._running:
             left = max(0.0, end - time.monotonic())
             with self._reached():
                 finished, _ = self._ray.wait(list(self._running), num_returns=1, timeout=min(left, _INTERRUPTIBLE))
-            if not finished and left <= _INTERRUPTIBLE:
-                return None
-        return self._result(finished[0])
+            result = self._result(finished[0]) if finished else None
+            if result is not None or (not finished and left <= _INTERRUPTIBLE):
+                return result
+        return None
 
     def cancel(self) -> None:
         """Drop every batch; what has been sent still runs, a batch a worker or two, unless `close` comes before."""
@@ -178,8 +182,9 @@ class RayEngine:
             with suppress(ValueError):  # not in the main thread, where Ray replaces nothing
                 signal.signal(signal.SIGTERM, handler)
 
-    def _result(self, task: Any) -> BatchResult:
-        batch = self._running.pop(task)
+    def _result(self, task: Any) -> BatchResult | None:
+        """That of a finished task; None where its worker was lost and the batch is sent again."""
+        batch, losses = self._running.pop(task)
         failures = self._ray.exceptions
         try:
             with self._deferral():
@@ -187,7 +192,13 @@ class RayEngine:
         except failures.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from None
         except (failures.WorkerCrashedError, failures.NodeDiedError, failures.OutOfMemoryError) as error:
-            return lost(batch, str(error).splitlines()[0])
+            why, again = str(error).strip().splitlines()[0], losses < RETRIES
+            worker = "a node of Ray" if isinstance(error, failures.NodeDiedError) else "a worker of Ray"
+            self.losses.append(WorkerLoss(worker, why, batch, again))
+            if not again:
+                return lost(batch, why)
+            self._send(batch, losses + 1)
+            return None
         except failures.RaySystemError as error:  # not even run_batch could be loaded there
             cause = f"Ray's workers have no Lanewise {self._version}: {str(error).strip().splitlines()[0]}"
             raise EngineFailure(cause, hint="start Ray with the Python that has this Lanewise") from None

@@ -79,6 +79,16 @@ class BatchResult:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerLoss:
+    """A worker that was lost: which one, why (as far as that is known), and whether its batch is sent again."""
+
+    worker: str
+    why: str
+    batch: WorkBatch
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EngineNode:
     """A machine of an engine: `name` is what WorkBatch.node takes, CPUs and GPUs are those that the engine may use."""
 
@@ -94,6 +104,10 @@ class WorkEngine(Protocol):
     @property
     def workers(self) -> int:
         """How many batches run at once."""
+
+    @property
+    def losses(self) -> list[WorkerLoss]:
+        """The workers that were lost; who has told of them empties the list."""
 
     def nodes(self) -> tuple[EngineNode, ...]:
         """The machines that batches can be sent to."""
