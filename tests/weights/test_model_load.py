@@ -33,6 +33,17 @@ def test_a_longer_read_ahead_of_the_kernel_is_worth_as_much_as_readers():
     assert ahead.stages[LoadLimit.LATENCY].rate.value == pytest.approx(8 * slow.stages[LoadLimit.LATENCY].rate.value)
 
 
+@pytest.mark.parametrize(("gpu", "rate"), [("mi300x", 1.52e9), ("mi250", 1.52e9), ("h100-sxm", 7e9)])
+def test_mapped_pages_go_slower_to_gpus_of_amd(gpu: str, rate: float):
+    text = f"lanewise: 1\nsystem: s\ndevices: {{cpu0: {{cpu: null}}, gpu0: {{gpu: {gpu}}}}}\n"
+    system = read_system(text + "links: [{from: cpu0, to: gpu0, pcie: auto}]\n", "s.yaml")
+    mapped, direct = lanewise.predict_load(
+        system, "15 GB", "9 GB/s", "gpu0", ["safetensors", "runai-streamer"], warm=True
+    ).loads
+    assert mapped.stages[LoadLimit.COPIES].rate.value == pytest.approx(rate)
+    assert direct.stages[LoadLimit.COPIES].rate.value == pytest.approx(5.6e9)
+
+
 def test_many_readers_reach_the_storage():
     fast = load(source="1000 MiB/s", loader="runai-streamer", read_latency=0.4e-3)
     assert fast.limit is LoadLimit.STORAGE

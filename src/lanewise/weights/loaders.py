@@ -21,9 +21,10 @@ class WeightLoader:
     the kernel's read-ahead.
 
     `cold` and `warm` (B/s) are the most that one process gets through, from the drive and from the page cache; None for
-    no such limit. `page_cache`: reads go through it. `lockstep`: cold, the readers of several processes do not add up.
-    `reader` (B/s) is what one reader carries, where that is known outright. `to_gpu`: data goes from the drive straight
-    to the GPU. `start` (s) is what a load takes that has nothing to read.
+    no such limit; `warm_amd` is that of AMD's GPUs where it differs. `page_cache`: reads go through it. `lockstep`:
+    cold, the readers of several processes do not add up. `reader` (B/s) is what one reader carries, where that is known
+    outright. `to_gpu`: data goes from the drive straight to the GPU. `start` (s) is what a load takes that has nothing
+    to read.
     """
 
     name: str
@@ -35,6 +36,7 @@ class WeightLoader:
     start: Spread
     cold: Spread | None
     warm: Spread | None
+    warm_amd: Spread | None
     reader: Spread | None
     read_ahead: bool
     lockstep: bool
@@ -64,8 +66,8 @@ def weight_loader(name: str) -> WeightLoader:
     return WeightLoader(
         name, entry["title"], entry["version"], entry["source"], entry["readers"],
         window=spread("window", _KIB) or Spread(0.0, 0.0, 0.0), start=spread("start", 1.0) or Spread(0.0, 0.0, 0.0),
-        cold=spread("cold", _GB), warm=spread("warm", _GB), reader=spread("reader", _GB),
-        read_ahead=bool(entry.get("read_ahead", False)),
+        cold=spread("cold", _GB), warm=spread("warm", _GB), warm_amd=spread("warm_amd", _GB),
+        reader=spread("reader", _GB), read_ahead=bool(entry.get("read_ahead", False)),
         lockstep=bool(entry.get("lockstep", False)), to_gpu=bool(entry.get("gpu", False)),
     )  # fmt: skip
 

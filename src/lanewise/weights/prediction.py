@@ -213,7 +213,8 @@ def _stages(plan: LoadPlan, loader: WeightLoader, warm: bool, readers: int) -> d
     if not warm:
         stages[LoadLimit.STORAGE] = _storage(plan, loader)
         stages[LoadLimit.LATENCY] = _readers(plan, loader, readers)
-    process = loader.warm if warm else loader.cold or loader.warm
+    through_cache = loader.warm_amd if loader.warm_amd is not None and _of_amd(plan) else loader.warm
+    process = through_cache if warm else loader.cold or through_cache
     if process is not None:
         detail = f"{len(plan.targets)} processes" if len(plan.targets) > 1 else "one process"
         stages[LoadLimit.COPIES] = LoadStage(_times(process, 1 / plan.share), detail, (loader.source,))
@@ -222,6 +223,12 @@ def _stages(plan: LoadPlan, loader: WeightLoader, warm: bool, readers: int) -> d
     if plan.spread:
         stages[LoadLimit.PEERS] = _peers(plan)
     return _together(plan, loader, stages, warm)
+
+
+def _of_amd(plan: LoadPlan) -> bool:
+    """Whether the weights go to GPUs of AMD's."""
+    parts = [plan.system.part(gpu) for gpu in plan.gpus]
+    return bool(parts) and all(part is not None and part.title.startswith("AMD") for part in parts)
 
 
 def _storage(plan: LoadPlan, loader: WeightLoader) -> LoadStage:
