@@ -90,7 +90,7 @@ def loads(out: Path, folder: Path) -> None:
                         "readers": readers,
                         "io": io,
                         "depth": depth,
-                        "skip_verify": (io, depth) != (IO[0], 2),
+                        "skip_verify": io != IO[0],
                     }
                     run = lanewise.as_measured_run(
                         lanewise.measure_load(path, GPU, modes=("cached",), runs=5, **options)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import socket
 import subprocess
 import sys
 from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
 
 import fake_verbs
 import pytest
@@ -16,7 +19,7 @@ from network import peers
 
 import lanewise
 from lanewise import _native
-from lanewise.errors import InputError, UnknownName
+from lanewise.errors import CannotMeasure, InputError, MissingDependency, UnknownName
 from lanewise.report.text.blocks import render_measured_blocks
 from lanewise.results.compare import compare_runs
 from lanewise.results.sample import summarise
@@ -95,6 +98,76 @@ def test_wrong_bytes_and_a_receiver_that_leaves_are_noticed():
         with pytest.raises(_native.ProbeFailure, match=r"ended a transfer early|a connection broke"):
             sender.transfer()
         del sender, receiver
+
+
+class NixlAgent:
+    """An agent of NIXL within this process: what it is told to write is copied when a transfer is posted."""
+
+    spoil = 0  # added to the first byte of each block
+
+    def __init__(self, name: str, config: object) -> None:
+        self.name = name
+
+    def register_memory(self, regions: list[tuple[int, int, int, str]], kind: str) -> object:
+        return regions
+
+    def get_agent_metadata(self) -> bytes:
+        return self.name.encode()
+
+    def add_remote_agent(self, metadata: bytes) -> str:
+        return metadata.decode()
+
+    def prep_xfer_dlist(self, agent: str, blocks: Any, kind: str) -> SimpleNamespace:
+        return SimpleNamespace(blocks=blocks, release=lambda: None)
+
+    def make_prepped_xfer(self, operation: str, near: Any, own: Any, far: Any, theirs: Any) -> SimpleNamespace:
+        pairs = list(zip(near.blocks[own].tolist(), far.blocks[theirs].tolist(), strict=True))
+        return SimpleNamespace(pairs=pairs, release=lambda: None)
+
+    def transfer(self, handle: SimpleNamespace) -> str:
+        for (source, size, _), (target, _, _) in handle.pairs:
+            ctypes.memmove(target, source, size)
+            first = ctypes.c_uint8.from_address(target)
+            first.value = (first.value + self.spoil) % 256
+        return "PROC"
+
+    def check_xfer_state(self, handle: SimpleNamespace) -> str:
+        return "DONE"
+
+    def deregister_memory(self, registered: object) -> None:
+        pass
+
+
+@pytest.fixture
+def nixl(monkeypatch: pytest.MonkeyPatch) -> type[NixlAgent]:
+    """A NIXL that is installed."""
+    agent = type("Agent", (NixlAgent,), {})
+    api = SimpleNamespace(nixl_agent=agent, nixl_agent_config=lambda backends: backends)
+    monkeypatch.setitem(sys.modules, "nixl", SimpleNamespace(__path__=[]))
+    monkeypatch.setitem(sys.modules, "nixl._api", api)
+    monkeypatch.setenv("LANEWISE_SECRET", SECRET)
+    return agent
+
+
+def test_blocks_over_nixl_go_in_one_transfer_and_are_compared(nixl):
+    with peers.server() as listener:
+        host, port = listener.address
+        samples = list(lanewise.measure_kv(f"{host}:{port}", BLOCKS, "host", over="nixl", runs=1, peak_bytes=1 << 20))
+    assert {sample.scenario for sample in samples} <= {"blocks by nixl-ucx", "blocks by nixl-rc"}
+    assert [sample.settings["bytes"] for sample in samples if sample.metric == "goodput"] == [1 << 20, 64, 64 << 10]
+    assert samples[0].how["engine"].endswith(", UCX")
+    nixl.spoil = 1
+    with peers.server() as listener:
+        host, port = listener.address
+        with pytest.raises(CannotMeasure, match="data arrived changed: block 0"):
+            list(lanewise.measure_kv(f"{host}:{port}", BLOCKS, "host", over="nixl", runs=1, peak_bytes=1 << 20))
+
+
+def test_without_nixl_the_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nixl", None)
+    with pytest.raises(MissingDependency, match="NIXL cannot be used") as missing:
+        list(lanewise.measure_kv("loopback", BLOCKS, "host", over="nixl"))
+    assert missing.value.hint == "pip install nixl, on both sides"
 
 
 VERBS = """

@@ -14,6 +14,7 @@ from lanewise.options.sampling import SamplingRule
 COPIES = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "kernel")
 FILES = ("io_uring", "cuFile")
 LOOPBACK = "loopback"
+OVER = (*TRANSPORTS, "nixl")
 _THREADS, _DEPTH = 1, 32
 _OVER = "With --over: "
 
@@ -38,7 +39,7 @@ class MeasureKvOptions(Options):
         default_text="all that are possible",
     )  # fmt: skip
     over: str | None = option(
-        None, "The network between two processes that the blocks go over.", metavar="|".join(TRANSPORTS),
+        None, "The network between two processes that the blocks go over.", metavar="|".join(OVER),
         default_text="none: within this machine",
     )  # fmt: skip
     list_length: int = option(64, _OVER + "blocks that one call posts.", "--list", metavar="N", minimum=1, maximum=1024)
@@ -72,8 +73,8 @@ class MeasureKvOptions(Options):
         return None
 
     def _check_network(self, over: str) -> None:
-        if over not in TRANSPORTS:
-            raise unknown_name("network", over, TRANSPORTS)
+        if over not in OVER:
+            raise unknown_name("network", over, OVER)
         if self.start.gpu is not None:
             cause = f"{self.start.name}'s memory is not sent by --over {over}"
             raise InputError(cause, hint="write --from host: the blocks of host memory to those of another process")

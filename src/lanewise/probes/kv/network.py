@@ -6,11 +6,13 @@ import statistics
 from collections.abc import Iterator
 
 from lanewise.blocks.pieces import Pieces
+from lanewise.control import rdma
 from lanewise.options.measure_kv import LOOPBACK, MeasureKvOptions
 from lanewise.options.measure_network import VERBS
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import numa
-from lanewise.probes.network.messages import BLOCKS, NetworkMeasurement
+from lanewise.probes.network.messages import BLOCKS, NIXL, NetworkMeasurement
+from lanewise.probes.network.nixl import BACKEND, nixl_api, nixl_version
 from lanewise.probes.network.probe import FLOWS, listening
 from lanewise.probes.network.session import NetworkRun, connect_session
 from lanewise.probes.sampling import sample_until
@@ -40,6 +42,8 @@ def block_network(options: MeasureKvOptions, pieces: Pieces) -> Iterator[Sample]
     address = None if options.to == LOOPBACK else options.to
     side = options.side
     numa.check(side)
+    if options.over == NIXL:
+        nixl_api()  # MissingDependency before anything starts
     with listening(address, side) as (place, secret), connect_session(place, side, secret) as session:
         medians: dict[tuple[str, float], float] = {}
         for each, measurement in measurements.items():
@@ -66,6 +70,10 @@ def _measurement(options: MeasureKvOptions, pieces: Pieces) -> NetworkMeasuremen
     )  # fmt: skip
 
 
+def _nixl_software() -> str:
+    return "nixl-rc" if rdma.rdma_devices() else "nixl-ucx"
+
+
 class _NetworkBlocks:
     """The transfers of one size over a run that is connected and whose first transfer was compared."""
 
@@ -73,9 +81,13 @@ class _NetworkBlocks:
         self, run: NetworkRun, pieces: Pieces, list_length: int, medians: dict[tuple[str, float], float]
     ) -> None:
         self._run, self._pieces, self._over = run, pieces, run.measurement.transport
+        self._software, engine, posted = self._over, "RDMA" if self._over == VERBS else "CPU", f"{list_length} a call"
+        if self._over == NIXL:
+            # Between hosts UCX takes RDMA cards where they are; the model knows NIXL's costs over those alone.
+            self._software, engine, posted = _nixl_software(), f"{nixl_version()}, {BACKEND}", "all in one transfer"
         self._how = {
-            "flows": _FLOW, "engine": "RDMA" if self._over == VERBS else "CPU", "transport": self._over,
-            "data": "verified", "in flight": f"{list_length} a call", **run.facts[0],
+            "flows": _FLOW, "engine": engine, "transport": self._over, "data": "verified", "in flight": posted,
+            **run.facts[0],
         }  # fmt: skip
         self._peak = medians.get((GOODPUT, PEAK_PIECE))
         if self._peak is not None:
@@ -95,5 +107,5 @@ class _NetworkBlocks:
             yield self._sample("share", share, "%", "of blocks of 1 MiB")
 
     def _sample(self, metric: str, value: float, unit: str, note: str = "") -> Sample:
-        settings, scenario = block_settings(self._pieces), block_scenario(self._over, both_ways=False)
+        settings, scenario = block_settings(self._pieces), block_scenario(self._software, both_ways=False)
         return Sample(scenario, _FLOW, metric, value, unit, settings, self._how, "network", note)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,8 +18,9 @@ from lanewise.probes import machine
 from lanewise.probes.machine import native_errors, numa_nodes
 from lanewise.probes.network import numa
 from lanewise.probes.network.messages import BLOCKS, ByteCounters, NetworkMeasurement
+from lanewise.probes.network.nixl import NixlBlocks
 
-BlockEndpoint = _native.TcpBlocks | _native.VerbsBlocks
+BlockEndpoint = _native.TcpBlocks | _native.VerbsBlocks | NixlBlocks
 NativeEndpoint = _native.TcpStream | _native.TcpPing | _native.VerbsEnd | BlockEndpoint
 _WORK = _native.VerbsWork
 
@@ -73,6 +76,12 @@ class Endpoint:
     def queue_pairs(self) -> _native.VerbsEnd | _native.VerbsBlocks:
         """The native object of verbs: its `address` for the other side."""
         assert isinstance(self.native, _native.VerbsEnd | _native.VerbsBlocks)
+        return self.native
+
+    @property
+    def agent(self) -> NixlBlocks:
+        """The agent of blocks over NIXL."""
+        assert isinstance(self.native, NixlBlocks)
         return self.native
 
     @property
@@ -148,6 +157,14 @@ def verbs_endpoint(measurement: NetworkMeasurement, direction: int, sends: bool,
             blocks = _native.VerbsBlocks(setup, measurement.blocks, measurement.list_length)
             return Endpoint(blocks, measurement, sends, placement)
         return Endpoint(_native.VerbsEnd(setup), measurement, sends, placement)
+
+
+def nixl_endpoint(measurement: NetworkMeasurement, sends: bool, side: NetworkSideOptions) -> Endpoint:
+    """An endpoint with an agent of NIXL, not connected yet."""
+    name = f"lanewise-{'source' if sends else 'destination'}-{os.getpid()}-{secrets.token_hex(4)}"
+    placement = numa.placement_near("", None, side)
+    blocks = NixlBlocks(name, sends, measurement.bytes, measurement.blocks)
+    return Endpoint(blocks, measurement, sends, placement)
 
 
 def _work(measurement: NetworkMeasurement, sends: bool) -> Any:

@@ -25,8 +25,15 @@ from lanewise.errors import CannotMeasure, InputError
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
-from lanewise.probes.network.endpoints import Endpoint, check_memory, stop_endpoints, tcp_endpoint, verbs_endpoint
-from lanewise.probes.network.messages import SERVICE, NetworkMeasurement, Request
+from lanewise.probes.network.endpoints import (
+    Endpoint,
+    check_memory,
+    nixl_endpoint,
+    stop_endpoints,
+    tcp_endpoint,
+    verbs_endpoint,
+)
+from lanewise.probes.network.messages import NIXL, SERVICE, NetworkMeasurement, Request
 
 IDLE_S = 90.0
 _CLIENT_S, _EXIT_S = 20.0, 5.0
@@ -84,6 +91,10 @@ class MeasurementSession(ClientSession):
         if measurement.transport == "tcp":
             total = measurement.connections * len(measurement.directions)
             return messages.DataEnds(nonce=self.expect_data(total))
+        if measurement.transport == NIXL:
+            self._endpoints.append(endpoint := nixl_endpoint(measurement, sends=False, side=self._side))
+            metadata, memory = endpoint.agent.address()
+            return messages.DataEnds(agent=messages.NixlAgent(metadata=metadata, memory=memory))
         if request.ends is None or len(request.ends) != len(measurement.directions):
             raise InputError("verbs need an address for each direction", hint=SAME_VERSION)
         for i, (name, address) in enumerate(zip(measurement.directions, request.ends, strict=True)):

@@ -16,6 +16,7 @@ from lanewise.options.measure_network import DIRECTIONS, OPERATIONS, READ, TCP, 
 SERVICE = ControlService("measure network", port=7531, listen_command="lanewise measure network --listen")
 MOST_BYTES, MOST_CONNECTIONS, MOST_MEMORY = 1 << 28, MOST_DATA_CONNECTIONS // 2, 1 << 32
 BLOCKS, MOST_BLOCKS = "blocks", 1 << 24
+NIXL = "nixl"  # carries blocks alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class NetworkMeasurement:
     list_length: int = 64
 
     def __post_init__(self) -> None:
-        _check_word("transport", self.transport, TRANSPORTS)
+        _check_word("transport", self.transport, (*TRANSPORTS, NIXL) if self.kind == BLOCKS else TRANSPORTS)
         _check_word("kind", self.kind, ("bandwidth", "latency", BLOCKS))
         _check_word("direction", self.direction, tuple(DIRECTIONS))
         _check_word("operation", self.operation, OPERATIONS)
@@ -109,10 +110,18 @@ class Acknowledgement(Message):
     """Yes, to a request that asks for nothing more."""
 
 
+class NixlAgent(Message):
+    """Where blocks go over NIXL: the metadata of an agent in hexadecimal digits, and where its memory begins."""
+
+    metadata: Annotated[str, Field(pattern="^([0-9a-f]{2})+$", max_length=1 << 15)]
+    memory: Annotated[int, Field(ge=0, lt=1 << 63)]
+
+
 class DataEnds(Message):
-    """Where the data goes: a nonce for the tokens of TCP connections, or the addresses of queue pairs."""
+    """Where the data goes: a nonce for the tokens of TCP connections, the addresses of queue pairs, or an agent."""
 
     nonce: Digest | None = None
+    agent: NixlAgent | None = None
     ends: list[RdmaAddress] = Field(default_factory=list, max_length=2)
 
 

@@ -15,8 +15,15 @@ from lanewise.errors import CannotMeasure
 from lanewise.options.measure_network import NetworkSideOptions
 from lanewise.probes.machine import native_errors
 from lanewise.probes.network import messages
-from lanewise.probes.network.endpoints import Endpoint, check_memory, stop_endpoints, tcp_endpoint, verbs_endpoint
-from lanewise.probes.network.messages import SERVICE, ByteCounters, NetworkMeasurement, Request
+from lanewise.probes.network.endpoints import (
+    Endpoint,
+    check_memory,
+    nixl_endpoint,
+    stop_endpoints,
+    tcp_endpoint,
+    verbs_endpoint,
+)
+from lanewise.probes.network.messages import NIXL, SERVICE, ByteCounters, NetworkMeasurement, Request
 
 READY_S, DONE_S, CLOSE_S = 20.0, 10.0, 2.0
 STEP_S = 0.1  # a Ctrl-C, and a listener that has left, are noticed this often
@@ -58,6 +65,8 @@ class NetworkRun:
         check_memory(self.measurement)
         if self.measurement.transport == "tcp":
             self._connect_sockets()
+        elif self.measurement.transport == NIXL:
+            self._connect_agents()
         else:
             self._connect_queue_pairs()
         for endpoint in self.endpoints:
@@ -132,6 +141,14 @@ class NetworkRun:
             part = sockets[i * n : (i + 1) * n]
             self.endpoints.append(tcp_endpoint(self.measurement, part, i, name == "to", self.session.side))
         self._add_facts(answer)
+
+    def _connect_agents(self) -> None:
+        self.endpoints.append(endpoint := nixl_endpoint(self.measurement, sends=True, side=self.session.side))
+        agent = self._request(Request(do="open", cell=self.measurement), messages.DataEnds, READY_S).agent
+        if agent is None:
+            raise CannotMeasure(f"{self.session.stream.name} has no agent of NIXL", hint=SAME_VERSION)
+        endpoint.agent.connect(agent.metadata, agent.memory)
+        self._add_facts(self._request(Request(do="begin"), messages.EndpointFacts))
 
     def _connect_queue_pairs(self) -> None:
         for i, name in enumerate(self.measurement.directions):
