@@ -20,10 +20,12 @@ from lanewise.readers import (
     p2p,
     perftest,
     rocm_bandwidth,
+    serving_logs,
     simple_p2p,
     spdk_perf,
     torch_collectives,
     transferbench,
+    ucx_perftest,
 )
 from lanewise.readers.posted_text import posted_facts
 from lanewise.readers.texts import json_in, lines_of, short_lines
@@ -32,12 +34,14 @@ from lanewise.readers.tool_results import ImportedResults, merge
 KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
-    "OSU micro-benchmarks, all_reduce_bench and DeepSpeed's benchmarks of torch.distributed, "
-    "iperf, dcgmi diag, SPDK's perf, runs and samples of lanewise, and figures typed in (lanewise-rows)"
+    "ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench and DeepSpeed's benchmarks of "
+    "torch.distributed, iperf, dcgmi diag, SPDK's perf, runs and samples of lanewise, and figures "
+    "typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, rocm_bandwidth, transferbench, bus_grind, nixlbench,
     dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
+    ucx_perftest, serving_logs,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 
