@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from collectives.collective_systems import gpu_node, pcie_box, two_nodes
+from collectives.collective_systems import accelerators, gpu_node, pcie_box, two_nodes
 
 from lanewise import api
 from lanewise.checking.checkup import Checkup, check
@@ -209,3 +209,9 @@ def _ring_of(system: System, ranks: int) -> list[Observation]:
 def with_lanes(system: System, gpu: str, lanes: int) -> System:
     links = tuple(replace(link, lanes=lanes) if link.b == gpu else link for link in system.links)
     return replace(system, links=links)
+
+
+def test_a_table_of_accelerators_that_no_modelled_library_drives_is_unknown_with_the_reason() -> None:
+    result = checked(accelerators(), {GiB: 513.0})
+    assert {row.verdict for row in result.results} == {Verdict.UNKNOWN}
+    assert "runs neither NCCL nor RCCL" in result.results[0].note

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lanewise.catalog import builtin
+from lanewise.catalog.reading import read_parts
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 
@@ -67,3 +69,27 @@ links:
 """,
         "pcie-box.yaml",
     )
+
+
+def accelerators() -> System:
+    """Eight accelerators whose own Ethernet ports join all with all."""
+    parts = read_parts(
+        """
+parts:
+  - {part: port, kind: nvlink, title: 200 GbE port, from: [{source: data sheet, figures: {nvlink.link_rate: 25 GB/s}}]}
+  - part: gaudi
+    kind: gpu
+    title: Intel Gaudi 3
+    from: [{source: data sheet, figures: {pcie.gen: 5, pcie.lanes: 16, nvlink.part: port, nvlink.links: 21}}]
+""",
+        "gaudi.yaml",
+    )
+    return read_system(
+        """
+lanewise: 1
+system: mesh-of-ports
+devices: {cpu0: {cpu: null}, "gpu[0-7]": {gpu: gaudi}}
+links: [{from: cpu0, to: "gpu[0-7]", pcie: gen5 x16}, {mesh: "gpu[0-7]", nvlink: auto}]
+""",
+        "mesh-of-ports.yaml", {}, builtin().with_part(parts.get("port")).with_part(parts.get("gaudi")),
+    )  # fmt: skip

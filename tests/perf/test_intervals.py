@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 import lanewise
 from lanewise.catalog import Figure, builtin
+from lanewise.catalog.reading import read_parts
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demand
+from lanewise.perf.packets import raw_rate
 from lanewise.perf.predict import FlowRate, Prediction
 from lanewise.perf.uncertainty import RANGES, SHARED, figure_range, product
 from lanewise.topology.read import read_system
@@ -216,3 +218,29 @@ def test_copies_to_the_host_stand_for_peer_writes_with_a_wider_range() -> None:
     assert ends[1] == pytest.approx(RANGES["carried over"])
     # Nobody measured peer copies of AMD's over PCIe, nor the copies of an MI210 to its host.
     assert ends[2] == pytest.approx(product(RANGES["typical"], RANGES["planning"]), rel=0.02)
+
+
+TWO_GPUS = (
+    "{lanewise: 1, system: two, devices: {cpu0: {cpu: %s}, 'gpu[0-1]': {gpu: a100-pcie-40gb}},"
+    " links: [{from: cpu0, to: 'gpu[0-1]', pcie: gen4 x16, bridge: b0}]}"
+)
+ALTRA = """
+parts:
+  - {part: altra, kind: cpu, title: Ampere Altra, from: [{source: data sheet, figures: {pcie.gen: 4, pcie.lanes: 128}}]}
+"""
+
+
+@pytest.mark.parametrize(("cpu", "least"), [("null", 0.57), ("altra", RANGES["unknown"][0]), ("milan", None)])
+def test_what_an_unmeasured_cpu_forwards_between_gpus_may_be_as_little_as_others_pass(
+    cpu: str, least: float | None
+) -> None:
+    """AMD's pass what the link carries; the slowest measured of a CPU nobody named; anything of an unmeasured maker."""
+    catalog = builtin().with_part(read_parts(ALTRA, "altra.yaml").get("altra"))
+    rate = lanewise.predict(read_system(TWO_GPUS % cpu, "two.yaml", {}, catalog), "gpu0->gpu1").rates[0]
+    assert rate.rate == pytest.approx(26.3e9)
+    if least is None:
+        assert rate.low > 0.89 * rate.rate
+        assert "forwards" not in rate.doubt
+    else:
+        assert rate.low == pytest.approx(least * raw_rate(4, 16), rel=0.02)
+        assert "what cpu0 forwards between its root ports was not measured" in rate.doubt

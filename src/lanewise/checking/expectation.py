@@ -47,6 +47,7 @@ HOST_MEMORY = "host memory"
 AS_DESCRIBED = ModelChange(("as described",))
 _RATES = ("goodput", "total", "fit_bandwidth")
 _METRICS = (*_RATES, "latency")
+NOTHING_DESCRIBED = "nothing says what the machine is; name it with --system, or its dumps with --from"
 _SHORT = ("goodput", "total")
 LEAST_MACHINES = 3
 # A machine's name and memory nodes are its own, and other tools say no path.
@@ -342,7 +343,7 @@ def _staged(rate: FlowRate) -> bool:
 
 def nothing_described(row: Observation) -> Expectation:
     """Where neither a description nor dumps say what the machine is, nothing is expected."""
-    return expectation(row, note="nothing says what the machine is; name it with --system, or its dumps with --from")
+    return expectation(row, note=NOTHING_DESCRIBED)
 
 
 def expect_earlier(machines: Sequence[tuple[str, Iterable[Observation]]]) -> Expect:

@@ -16,9 +16,8 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate
 from lanewise.checking.cause import speed
-from lanewise.checking.collective_rows import MISFIT, SHORT
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references
-from lanewise.checking.expectation import expectation, too_short
+from lanewise.checking.expectation import NOTHING_DESCRIBED, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
 from lanewise.checking.part_references import Reference, any_copy, collective, peer_copy, short_copy
 from lanewise.checking.symptom import line_of
@@ -88,7 +87,7 @@ class References:
         if row.metric == COLLECTIVE:
             unnamed = row.scenario.removesuffix(" in place") == "collective"
             note = UNNAMED_COLLECTIVE if unnamed else NO_COLLECTIVES
-            return result if result.note == SHORT or result.note.startswith(MISFIT) else replace(result, note=note)
+            return replace(result, note=note) if unnamed or result.note == NOTHING_DESCRIBED else result
         own = [reference for reference in references if reference.own]
         if own:
             note = f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"

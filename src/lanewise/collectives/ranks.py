@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lanewise.catalog import Part
 from lanewise.collectives.constants import Library, compute_capability, generation_of, library_named
 from lanewise.errors import Contradiction, InputError
 from lanewise.perf.flow import names_of
@@ -68,6 +69,8 @@ def rank_set(system: System, ranks: str | Sequence[str]) -> RankSet:
     capabilities = [
         compute_capability(part.text("nvlink.part"), part.name) if part is not None else 0 for part in parts
     ]
+    for name, part in zip(names, parts, strict=True):
+        _refuse_other_libraries(system, name, part)
     amd = [part is not None and part.title.startswith("AMD") for part in parts]
     if any(amd) and not all(amd):
         raise Contradiction("ranks are GPUs of two makers, which no library joins", hint="name GPUs of one maker")
@@ -75,6 +78,19 @@ def rank_set(system: System, ranks: str | Sequence[str]) -> RankSet:
         ranks=names, nodes=_nodes(system, names), maker="AMD" if all(amd) else "NVIDIA",
         capability=min(capabilities), vendor=_vendor(system, names),
     )  # fmt: skip
+
+
+def _refuse_other_libraries(system: System, name: str, part: Part | None) -> None:
+    """Contradiction for a card that neither NCCL nor RCCL drives: of Intel, or with links of a kind of its own."""
+    if part is None or part.title.startswith(("NVIDIA", "AMD")):
+        return
+    links = part.text("nvlink.part")
+    own = links is not None and not system.catalog.get(links).title.startswith(("NVLink", "AMD"))
+    if own or part.title.startswith("Intel"):
+        raise Contradiction(
+            f"{name} is {part.title}, which runs neither NCCL nor RCCL, and only those are modelled",
+            hint="--flows 'gpu0->gpu1' predicts what a link carries",
+        )
 
 
 def _nodes(system: System, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:

@@ -18,18 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
+from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
-from lanewise.perf.resources import Resource, cite, figure_resource
-from lanewise.perf.uncertainty import product
+from lanewise.perf.resources import Resource, cite, figure_resource, is_of_amd
+from lanewise.perf.uncertainty import RANGES, UNKNOWN, figure_range, product
 from lanewise.routes.endpoints import memory_node
 from lanewise.routes.model import Hop
-from lanewise.topology.model import Kind, LinkKind, System
+from lanewise.topology.model import Kind, Link, LinkKind, System
 
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 DMA_RANGE = (0.75, 1.3)
 BRIDGE_LEAST = 0.57  # of the raw rate of its ports: 72.9 of 126 GB/s
+PEER_DOUBT = "what {} forwards between its root ports was not measured: name the CPU, or measure GPU to GPU"
 
 
 def memory_demand(system: System, src: str, dst: str, node: int | None) -> Iterator[tuple[Resource, float]]:
@@ -98,3 +101,34 @@ def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resourc
             way = "to its devices" if hop.down else "from its devices"
             name = f"host bridge {bridge} of {cpu} ({way})"
             yield replace(resource, place=(cpu, bridge, way), name=name), 1.0
+
+
+def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | None:
+    """What a root port passes of peer traffic where the CPU is not known: the link's rate, possibly less.
+
+    A CPU that is not named may be the slowest that was measured. Of a maker of whose CPUs none was, nothing is known.
+    None for AMD's, all of which pass what the link carries (data/parts/cpu-amd.yaml), and for links of unknown speed.
+    """
+    part = system.part(cpu)
+    if link.gen is None or (part is not None and is_of_amd(part)):
+        return None
+    least = RANGES[UNKNOWN][0]
+    if part is None or part.title.startswith("Intel"):
+        least = _least_peer_share(system) or least
+    return Resource(
+        kind="peer_root_port", place=(cpu,), name=f"peer traffic through the root complex of {cpu}",
+        capacity=packets.raw_rate(link.gen, link.lanes or 16), basis="typical",
+        rests_on="the link's raw rate", doubt=PEER_DOUBT.format(cpu),
+    ).within((least, 1.0))  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _least_peer_share(system: System) -> float | None:
+    """The least that peer writes get through the root complex of any CPU, as a share of the raw rate of a x16 link."""
+    cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]
+    stated = ((gen, part.figure(f"peer.rate.gen{gen}")) for part in cpus for gen in GENERATIONS)
+    shares = (
+        figure.value * figure_range(figure)[0] / packets.raw_rate(gen, 16)
+        for gen, figure in stated if isinstance(figure.value, float)
+    )  # fmt: skip
+    return min(shares, default=None)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.perf import packets
-from lanewise.perf.host import bridge_demand, memory_demand
+from lanewise.perf.host import bridge_demand, memory_demand, unmeasured_peer_port
 from lanewise.perf.known_parts import link_with_speed, number_of, part_of
 from lanewise.perf.resources import (
     NETWORK_SHARE,
@@ -177,6 +177,7 @@ def _peer_root_ports(system: System, segment: Segment) -> Iterator[tuple[Resourc
         key = f"peer.rate.gen{out.link.gen}"
         width_share = (out.link.lanes or 16) / 16
         resource = figure_resource(system, out.start, key, "peer_root_port", width_share)
+        resource = resource or unmeasured_peer_port(system, out.start, out.link)
         if resource is not None:
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
             name = f"{resource.name} at {out.link.port or out.end}"

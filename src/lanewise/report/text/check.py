@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.checkup import Checkup, Finding
-from lanewise.checking.collective_rows import MISFIT, SHORT
-from lanewise.checking.references import NO_COLLECTIVES, UNNAMED_COLLECTIVE
+from lanewise.checking.references import COLLECTIVE
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
@@ -92,7 +91,7 @@ def _groups(results: Sequence[PathResult]) -> list[list[PathResult]]:
     """Each row alone, but those of a collective that only bounds judge together: they differ in size alone."""
     groups: dict[tuple[object, ...], list[PathResult]] = defaultdict(list)
     for number, result in enumerate(results):
-        of_sizes = result.note in (NO_COLLECTIVES, UNNAMED_COLLECTIVE, SHORT) or result.note.startswith(MISFIT)
+        of_sizes = result.verdict is Verdict.UNKNOWN and result.row.metric == COLLECTIVE
         same = (result.row.flow, result.row.scenario) if of_sizes else (number,)
         groups[same].append(result)
     return list(groups.values())
