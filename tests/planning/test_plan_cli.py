@@ -58,6 +58,14 @@ def test_layouts_are_ranked_with_their_limits(lanewise):
     assert second.splitlines()[3].split()[:2] == ["1", "cirrascale-1rc"]
 
 
+def test_descriptions_of_one_name_are_told_apart_by_their_files(lanewise, tmp_path):
+    text = "{lanewise: 1, system: mine, devices: {cpu0: {cpu: genoa}, 'gpu[0-1]': {gpu: l40s}}, links: [%s]}"
+    for name, speed in (("wide", "gen4 x16"), ("narrow", "gen4 x8")):
+        (tmp_path / f"{name}.yaml").write_text(text % f"{{from: cpu0, to: 'gpu[0-1]', pcie: {speed}}}")
+    ranks = data(lanewise("plan", "wide.yaml", "narrow.yaml", "--pattern", "scatter", "--json"))["ranks"]
+    assert [rank["system"] for rank in ranks] == ["mine (wide.yaml)", "mine (narrow.yaml)"]
+
+
 def test_a_gpu_moves_to_the_second_server_and_the_commands_do_it(lanewise, tmp_path):
     found = data(lanewise("plan", PATH4, "--service", DEMAND, "--json"))
     assert found["today"]["lines"][0]["rate"] == pytest.approx(136_310, rel=1e-3)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import lanewise
 from lanewise.api.loading import load_system, ready_systems
 from lanewise.catalog import Catalog
 from lanewise.errors import UnknownName
@@ -312,6 +313,11 @@ def test_a_drawing_is_headed_by_the_systems_name_and_its_settings() -> None:
     name, title = texts_of(prepare(outline(load_system("composable-server-gen4"))))[:2]
     assert name.text == "composable-server-gen4"
     assert title.text == "PRIMERGY CDI v1.0 with L40S GPUs (path 1, gpus 4)"
+
+
+def test_a_drawing_says_how_many_routes_it_does_not_draw() -> None:
+    assert "2 of 8 routes are not drawn, their load is" in lanewise.draw("rack-16gpu", "host0->gpu[0-7]")
+    assert "routes are not drawn" not in lanewise.draw("rack-16gpu", "host0->gpu[0-5]")
 
 
 def test_every_shape_carries_its_colour_so_that_no_style_sheet_is_needed(any_system: System) -> None:

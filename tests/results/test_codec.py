@@ -192,6 +192,7 @@ GOOD = run_to_json(one_row(observed()))
         ("", "the file is empty"),
         (GOOD[:-40], "ends in the middle of a run"),
         ("{oops}", "not JSON"),
+        ("# mine\nlanewise: 1\nsystem: s\n", "a description, not a run"),
         ("[1]", "names no schema"),
         ("{}", "names no schema"),
         (GOOD.replace(SCHEMA, "lanewise.run/3"), 'its schema is "lanewise.run/3"'),

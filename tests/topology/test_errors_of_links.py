@@ -30,7 +30,7 @@ links:
 """
     assert refused(body) == snapshot("""\
 error: s.yaml:5: 'sw0' is linked to itself
-hint:  name two devices\
+hint:  name two devices; a range all with all, as GPUs of a bridge over four cards, is mesh: 'gpu[0-3]'\
 """)
 
 

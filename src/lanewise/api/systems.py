@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lanewise.api.loading import as_system, load_workload
@@ -63,14 +64,19 @@ def draw(system: System | str | Path, flows: str | Sequence[Flow] | None = None)
     '<svg'
     """
     from lanewise.report.draw import draw as svg
+    from lanewise.report.paths import ROUTE_COLOURS
     from lanewise.results.outline import outline
 
     loaded = as_system(system)
     if flows is None:
         return svg(outline(loaded))
     prediction = predict(loaded, flows)
-    routes = [(flow.flow.name, flow.routes[0].nodes) for flow in prediction.rates[:6]]
-    return svg(outline(loaded, prediction.loads, prediction.link_utilization, routes))
+    routes = [(flow.flow.name, flow.routes[0].nodes) for flow in prediction.rates]
+    picture = outline(loaded, prediction.loads, prediction.link_utilization, routes[:ROUTE_COLOURS])
+    if (left_out := len(routes) - ROUTE_COLOURS) > 0:
+        note = f"{left_out} of {len(routes)} routes are not drawn, their load is"
+        picture = replace(picture, notes=(*picture.notes, note))
+    return svg(picture)
 
 
 def route(system: System | str | Path, src: str, dst: str, p2p: bool = True) -> Route:

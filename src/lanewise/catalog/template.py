@@ -25,7 +25,7 @@ _USEFUL: dict[str, dict[str, str]] = {
     },
     "cpu": {
         "intersocket.kind": "xgmi", "intersocket.links": "4", "intersocket.raw": "64 GB/s",
-        "cpu.host_bridges": "per-port", "peer.scope": "system",
+        "cpu.host_bridges": "per-port", "peer.scope": "system", "peer.rate.gen5": "43.3 GB/s",
     },
     "switch": {"switch.ports": "72", "switch.cut_through": "115 ns"},
     "nic": {"net.latency": "1 us"},
@@ -55,7 +55,7 @@ def part_template(kind: str, name: str = "") -> str:
         "parts:",
         f"  - part: {name}",
         f"    kind: {kind}",
-        f"    title: {name}",
+        _title(kind, name),
         "    from:",
         "      - source: data sheet, its title and page",
         "        figures:",
@@ -64,6 +64,12 @@ def part_template(kind: str, name: str = "") -> str:
     if useful:
         lines += ["          # If you know them:", *(f"          {line}" for line in useful)]
     return "\n".join([*lines, ""])
+
+
+def _title(kind: str, name: str) -> str:
+    """The title, by whose first word a part gets the typical figures of its maker's other parts."""
+    advice = "with the maker first: what you leave out is typical of its other parts"
+    return f"    title: {name:<33} # {advice}" if kind in ("gpu", "cpu") else f"    title: {name}"
 
 
 def _line(kind: str, key: str, value: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +32,7 @@ def plan(options: PlanVerbOptions, engine: EngineChoice, json: Json = None) -> N
     from lanewise.report.text.plan import render_plan
 
     questions = _questions(options)
-    systems = [_system(name, options) for name in options.systems]
+    systems = _by_file([_system(name, options) for name in options.systems], options.systems)
     name, parts = _split(options.systems[0])[0], [str(path) for path in options.parts]
     answers = []
     for question in questions:
@@ -68,6 +70,17 @@ def _system(name: str, options: PlanVerbOptions) -> System:
 
     name, own = _split(name)
     return api.load_system(name, {**options.settings, **settings(own)}, api.load_catalog(options.parts))
+
+
+def _by_file(systems: Sequence[System], files: Sequence[str]) -> list[System]:
+    """The systems, those of one name and settings with their files in the name: a copied description keeps its name."""
+    from lanewise.planning.layouts import label
+
+    count = Counter(map(label, systems))
+    return [
+        replace(system, name=f"{system.name} ({file})") if count[label(system)] > 1 else system
+        for system, file in zip(systems, files, strict=True)
+    ]
 
 
 def _split(name: str) -> tuple[str, list[str]]:

@@ -32,7 +32,7 @@ from lanewise.topology.model import Kind, Link, LinkKind, System
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 DMA_RANGE = (0.75, 1.3)
 BRIDGE_LEAST = 0.57  # of the raw rate of its ports: 72.9 of 126 GB/s
-PEER_DOUBT = "what {} forwards between its root ports was not measured: name the CPU, or measure GPU to GPU"
+PEER_DOUBT = "what {} forwards between its root ports was not measured: name the CPU, or state its peer.rate.gen{}"
 
 
 def memory_demand(system: System, src: str, dst: str, node: int | None) -> Iterator[tuple[Resource, float]]:
@@ -118,7 +118,7 @@ def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | Non
     return Resource(
         kind="peer_root_port", place=(cpu,), name=f"peer traffic through the root complex of {cpu}",
         capacity=packets.raw_rate(link.gen, link.lanes or 16), basis="typical",
-        rests_on="the link's raw rate", doubt=PEER_DOUBT.format(cpu),
+        rests_on="the link's raw rate", doubt=PEER_DOUBT.format(cpu, link.gen),
     ).within((least, 1.0))  # fmt: skip
 
 

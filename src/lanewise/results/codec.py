@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -42,6 +43,8 @@ _PLAIN: dict[Any, tuple[Any, str]] = {
     str: (str, "text"),
 }
 _ITSELF = frozenset((str, int, bool))  # what is its own JSON
+# The first key of a description of a system.
+_DESCRIPTION = re.compile(r"^[{\s]*lanewise: ", re.MULTILINE)
 _RERUN = "write it again with the command that made it"
 
 
@@ -76,6 +79,9 @@ def _parse(text: str, file: str) -> Any:
         return json.loads(text, parse_float=finite, parse_constant=finite)
     except json.JSONDecodeError as error:
         location = Location(file, error.lineno, error.colno)
+        if _DESCRIPTION.search(text):
+            hint = "lanewise plan A.yaml B.yaml --pattern all-to-all ranks descriptions; --json or -o writes a run"
+            raise FormatError("a description, not a run", location=Location(file), hint=hint) from None
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             cause = "the file is empty" if not text.strip() else "the file ends in the middle of a run"
             raise FormatError(cause, location=location, hint=f"the write was cut short; {_RERUN}") from None

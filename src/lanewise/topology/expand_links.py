@@ -93,7 +93,8 @@ def _check_ends(a: str, b: str, kind: LinkKind, devices: Mapping[str, Device]) -
         if end not in devices:
             raise unknown_name("device", end, devices)
     if a == b:
-        raise Contradiction(f"'{a}' is linked to itself", hint="name two devices")
+        hint = "name two devices; a range all with all, as GPUs of a bridge over four cards, is mesh: 'gpu[0-3]'"
+        raise Contradiction(f"'{a}' is linked to itself", hint=hint)
     legal, hint = ENDS[kind]
     for end in (a, b):
         if devices[end].kind not in legal:
