@@ -44,6 +44,8 @@ def test_the_plan_states_phases_and_the_bound_before_anything_is_measured(capsys
     assert "5 nodes: a, b, c, d, e" in out
     assert next(line for line in out.splitlines() if line.startswith("network")).split()[:5] == [
         "network", "8", "30", "s", "4"]  # fmt: skip
+    assert "one step to listen, 5 rounds of pairs both ways" in " ".join(out.split())
+    assert "2 more of slow pairs" in " ".join(out.split())
     assert run(["fleet", "check", "--hosts", "a,b", "--plan", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["most_seconds"] == 90 + 2 * 180 + 2 * 120 + 2 * 30
     assert run(["fleet", "check", "--on", "ray:2", "--plan"]) == 0  # no Ray is started for it

@@ -150,6 +150,30 @@ def test_a_lost_node_is_a_finding_and_comes_first() -> None:
     assert verdicts.exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("failure", "cause", "step"),
+    [
+        ("facts: its process ended with exit code 255: ssh: connect to host n9: No route to host", "unreachable",
+         "ssh -o BatchMode=yes n9 true"),
+        ("facts: its process ended with exit code 127: bash: lanewise: command not found", "program", "--program"),
+        ("network: its process ended with exit code 255", "disconnected", "did it restart"),
+        ("facts: it has Lanewise 0.1, this is 0.2: install the same", "version", "lanewise --version"),
+        ("facts: its answer cannot be read: Expecting value", "answer", "login scripts"),
+        ("facts: ssh cannot be started: No such file or directory", "command", "--via"),
+        ("together: its process ended by signal 9", "killed", "oom"),
+        ("alone: no answer within 180 s", "lost", "--patience 2"),
+        ("alone: The actor died because its node has died.", "node of Ray", "ray status"),
+        ("facts: srun: error: Unable to create step for job 7", "slurm", "scontrol show node n9"),
+        ("it vanished", "lost", "ipmitool"),
+    ],
+)  # fmt: skip
+def test_a_lost_node_has_the_step_that_fits_how_it_was_lost(failure: str, cause: str, step: str) -> None:
+    (verdict,) = judge_fleet([NodeReport("n9", failure=f"lost in phase {failure}")]).nodes
+    assert verdict.cause is not None
+    assert verdict.cause.cause == cause
+    assert step in verdict.cause.step
+
+
 def test_what_nothing_can_be_said_of_is_not_judged() -> None:
     assert judge_fleet([]).exit_code == 3
     verdicts = judge_fleet(fleet(2, COPY))

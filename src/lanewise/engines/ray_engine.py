@@ -192,7 +192,7 @@ class RayEngine:
         except failures.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from None
         except (failures.WorkerCrashedError, failures.NodeDiedError, failures.OutOfMemoryError) as error:
-            why, again = str(error).strip().splitlines()[0], losses < RETRIES
+            why, again = str(error).strip().splitlines()[0].partition(". ")[0], losses < RETRIES
             worker = "a node of Ray" if isinstance(error, failures.NodeDiedError) else "a worker of Ray"
             self.losses.append(WorkerLoss(worker, why, batch, again))
             if not again:

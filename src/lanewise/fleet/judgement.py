@@ -11,14 +11,14 @@ from lanewise.checking.expectation import LEAST_MACHINES, expect_earlier
 from lanewise.checking.verdict import Verdict, judge
 from lanewise.fleet.causes import row_findings
 from lanewise.fleet.classes import equipment_findings, machine_classes
-from lanewise.fleet.node import CONTACT, MODEL, PAST, NodeFinding, NodeReport, NodeState, NodeVerdict
+from lanewise.fleet.losses import lost_finding
+from lanewise.fleet.node import MODEL, PAST, NodeFinding, NodeReport, NodeState, NodeVerdict
 from lanewise.fleet.siblings import ClassComparison, SlowRow, compare_siblings, half_width, least_loss
 from lanewise.results.observation import Observation
 
 # The rows of a node's earlier runs, oldest first, by the node's name.
 Past = Mapping[str, Sequence[tuple[str, Sequence[Observation]]]]
 _KINDS = ("lost", "fault", "slow")
-_LOST_STEP = "reach it by its management controller (ipmitool, Redfish): console, power; then lanewise doctor there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _why_tolerated(entry: SlowRow) -> str:
 
 
 def _lost(report: NodeReport) -> NodeVerdict:
-    finding = NodeFinding(CONTACT, "lost", "lost", "", report.failure, _LOST_STEP)
+    finding = lost_finding(report.name, report.failure)
     return NodeVerdict(report.name, NodeState.LOST, "", (finding,))
 
 

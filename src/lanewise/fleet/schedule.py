@@ -25,7 +25,7 @@ _WHAT = {
     FACTS: "machine, GPUs, what is busy; all nodes at once",
     ALONE: "host memory and GPU copies, one path at a time; all nodes at once, as they share none of it",
     TOGETHER: "every GPU of every node, and host memory, at once",
-    NETWORK: "rounds of pairs, both directions; no two pairs share a node",
+    NETWORK: "one step to listen, {rounds} of pairs both ways, no two of which share a node{again}",
     DRIVE: "each node's own drive; all nodes at once",
     SHARED_ALONE: "shared storage, one node at a time",
     SHARED_TOGETHER: "shared storage, all nodes at once",
@@ -59,9 +59,13 @@ def survey_phases(
         NETWORK: most_rounds(nodes, rounds) + 1 + rounds_again(nodes) if network and nodes > 1 else 0,
         DRIVE: 2 * drive, SHARED_ALONE: min(nodes, MOST_SHARED_ALONE) * shared, SHARED_TOGETHER: 2 * shared,
     }  # fmt: skip
+    number, again = most_rounds(nodes, rounds), rounds_again(nodes)
+    words = {"rounds": "1 round" if number == 1 else f"{number} rounds",
+             "again": f", {again} more of slow pairs" if again else ""}  # fmt: skip
     return tuple(
-        SurveyPhase(name, count, patience * LIMITS[name], _WHAT[name]) for name, count in steps.items() if count
-    )
+        SurveyPhase(name, count, patience * LIMITS[name], _WHAT[name].format(**words))
+        for name, count in steps.items() if count
+    )  # fmt: skip
 
 
 def most_seconds(phases: tuple[SurveyPhase, ...]) -> float:
