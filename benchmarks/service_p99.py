@@ -22,27 +22,35 @@ from typing import Any
 
 from lanewise.catalog import Catalog, builtin
 from lanewise.evidence.score import quantile
-from lanewise.evidence.services import STALLING, PublishedService, published_services, served_p99
+from lanewise.evidence.services import (
+    FIXED_LEAST,
+    FIXED_MOST,
+    STALLING,
+    PublishedService,
+    published_services,
+    served_p99,
+)
 from lanewise.serving.times import FIXED_TIME
 from lanewise.serving.workload import workload
 
 RUN = Path(__file__).with_name("runs") / "2026-11-23-service-p99"
 PAIRS = Path(__file__).with_name("runs") / "2026-11-23-server-over-offline.json"
-WIDTHS = (0.03, 0.04, 0.05, 0.07, 0.10)
+WIDTHS = (0.03, 0.05, 0.07)
 GPU = re.compile(r"(A100-(?:PCIe|SXM4?)-(?:80|40)GB|A30|A10|A2|T4|H100-PCIe|H100-SXM|L4|L40)[-_a-z0-9]*?x(\d+)", re.I)
 
 
 def row_of(service: PublishedService, catalog: Catalog) -> dict[str, Any]:
     """A service with its p99s in s: published, before, after, and after on slower and faster GPUs."""
+    least, most = (None, None) if service.timeout else (FIXED_LEAST, FIXED_MOST)
     widths = {
-        f"{width:g}": [served_p99(service, catalog, 1 + width), served_p99(service, catalog, 1 - width)]
+        f"{width:g}": [served_p99(service, catalog, 1 + width, least), served_p99(service, catalog, 1 - width, most)]
         for width in WIDTHS
     }
     return {
         "round": service.round, "system": service.system, "workload": service.workload, "qps": service.server.qps,
         "server_over_offline": service.server.qps / service.offline, "published": service.server.p99,
         "before": served_p99(replace(service, harness=None), catalog), "after": served_p99(service, catalog),
-        "bound": workload(service.workload).bound, "widths": widths,
+        "bound": workload(service.workload).bound, "timeout": service.timeout, "widths": widths,
     }  # fmt: skip
 
 
@@ -88,9 +96,12 @@ def fixed_times(catalog: Catalog) -> dict[str, dict[str, float]]:
 def text_of(rows: list[dict[str, Any]], spread: list[float], fixed: dict[str, dict[str, float]]) -> str:
     groups = {f"{series} {name}": [row for row in rows if (row["round"], row["workload"]) == (series, name)]
               for series, name in dict.fromkeys((row["round"], row["workload"]) for row in rows)}  # fmt: skip
+    groups |= {f"{series}, all": [row for row in rows if row["round"] == series] for series in ("v2.0", "v2.1", "v3.0")}
+    timed = [row for row in rows if row["timeout"]]
+    groups |= {"with a time-out": timed, "without": [row for row in rows if not row["timeout"]]}
+    groups[f"with a time-out, below {STALLING:,.0f} QPS"] = [row for row in timed if row["qps"] < STALLING]
+    groups[f"with a time-out, from {STALLING:,.0f} QPS"] = [row for row in timed if row["qps"] >= STALLING]
     groups["all"] = rows
-    groups[f"all below {STALLING:,.0f} QPS"] = [row for row in rows if row["qps"] < STALLING]
-    groups[f"all from {STALLING:,.0f} QPS"] = [row for row in rows if row["qps"] >= STALLING]
     scores = []
     for name, group in groups.items():
         line: list[object] = [name, len(group)]
@@ -108,7 +119,7 @@ def text_of(rows: list[dict[str, Any]], spread: list[float], fixed: dict[str, di
     return "\n\n".join([
         "# p99 of published services, 2026-11-23",
         f"Command: `python benchmarks/service_p99.py`. Machine: {platform.platform()}, Python "
-        f"{platform.python_version()}. Services with a time-out only; nothing is fitted to a p99.",
+        f"{platform.python_version()}. Nothing is fitted to a p99.",
         table(("services", "rows", "median error before", "within 25 %", "after", "within 25 %",
                "published over simulated"), scores),
         "Published p99s that the interval of GPUs slower and faster by so much holds:",
@@ -122,7 +133,7 @@ def text_of(rows: list[dict[str, Any]], spread: list[float], fixed: dict[str, di
 
 def main() -> None:
     catalog = builtin()
-    rows = [row_of(service, catalog) for service in published_services() if service.harness is not None]
+    rows = [row_of(service, catalog) for service in published_services()]
     spread, fixed = offline_spread(), fixed_times(catalog)
     machine = {"system": platform.platform(), "python": platform.python_version()}
     document = {"command": "python benchmarks/service_p99.py", "machine": machine, "services": rows,

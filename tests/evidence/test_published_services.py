@@ -41,10 +41,17 @@ def test_the_ready_services_are_of_known_gpus_and_workloads() -> None:
         assert service.gpu in builtin()
         assert all(lower.qps < service.server.qps for lower in service.lower)
         assert service.round
-        assert (service.harness is None) == service.workload.startswith("bert")
+        assert service.harness is not None
+        assert (service.timeout == 0) == service.workload.startswith("bert")
         assert service.server.p99 <= workloads()[service.workload].bound
 
 
+@pytest.fixture
+def few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lanewise.evidence.services.SIMULATED", 10_000.0)
+
+
+@pytest.mark.usefixtures("few_queries")
 def test_a_service_is_predicted_from_offline_and_simulated_at_its_rate() -> None:
     (service,) = read_services(TEXT, "mine.yaml")
     row = predict_service(service, builtin())
@@ -60,6 +67,7 @@ def test_a_service_is_predicted_from_offline_and_simulated_at_its_rate() -> None
     assert service_sections([]) == []
 
 
+@pytest.mark.usefixtures("few_queries")
 def test_a_harness_is_simulated_as_its_settings_say() -> None:
     (service,) = read_services(TEXT.replace("lower: []", "lower: [], harness: {streams: 2, in_flight: 3}"), "mine.yaml")
     row = predict_service(service, builtin())
@@ -72,6 +80,15 @@ def test_a_harness_is_simulated_as_its_settings_say() -> None:
     padded = replace(service, timeout=0.0, harness=PublishedHarness(policy, on_device=True))
     partial = replace(padded, harness=PublishedHarness(replace(policy, whole=False), on_device=True))
     assert served_p99(padded, builtin()) > 1.05 * served_p99(partial, builtin())
+    # Offline at twice the power of Server was faster, by 2^0.40 for RetinaNet (serving/power.py).
+    powered = TEXT.replace("lower: []", "lower: [], power: 100 W, offline_power: 200 W")
+    (limited,) = read_services(powered, "mine.yaml")
+    part = limited.described(builtin(), "offline").part("gpu0")
+    assert part is not None
+    assert part.number("service.retinanet.offline") == pytest.approx(180 / 2**0.40)
+    # What waits for no time-out has small batches, so that their fixed time counts and is not known.
+    unhurried = predict_service(replace(service, timeout=0.0), builtin())
+    assert unhurried.p99_interval[1] / unhurried.p99_interval[0] > row.p99_interval[1] / row.p99_interval[0]
     # A host of so many queries a second stalls, so that only the bound is known.
     rated = replace(service, workload="resnet50", offline=2e5, batch=64, server=ServedRate(1.2e5, 0.01), timeout=2e-3)
     assert predict_service(rated, builtin()).p99_interval[1] == 0.015

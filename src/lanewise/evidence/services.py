@@ -11,9 +11,10 @@ from lanewise.catalog import Catalog, Figure
 from lanewise.errors import InputError
 from lanewise.evidence.score import quantile
 from lanewise.serving.load import MOST_STREAMS, BatchPolicy, ServiceLoad
+from lanewise.serving.power import rate_ratio
 from lanewise.serving.simulation import Simulation, SimulationInput
 from lanewise.serving.steady import MODES
-from lanewise.serving.times import gpu_part, server_from_offline
+from lanewise.serving.times import gpu_part, server_from_offline, time_key
 from lanewise.serving.workload import workload
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
@@ -25,12 +26,15 @@ _HARNESS = ("streams", "in_flight", "whole", "own_batcher", "on_device")
 _SYSTEM = ("system", "gpu", "gpus", "slot", "cpu", "rows")
 _ROW = ("workload", "batch", "timeout", "offline", "server", "lower")
 # By so much a GPU may be slower or faster than its Offline rate, of other batches and another run, tells: with it the
-# intervals hold 89 % of round v3.0 (80 to 95 % wanted). Of published Offline rates of one GPU, workload and round 70 %
+# intervals hold 86 % of round v3.0 (80 to 95 % wanted). Of published Offline rates of one GPU, workload and round 70 %
 # are as near to their median (benchmarks/runs/2026-11-23-service-p99.md).
 SLOW, FAST = 0.95, 1.05
 # Queries/s from which on the host's own stalls decide the p99, of which nothing is published: in most published runs
 # above it the median is as simulated and the p99 is 1.3 to 5 times as long (same run).
 STALLING = 100e3
+# Without a time-out batches stay small, and the p99 is proportional to their fixed time: what it is on the GPUs of the
+# catalogue (BERT; same run), as it is published of runs with CUDA graphs and many harnesses work without.
+FIXED_LEAST, FIXED_MOST = 0.75e-3, 2.5e-3
 SIMULATED = 200_000.0  # queries
 
 
@@ -55,7 +59,8 @@ class PublishedService:
     """A published Server score with its p99, the Offline rate (queries/s), and the p99 at `lower` rates.
 
     `gpus` of the part `gpu` are in a `slot` ("gen4 x16") each, of a `cpu` (None: not known). Batches hold up to `batch`
-    queries, for which they wait `timeout` s; a `harness` without a time-out (None) takes what is there.
+    queries, for which they wait `timeout` s (0: they take what is there). `powers` are a GPU's limits (W) in Server and
+    in Offline where they differ; the Offline rate is scaled to that of Server.
     """
 
     round: str
@@ -71,15 +76,24 @@ class PublishedService:
     server: ServedRate
     lower: tuple[ServedRate, ...]
     harness: PublishedHarness | None = None
+    powers: tuple[float, float] | None = None
 
-    def described(self, catalog: Catalog, mode: str, speed: float = 1.0) -> System:
-        """The system, of whose GPUs only the published score of that mode (server, offline) is known, times `speed`."""
+    def described(self, catalog: Catalog, mode: str, speed: float = 1.0, fixed: float | None = None) -> System:
+        """The system, of whose GPUs only the published score of that mode (server, offline) is known, times `speed`.
+
+        `fixed` is the fixed time of a batch in s, where it is not what follows from the part.
+        """
         score = speed * {"server": self.server.qps, "offline": self.offline}[mode] / self.gpus
+        if self.powers is not None and mode == "offline":
+            score *= rate_ratio(self.workload, *self.powers)
         part = catalog.get(self.gpu)
         for other in MODES:
             part = part.with_figure(f"service.{self.workload}.{other}", Figure(None, "1/s", "left out"))
         stated = Figure(score, "1/s", f"published {mode} score of {self.system}", basis="calibrated")
         part = part.with_figure(f"service.{self.workload}.{mode}", stated)
+        if fixed is not None:
+            lone = Figure(fixed + 1.0 / score, "s", f"a fixed time of {fixed} s", basis="typical")
+            part = part.with_figure(time_key(self.workload, 1), lone)
         text = (
             f"lanewise: 1\nsystem: {self.system}\ndevices:\n  cpu0: {{cpu: {self.cpu or 'null'}}}\n"
             f'  "gpu[0-{self.gpus - 1}]": {{gpu: {part.name}}}\n'
@@ -171,7 +185,8 @@ def predict_service(service: PublishedService, catalog: Catalog) -> PredictedSer
     gpus = service.gpus
     interval = derived.interval[0] * gpus, derived.interval[1] * gpus
     p99 = served_p99(service, catalog)
-    fast, slow = (served_p99(service, catalog, speed) for speed in (FAST, SLOW))
+    least, most = (FIXED_LEAST, FIXED_MOST) if service.harness and not service.timeout else (None, None)
+    fast, slow = served_p99(service, catalog, FAST, least), served_p99(service, catalog, SLOW, most)
     low, high = min(fast, p99, slow), work.bound
     if service.server.qps < STALLING:
         high = max(fast, p99, slow)
@@ -180,15 +195,20 @@ def predict_service(service: PublishedService, catalog: Catalog) -> PredictedSer
     return PredictedService(service, derived.qps * gpus, interval, p99, p99_interval)
 
 
-def served_p99(service: PublishedService, catalog: Catalog, speed: float = 1.0) -> float:
-    """The simulated p99 (s) of a service at its published rate, on GPUs of `speed` times the published rates."""
+def served_p99(
+    service: PublishedService, catalog: Catalog, speed: float = 1.0, fixed: float | None = None
+) -> float:
+    """The simulated p99 (s) of a service at its published rate, on GPUs of `speed` times the published rates.
+
+    `fixed` is the fixed time of a batch in s, where it is not what follows from the part.
+    """
     work = replace(workload(service.workload), batch=service.batch, timeout=service.timeout)
     harness, mode = service.harness, "server"
     load = ServiceLoad(work, qps=service.server.qps, batch=service.batch)
     if harness is not None:
         mode = "offline"
         load = replace(load, policy=harness.policy, workload=replace(work, bytes_in=0.0) if harness.on_device else work)
-    simulation = Simulation(service.described(catalog, mode, speed), [load])
+    simulation = Simulation(service.described(catalog, mode, speed, fixed), [load])
     # Of so many queries the p99 is known to a few per cent, and a queue that grows has grown out of the bound.
     seconds = max(SIMULATED / service.server.qps, 20.0 * work.bound)
     outcome = simulation.run([load.qps], SimulationInput(seconds))
@@ -209,7 +229,7 @@ def _harness(node: YamlNode) -> PublishedHarness | None:
 def _services(node: YamlNode, series: str) -> Iterable[PublishedService]:
     node.check_fields(_SYSTEM, "a system", needed=("system", "gpu", "gpus", "slot", "rows"))
     for row in node["rows"].items():
-        row.check_fields((*_ROW, "harness"), "a service", needed=_ROW)
+        row.check_fields((*_ROW, "harness", "power", "offline_power"), "a service", needed=_ROW)
         yield PublishedService(
             round=series, system=node["system"].needed(), gpu=node["gpu"].needed(),
             gpus=node["gpus"].integer(1, 1000, 8), slot=node["slot"].needed(), cpu=node["cpu"].line() or None,
@@ -218,7 +238,12 @@ def _services(node: YamlNode, series: str) -> Iterable[PublishedService]:
             timeout=row["timeout"].quantity("s", negative=False, example="2 ms", bare=False),
             offline=_rate(row["offline"]), server=_served(row["server"]),
             lower=tuple(_served(each) for each in row["lower"].items()), harness=_harness(row["harness"]),
+            powers=(_power(row["power"]), _power(row["offline_power"])) if row["power"].present else None,
         )  # fmt: skip
+
+
+def _power(node: YamlNode) -> float:
+    return node.quantity("W", 0, example="300 W", bare=False)
 
 
 def _served(node: YamlNode) -> ServedRate:

@@ -7,6 +7,7 @@ v2.0, v2.1 and v3.0: benchmarks/runs/2026-11-23-power-limits.md.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from lanewise.catalog import Figure, Part
@@ -18,6 +19,11 @@ from lanewise.units import readable
 EXPONENTS = {"resnet50": 0.52, "bert-99": 0.63, "bert-99.9": 0.78, "retinanet": 0.40}
 ANY = 0.58
 LEAST, MOST = 0.30, 1.06
+
+
+def rate_ratio(name: str, limit: float, other: float) -> float:
+    """The rate of a workload at a power limit over that at another one (both in W), as published systems have it."""
+    return math.pow(limit / other, EXPONENTS.get(name, ANY))
 
 
 def at_power_limit(part: Part, gpu: Device) -> Part:
