@@ -127,6 +127,7 @@ def test_without_a_gpu_blocks_of_host_memory_go_to_a_file(monkeypatch, direct):
         ({"to": "host", "software": ("io_uring",)}, InputError, "io_uring moves nothing from gpu0 to host"),
         ({"to": ".", "source": "host", "software": ("cuFile",)}, InputError, "cuFile moves nothing"),
         ({"to": "host", "depth": 4}, InputError, "have no effect between gpu0 and host0"),
+        ({"to": "host", "list_length": 8}, InputError, "--list, --secret-file and --device are of a network"),
         ({"to": "host", "software": ("magic",)}, UnknownName, "magic"),
         ({"to": "host", "blocks": "many"}, FormatError, "no number of blocks"),
         ({"to": "host", "blocks": "8 x 100 B"}, InputError, "no multiple of 16 B"),

@@ -15,7 +15,7 @@ COPIES = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "kern
 FILES = ("io_uring", "cuFile")
 LOOPBACK = "loopback"
 OVER = (*TRANSPORTS, "nixl")
-_THREADS, _DEPTH = 1, 32
+_THREADS, _DEPTH, _LIST = 1, 32, 64
 _OVER = "With --over: "
 
 
@@ -42,7 +42,8 @@ class MeasureKvOptions(Options):
         None, "The network between two processes that the blocks go over.", metavar="|".join(OVER),
         default_text="none: within this machine",
     )  # fmt: skip
-    list_length: int = option(64, _OVER + "blocks that one call posts.", "--list", metavar="N", minimum=1, maximum=1024)
+    list_length: int = option(_LIST, _OVER + "blocks that one call posts.", "--list", metavar="N", minimum=1,
+                              maximum=1024)  # fmt: skip
     secret_file: Path | None = option(None, _OVER + "file with the secret that both sides share.", metavar="FILE",
                                       default_text="LANEWISE_SECRET")  # fmt: skip
     device: str | None = option(None, "With --over verbs: this side's RDMA device.", metavar="NAME")
@@ -55,6 +56,9 @@ class MeasureKvOptions(Options):
         Options.__post_init__(self)
         if self.over is not None:
             return self._check_network(self.over)
+        if (self.list_length, self.secret_file, self.device) != (_LIST, None, None):
+            cause = "--list, --secret-file and --device are of a network"
+            raise InputError(cause, hint="write --over tcp, verbs or nixl")
         start, end = self.start, self.memory
         if start.gpu is None and end is not None and end.gpu is None:
             cause = f"{start.name}->{end.name} touches neither a GPU nor a file"
