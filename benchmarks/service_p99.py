@@ -25,11 +25,11 @@ from lanewise.evidence.score import quantile
 from lanewise.evidence.services import (
     FIXED_LEAST,
     FIXED_MOST,
-    STALLING,
     PublishedService,
     published_services,
     served_p99,
 )
+from lanewise.serving.simulation_result import STALLING
 from lanewise.serving.times import FIXED_TIME
 from lanewise.serving.workload import workload
 

@@ -181,6 +181,9 @@ def test_options_say_how_batches_are_formed_and_a_gpu_runs_several_at_its_offlin
     assert partial[1] > 1.1 * partial[0]
     # Whose batcher gets a full batch is chance, no longer a matter of turns.
     assert predicted(streams=2, own_batcher=True).latency > 1.2 * two.latency
+    assert "0.7 to 2.3 times" in two.note
+    stalled = ServiceOptions(qps=110e3, seconds=0.2, in_flight=4)
+    assert "host's stalls" in lanewise.predict_service(system, "resnet50", stalled).results[0].note
     with pytest.raises(InputError, match="without streams"):
         predicted(streams=0)
     with pytest.raises(InputError, match="over the network"):

@@ -13,6 +13,7 @@ from lanewise.evidence.score import quantile
 from lanewise.serving.load import MOST_STREAMS, BatchPolicy, ServiceLoad
 from lanewise.serving.power import rate_ratio
 from lanewise.serving.simulation import Simulation, SimulationInput
+from lanewise.serving.simulation_result import STALLING
 from lanewise.serving.steady import MODES
 from lanewise.serving.times import gpu_part, server_from_offline, time_key
 from lanewise.serving.workload import workload
@@ -29,9 +30,6 @@ _ROW = ("workload", "batch", "timeout", "offline", "server", "lower")
 # intervals hold 86 % of round v3.0 (80 to 95 % wanted). Of published Offline rates of one GPU, workload and round 70 %
 # are as near to their median (benchmarks/runs/2026-11-23-service-p99.md).
 SLOW, FAST = 0.95, 1.05
-# Queries/s from which on the host's own stalls decide the p99, of which nothing is published: in most published runs
-# above it the median is as simulated and the p99 is 1.3 to 5 times as long (same run).
-STALLING = 100e3
 # Without a time-out batches stay small, and the p99 is proportional to their fixed time: what it is on the GPUs of the
 # catalogue (BERT; same run), as it is published of runs with CUDA graphs and many harnesses work without.
 FIXED_LEAST, FIXED_MOST = 0.75e-3, 2.5e-3

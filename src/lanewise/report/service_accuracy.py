@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from lanewise import units
-from lanewise.evidence.services import STALLING, PredictedService, summary
+from lanewise.evidence.services import PredictedService, summary
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, markdown_table, number_columns, render_table
 from lanewise.report.text.accuracy import percent_of
+from lanewise.serving.simulation_result import STALLING
 
 SCORE_LIMIT, P99_LIMIT = 0.10, 0.25  # errors that count as small
 SHARE_ROUNDS = ("v1.1", "v2.0", "v2.1")  # whose pairs of Server and Offline are in serving/server_share.py
