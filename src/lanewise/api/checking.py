@@ -84,8 +84,11 @@ def check(
         every_note += results.notes if results else ()
         posted += [results.posted] if results else []
         dumps += facts
+    target = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
+    by_number: dict[str, Mapping[str, Any]] = {}
     if files:
-        discovered = from_dumps(dumps, catalog, "machine") if dumps else None
+        by_number = _figures_by_number(dumps, target)
+        discovered = from_dumps(dumps, catalog, "machine") if dumps and not by_number else None
     else:
         rows += summarise(quick_samples(every_note) if samples is None else samples)
         discovered = _discover_this_machine(catalog, every_note)
@@ -93,7 +96,8 @@ def check(
     names = discovered.dump_names if discovered is not None else {}
     device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
     machine = _machine_state(discovered, lost)
-    target = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
+    if by_number:
+        machine = replace(machine, system=target, figures=by_number)
     _check_devices(devices or {}, target or machine.system)
     return checkup.check(
         rows,
@@ -260,6 +264,19 @@ def _check_devices(devices: Mapping[str, str], system: System | None) -> None:
     for device in devices.values():
         if device not in system.volumes:
             endpoint(system, device)
+
+
+def _figures_by_number(dumps: Sequence[DumpFacts], target: System | None) -> dict[str, Mapping[str, Any]]:
+    """What `nvidia-smi nvlink -s` alone says of the GPUs of a description, by their numbers; nothing of other dumps."""
+    from lanewise.discovery.nvidia_smi import NVLINKS
+
+    if target is None or not dumps or any(dump.kind != NVLINKS for dump in dumps):
+        return {}
+    figures: dict[str, dict[str, Any]] = {}
+    for fact in (fact for dump in dumps for fact in dump.facts):
+        if (name := fact.about.lower()) in target.devices:
+            figures.setdefault(name, {})[fact.key] = fact.value
+    return dict(figures)
 
 
 def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> MachineState:

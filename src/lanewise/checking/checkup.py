@@ -27,6 +27,7 @@ from lanewise.checking.notes import (
     misfit_notes,
     other_gpu_notes,
     pageable_notes,
+    short_block_notes,
     small_block_notes,
     unused_statement_notes,
     without_nvlink_notes,
@@ -154,7 +155,8 @@ def check(
     parts = catalog or builtin()
     notes = (*other_gpu_notes(posted, system, parts), *notes, *left_aside_note(rows_aside),
              *unused_statement_notes(posted, system, parts))  # fmt: skip
-    notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results))
+    notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results),
+             *short_block_notes(rows_aside))  # fmt: skip
     notes = (*notes, *idle_link_notes(machine.conditions, results))
     if model is not None:
         notes = (*notes, *misfit_notes(results, model.system, model.device))

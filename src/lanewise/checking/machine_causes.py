@@ -133,7 +133,7 @@ def _figures(machine: MachineState) -> Iterator[Cause]:
             yield Cause(("read request", device), what, step, evidence="lspci", devices=frozenset({device}))
     for device, values in figures.items():
         if down := values.get("nvlinks_off"):
-            what = f"{down} NVLinks of {device} are down"
+            what = f"{down} NVLinks of {device} are down" if down > 1 else f"an NVLink of {device} is down"
             step = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; dmesg | grep -i xid"
             change = changes.fewer_nvlinks(device, down)
             part = (system.device(device).part or "") if system is not None and device in system.devices else ""

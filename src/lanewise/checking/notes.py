@@ -67,6 +67,19 @@ def small_block_notes(results: Sequence[PathResult]) -> tuple[str, ...]:
     )
 
 
+def short_block_notes(rows: Sequence[Observation]) -> tuple[str, ...]:
+    """Short blocks of a benchmark, which show the time of an operation and not what the path carries."""
+    short = [row for row in rows if row.how.get("tool") == "nixlbench" and row.metric == "goodput" and row.value]
+    if not short:
+        return ()
+    row = max(short, key=lambda each: each.settings.get("bytes", 0))
+    size, batch = row.settings.get("bytes", 0), row.settings.get("batch", 1)
+    seconds = size * batch / (row.value or 1.0)
+    text = f"blocks up to {units.size(size)} of nixlbench, {units.readable(seconds, 's', 3)} a batch of {batch}"
+    advice = "larger blocks and batches (--start_block_size 1048576 --start_batch_size 64) show the path"
+    return (f"{text}: small blocks show what an operation costs, not what the path carries; {advice}",)
+
+
 def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: Catalog) -> tuple[str, ...]:
     """What was stated and has no effect."""
     unused = [
