@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <memory>
 #include <new>
 #include <thread>
 
 #include "network/end.hpp"
+#include "network/tcp_blocks.hpp"
 #include "network/tcp_ping.hpp"
 #include "network/tcp_stream.hpp"
 #include "network/verbs_address.hpp"
@@ -89,6 +91,26 @@ TEST_F(Sockets, AStreamVerifiesItsDataAndCountsTheSameOnBothSides) {
   sender.stop();
   wait_for([&] { return sender.done() && receiver.done(); });
   EXPECT_EQ(sender.counters().bytes, receiver.counters().bytes);
+}
+
+TEST_F(Sockets, BlocksArriveAtTheirPlacesAndTheEndIsSeen) {
+  TcpBlocks receiver(both_[1], false, messages(3000, 9), 300, 64);
+  TcpBlocks sender(both_[0], true, messages(3000, 9), 300, 64);
+  for (int transfers = 0; transfers < 3; ++transfers) EXPECT_GT(sender.transfer().seconds, 0);
+  wait_for([&] { return receiver.ready(); });
+  receiver.check();
+  sender.stop();
+  wait_for([&] { return receiver.done(); });
+}
+
+TEST_F(Sockets, BlocksOfAnotherPatternAreRefusedAndAReceiverMayLeave) {
+  auto receiver = std::make_unique<TcpBlocks>(both_[1], false, messages(100, 1), 7, 3);
+  TcpBlocks sender(both_[0], true, messages(100, 2), 7, 3);
+  sender.transfer();
+  EXPECT_THROW(receiver->check(), host::Failure);
+  receiver.reset();
+  shutdown(both_[1], SHUT_RDWR);
+  EXPECT_THROW(sender.transfer(), host::Failure);
 }
 
 TEST_F(Sockets, AStreamOfAnotherPatternIsRefused) {
