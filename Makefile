@@ -57,7 +57,7 @@ accuracy: install
 	@mkdir -p out
 	$(BIN)/lanewise study run all --json out/run.json
 	$(BIN)/lanewise accuracy --studies out/run.json -o src/lanewise/data/accuracy.json
-	$(BIN)/lanewise accuracy --services --studies out/run.json --history benchmarks/runs/2026-11-23-accuracy -o docs/accuracy.md
+	$(BIN)/lanewise accuracy --services --after-measurement --studies out/run.json --history benchmarks/runs/2026-11-23-accuracy -o docs/accuracy.md
 
 man: install
 	$(BIN)/python docs/man/generate.py

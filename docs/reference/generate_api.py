@@ -50,6 +50,7 @@ TYPES = {
     "lanewise.perf.flow": ("Flow",),
     "lanewise.perf.predict": ("Prediction", "FlowRate"),
     "lanewise.perf.overview": ("PathOverview", "PathGroup"),
+    "lanewise.perf.host_calibration": ("HostCalibration", "CalibrationStep", "HostRate"),
     "lanewise.collectives.model": ("CollectiveCurve", "CollectivePoint", "AlgorithmPeak"),
     "lanewise.blocks.pieces": ("Pieces",),
     "lanewise.blocks.software": ("BlockSoftware",),

@@ -6,7 +6,7 @@ systems   discover, capture, ready_systems, load_system, system_of_options, load
           nccl_topology
 routes    route, all_routes, class_matrix, peers
 speed     predict, predict_paths, predict_collective, collective_rows, predict_blocks, block_rows, kv_pieces,
-          predict_load, load_rows, predict_sweep, finish_times, matrix, serve
+          predict_load, load_rows, predict_sweep, finish_times, matrix, calibrate_host, serve
 scores    accuracy
 services  predict_service, simulate, peak, trace, ready_workloads, load_workload
 plans     plan

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lanewise.api.divisions import loadtest_divisions
     from lanewise.api.fleet import check_fleet, fleet_data, fleet_junit, fleet_metrics, fleet_page, plan_fleet
     from lanewise.api.history import add_to_history, drift, read_history
+    from lanewise.api.host_calibration import calibrate_host
     from lanewise.api.loading import (
         load_catalog,
         load_run,
@@ -94,6 +95,7 @@ _FUNCTIONS = {
     "lanewise.api.divisions": "loadtest_divisions",
     "lanewise.api.fleet": "check_fleet fleet_data fleet_junit fleet_metrics fleet_page plan_fleet",
     "lanewise.api.history": "add_to_history drift read_history",
+    "lanewise.api.host_calibration": "calibrate_host",
     "lanewise.api.loading": (
         "load_catalog load_run load_study load_system load_workload ready_studies ready_systems "
         "ready_workloads system_of_options"
@@ -133,6 +135,7 @@ __all__ = [
     "backup_director",
     "block_rows",
     "calibrate",
+    "calibrate_host",
     "capture",
     "check",
     "check_data",

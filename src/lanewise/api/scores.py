@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lanewise.api.scenarios import ScenarioProgress
     from lanewise.catalog import Catalog
+    from lanewise.evidence.after_measurement import AfterMeasurement
     from lanewise.evidence.model import EvidenceMachine
     from lanewise.evidence.score import AccuracyScore
     from lanewise.evidence.services import PredictedService
@@ -59,6 +60,13 @@ def accuracy(
     texts = dict(zip(known, files, strict=True))
     rows = predict_machines(chosen, [texts[machine.name] for machine in chosen], parts, fitted, workers, progress)
     return AccuracyScore(rows, tuple(chosen), fitted)
+
+
+def accuracy_after_measurements(score: AccuracyScore, catalog: Catalog | None = None) -> tuple[AfterMeasurement, ...]:
+    """The rows of a score that are left after one and after two measurements of each machine; some seconds."""
+    from lanewise.evidence.after_measurement import after_measurements
+
+    return after_measurements(score.machines, score.rates, catalog if catalog is not None else builtin())
 
 
 def service_accuracy(catalog: Catalog | None = None) -> tuple[PredictedService, ...]:

@@ -13,6 +13,7 @@ from lanewise.options.accuracy import EvidenceOptions
 from lanewise.options.workers import WorkerOptions
 
 if TYPE_CHECKING:
+    from lanewise.evidence.after_measurement import AfterMeasurement
     from lanewise.evidence.score import AccuracyScore
     from lanewise.evidence.services import PredictedService
     from lanewise.report.screen import Screen
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 def accuracy(options: EvidenceOptions, workers: WorkerOptions, json: Json = None) -> None:
     """Score predictions on measured machines: errors, coverage of the intervals, order of paths."""
     from lanewise import api
-    from lanewise.api.scores import service_accuracy
+    from lanewise.api.scores import accuracy_after_measurements, service_accuracy
     from lanewise.report import accuracy_json
+    from lanewise.report.after_measurement import render_after
     from lanewise.report.service_accuracy import render_services_score
     from lanewise.report.text.accuracy import render_accuracy, render_machine_rows
 
@@ -44,19 +46,29 @@ def accuracy(options: EvidenceOptions, workers: WorkerOptions, json: Json = None
             services = service_accuracy(catalog)
         finally:
             terminal.done()
+    after = accuracy_after_measurements(score, catalog) if options.after_measurement else ()
     render = render_machine_rows if options.rows else render_accuracy
 
-    def text(score: AccuracyScore, services: tuple[PredictedService, ...], screen: Screen) -> str:
+    def text(
+        score: AccuracyScore,
+        services: tuple[PredictedService, ...],
+        after: tuple[AfterMeasurement, ...],
+        screen: Screen,
+    ) -> str:
         parts = [render(score, screen), render_services_score(services, screen) if services else ""]
-        return "\n\n".join(filter(None, parts))
+        return "\n\n".join(filter(None, [*parts, render_after(after, screen) if after else ""]))
 
-    terminal.show(json, accuracy_json.accuracy, text, score, services)
+    terminal.show(json, accuracy_json.accuracy, text, score, services, after)
     if options.output is not None:
-        _write(score, services, options, options.output)
+        _write(score, services, after, options, options.output)
 
 
 def _write(
-    score: AccuracyScore, services: tuple[PredictedService, ...], options: EvidenceOptions, path: Path
+    score: AccuracyScore,
+    services: tuple[PredictedService, ...],
+    after: tuple[AfterMeasurement, ...],
+    options: EvidenceOptions,
+    path: Path,
 ) -> None:
     """Write the Markdown page, or what data/accuracy.json holds."""
     from lanewise import api
@@ -69,4 +81,4 @@ def _write(
         terminal.write(path, terminal.json_text(basis_errors(score, run)) + "\n")
     else:
         history = load_history(options.history) if options.history is not None else ()
-        terminal.write(path, accuracy_page(run, score, history, services))
+        terminal.write(path, accuracy_page(run, score, history, services, after))

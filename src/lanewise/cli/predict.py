@@ -32,6 +32,7 @@ _STEADY = ("mode", "division", "host")  # options that the steady state knows to
 # What an option belongs to.
 _KINDS: dict[str, tuple[str, ...]] = {
     "schedule": ("flows",),
+    "measured": ("flows", "matrix"),
     **{field.name: ("collective",) for field in fields(CollectiveOptions) if field.name != "collective"},
     "output": ("collective", "blocks", "tokens", "load"),
     **dict.fromkeys(("path", "software", "posters"), ("blocks", "tokens")),
@@ -63,11 +64,13 @@ def predict(
     from lanewise import api
 
     _check(options, given)
-    if options.sweep:
+    if options.sweep and not options.measured:
         return sweep.sweep(options, service_options, system_options, engine, json)
     if engine.on is not None or engine.results is not None:
         raise InputError("--on and --results have no effect without --sweep", hint="write --sweep path=1..4")
     system = api.system_of_options(system_options)
+    if options.measured:
+        system = _calibrated(system, options)
     if options.service is not None:
         _predict_service(system, options.service, service_options, given, json)
     elif options.flows is not None:
@@ -96,7 +99,7 @@ def _check(options: PredictOptions, given: GivenFlags) -> None:
         raise InputError(f"{' and '.join(f'--{name}' for name in kinds)} exclude each other", hint=choice)
     groups = (PredictOptions, ServiceOptions, CollectiveOptions, BlockOptions, ModelLoadOptions)
     if not kinds:
-        others = [field.name for kind in groups for field in fields(kind)]
+        others = [field.name for kind in groups for field in fields(kind) if field.name != "measured"]
         alone = next((name for name in others if name in given), None)
         if alone is not None:
             raise InputError(f"nothing to predict with {_flag(alone)}", hint=choice)
@@ -109,6 +112,19 @@ def _check(options: PredictOptions, given: GivenFlags) -> None:
             raise InputError(f"{_flag(name)} has no effect with --{kinds[0]}", hint=hint)
     if options.service is not None and options.no_p2p:
         raise InputError("--no-p2p has no effect with --service", hint="leave it out: no data passes between GPUs")
+
+
+def _calibrated(system: System, options: PredictOptions) -> System:
+    """The system with what was measured on it, and a note of what each measurement told."""
+    from lanewise import api
+    from lanewise.report.text.host_calibration import render_steps
+
+    if options.sweep:
+        raise InputError("--measured has no effect with --sweep", hint="predict with --flows or --matrix")
+    calibration = api.calibrate_host(system, options.measured)
+    for line in render_steps(calibration):
+        terminal.note(line)
+    return calibration.system
 
 
 def _flag(name: str) -> str:

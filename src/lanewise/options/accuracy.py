@@ -17,6 +17,9 @@ class EvidenceOptions(Options):
                                  default_text="those that come with Lanewise")  # fmt: skip
     rows: bool = option(False, "Show every row: predicted, interval, measured, error.")
     fitted: bool = option(False, "Keep figures that were measured on the machine itself; they are left out otherwise.")
+    after_measurement: bool = option(
+        False, "Score each machine again after one and after two measurements of it: ten seconds.",
+    )  # fmt: skip
     services: bool = option(False, "Score published inference services too, simulated: some seconds.")
     output: Path | None = option(None, "Write a Markdown page, or to FILE.json the error of each basis.", "-o --output",
                                  metavar="FILE")  # fmt: skip

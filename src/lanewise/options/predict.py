@@ -42,6 +42,10 @@ class PredictOptions(Options):
         None, "With --collective, --blocks, --tokens or --load: write a run of the predicted rows, for compare.",
         "-o --output", metavar="RUN.json",
     )  # fmt: skip
+    measured: tuple[Path, ...] = option(
+        (), "Rates measured on this very machine, by lanewise measure or another tool: they tell capacities that other "
+        "paths share; repeatable.", metavar="RUN.json", repeat=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.typical import both_ways_share
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
+from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.resources import DMA_ENGINE_DOUBT, Resource, is_of_amd
 from lanewise.perf.uncertainty import figure_range
 from lanewise.routes.model import Hop, LinkDirection, Route, Via
@@ -109,7 +110,10 @@ def _answers(system: System, hop: Hop) -> bool:
 
 def beside_opposite(system: System, amounts: Amounts, taken: Mapping[Resource, float]) -> dict[Resource, float]:
     """The same amounts of resources whose capacities are those that traffic the other way leaves."""
-    return {_left(system, r, taken[r]) if r in taken else r: amount for r, amount in amounts.items()}
+    return {
+        as_measured(system, _left(system, r, taken[r])) if r in taken else r: amount
+        for r, amount in amounts.items()
+    }
 
 
 def _ends(copy: Route) -> Iterator[tuple[str, Direction, str]]:
@@ -128,7 +132,7 @@ def _left(system: System, resource: Resource, taken: float) -> Resource:
         least, most = (end(pair) for end, pair in zip((min, max), zip(RANGE, *ranges, strict=True), strict=True))
     share = capacity / resource.capacity
     return replace(
-        resource, capacity=capacity, low=resource.low * share * least,
+        resource, beside=True, capacity=capacity, low=resource.low * share * least,
         high=max(capacity, resource.high * min(1.0, share * most)),
     )  # fmt: skip
 

@@ -80,6 +80,10 @@ def flow_demands(system: System, flows: Sequence[Flow], opposite: Opposite = Opp
         else demand
         for demand in demands
     ]
+    demands = [
+        demand if demand.staging is None else replace(demand, staging=demand.staging.as_measured(system))
+        for demand in demands
+    ]
     resources, solver_flows = solver_input(demands)
     rates = share([resource.capacity for resource in resources], solver_flows).rates
     running = [

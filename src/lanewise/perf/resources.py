@@ -53,7 +53,7 @@ _ENGINES = {
     "h2d": "copy engine (host to device)", "d2h": "copy engine (device to host)",
     "p2p_write": "copy engine (peer write)", "p2p_read": "copy engine (peer read)",
 }  # fmt: skip
-_LABELS = {
+LABELS = {
     **_ENGINES, "drive_reads": "drive reads", "drive_writes": "drive writes", "raid_controller": "RAID controller",
     "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
     "peer_root_port": "peer writes through the root complex", "peer_socket": "peer writes between sockets",
@@ -81,6 +81,7 @@ class Resource:
     doubt: str = field(default="", compare=False)
     low: float = field(default=math.nan, compare=False)
     high: float = field(default=math.nan, compare=False)
+    beside: bool = field(default=False, compare=False)  # what traffic the other way leaves of it
 
     def __post_init__(self) -> None:
         if math.isnan(self.low) or math.isnan(self.high):
@@ -302,7 +303,7 @@ def figure_resource(system: System, device: str, key: str, kind: str, scale: flo
     if part is None or figure is None or not isinstance(figure.value, float):
         return None
     return Resource(
-        kind=kind, place=(device,), name=f"{_LABELS[kind]} of {device}", capacity=figure.value * scale,
+        kind=kind, place=(device,), name=f"{LABELS[kind]} of {device}", capacity=figure.value * scale,
         basis=figure.basis, rests_on=cite(part, key, figure),
     ).within(figure_range(figure))  # fmt: skip
 
@@ -394,6 +395,6 @@ def _engine(
         rests += f", scaled by {scale:.3g} to Gen{speed[0]} x{speed[1]}"
     basis = weakest([figure.basis, "physics" if scale == 1 else "calibrated"])
     resource = Resource(
-        kind=kind, place=(device,), name=f"{_LABELS[kind]} of {device}", capacity=best, basis=basis, rests_on=rests
+        kind=kind, place=(device,), name=f"{LABELS[kind]} of {device}", capacity=best, basis=basis, rests_on=rests
     ).within(widest([figure_range(figure), *([] if scale == 1 else [RANGES[CARRIED_OVER]])]))
     return resource, best / ((part.number(figures[gen]) or best) * scale)

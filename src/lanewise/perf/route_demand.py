@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from lanewise.perf import packets
 from lanewise.perf.host import bridge_demand, memory_demand, unmeasured_peer_port
 from lanewise.perf.known_parts import link_with_speed, number_of, part_of
+from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.resources import (
     NETWORK_SHARE,
     Resource,
@@ -76,7 +77,8 @@ _DEFAULT_PAYLOAD = Payload(packets.DEFAULT_PAYLOAD)
 
 def route_demand(system: System, route: Route, peer_read: bool = False) -> dict[Resource, float]:
     """What one byte of goodput over `route` takes of each resource: wire bytes of a link, seconds of a window."""
-    return summed(_amounts(system, route, peer_read))
+    amounts = summed(_amounts(system, route, peer_read))
+    return {as_measured(system, resource): amount for resource, amount in amounts.items()}
 
 
 def summed(amounts: Iterable[tuple[Resource, float]]) -> dict[Resource, float]:

@@ -19,17 +19,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
+from lanewise.perf.measured_capacity import BESIDE, MEASURED, CapacityClass, as_measured
 from lanewise.perf.resources import Resource, cite, weakest
 from lanewise.perf.route_demand import summed
-from lanewise.perf.uncertainty import Bound, figure_range
-from lanewise.routes.model import Route
-from lanewise.topology.model import System
+from lanewise.perf.uncertainty import RANGES, Bound, figure_range
+from lanewise.routes.model import LinkDirection, Route
+from lanewise.topology.model import LinkKind, System
 
 Amounts: TypeAlias = Sequence[tuple[Resource, float]]
 
@@ -78,7 +79,8 @@ _SAMPLE_RANGE: dict[Bound, float] = {"low": 0.86, "nominal": 1.0, "high": 1.07}
 class Staging:
     """A copy through host memory: the rate (B/s) of a lone one, nominal and at the ends of its range.
 
-    `size` is what a program issues of it before the opposite copy, in B; None if that is not known.
+    `size` is what a program issues of it before the opposite copy, in B; None if that is not known. `kind` are
+    words for what makes copies alike; `measured` is the factor of the rate that this machine showed.
     """
 
     name: str
@@ -88,9 +90,30 @@ class Staging:
     stages: Stages = Stages.OVERLAP
     opposite: Opposite = Opposite.NONE
     size: float | None = None
+    kind: tuple[str, ...] = ()
+    measured: float | None = None
+
+    @property
+    def capacity_class(self) -> CapacityClass:
+        """What other copies of a machine are limited alike: those of such GPUs, with the opposite copy or without."""
+        return ("staging", *self.kind, *([] if self.opposite is Opposite.NONE else [BESIDE]))
+
+    def as_measured(self, system: System) -> Staging:
+        """The same with the factor that was measured on this machine, if one was."""
+        found = system.measured.get(self.capacity_class)
+        if found is None or not found.rests_on:
+            return self
+        rests_on = self.rests_on + MEASURED + found.rests_on
+        return replace(self, measured=found.factor, basis="calibrated", rests_on=rests_on)
 
     def rate(self, bound: Bound = "nominal") -> float:
         """The rate (B/s) that it can reach beside its opposite copy, if that runs."""
+        if self.measured is not None:
+            low, high = RANGES["calibrated"]
+            return self._rate("nominal") * self.measured * {"low": low, "nominal": 1.0, "high": high}[bound]
+        return self._rate(bound)
+
+    def _rate(self, bound: Bound) -> float:
         beside = _BESIDE[self.stages]
         if self.opposite is Opposite.NONE:
             return self.rates[bound]
@@ -140,12 +163,13 @@ def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amount
         low = min(low, _PORT_SHARE_IN_TURNS[1] * time / in_turns)
     raw = packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0)
     ends = sorted((hop.start, hop.end))
-    return [(Resource(
+    port = Resource(
         kind="staged_port", place=(*ends,), name=f"link {ends[0]}<->{ends[1]} (both stages of copies through it)",
         capacity=share * raw, basis="typical", low=low * raw, high=high * raw,
         rests_on=f"{share} of what it passes of a stage alone, as other ports that pass both stages (DGX-1, DGX-2, "
         "TITAN RTX, two M60 of a board, A100 PCIe)",
-    ), raw * time)]  # fmt: skip
+    )  # fmt: skip
+    return [(as_measured(system, port), raw * time)]
 
 
 def slowest_of(amounts: Amounts) -> Resource:
@@ -169,7 +193,24 @@ def staging(
     if basis == _NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
         rates["low"] = min(rates["low"], 1 / (sum(_time(each, "low") for each in stages) + gaps["low"]))
     bases, rests = [*(each for each, _ in cited), basis], [*(text for _, text in cited), rests_on]
-    return Staging(f"staging of {name} through host memory", weakest(bases), "; ".join(rests), rates, order)
+    kind = (rests_on, *_places(stages, port))
+    text = f"staging of {name} through host memory"
+    return Staging(text, weakest(bases), "; ".join(rests), rates, order, kind=kind)
+
+
+def _places(stages: Sequence[Amounts], port: Amounts) -> tuple[str, ...]:
+    """What copies have alike: one port or host bridge for both stages, the socket of the buffer unless they cross two.
+
+    A socket far from the driver's buffer is slower than the other one (a100-distserve, h100-sxm-spr).
+    """
+    resources = [resource for amounts in stages for resource, _ in amounts]
+    links = [each.place for each in resources if isinstance(each.place, LinkDirection)]
+    bridges = [each.place[:2] for each in resources if each.kind == "host_bridge"]
+    memory = next((each.place[0] for each in resources if each.kind == "memory"), "")
+    return (
+        "one port" if port else "one host bridge" if len(bridges) > len(set(bridges)) else "",
+        "two sockets" if any(link.kind is LinkKind.SOCKET for link in links) else memory,
+    )
 
 
 def _gaps(system: System, src: str) -> tuple[Mapping[Bound, float], str, str]:

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lanewise.evidence.after_measurement import AfterMeasurement
 from lanewise.evidence.score import AccuracyScore
 from lanewise.evidence.services import PredictedService
 from lanewise.report import page
+from lanewise.report.after_measurement import after_sections
 from lanewise.report.evidence_page import other_studies, row_sections, score_sections
 from lanewise.report.service_accuracy import service_sections
 from lanewise.report.study_rows import study_tables
@@ -21,14 +23,15 @@ from lanewise.results.statistics import Residuals
 
 def accuracy_page(
     run: Run | None, score: AccuracyScore | None = None, history: Sequence[Mapping[str, Any]] = (),
-    services: Sequence[PredictedService] = (),
+    services: Sequence[PredictedService] = (), after: Sequence[AfterMeasurement] = (),
 ) -> str:  # fmt: skip
-    """The Markdown text, every number from the score on measured machines, its `history`, the run of studies and the
-    published `services`."""
+    """The Markdown text, every number from the score on measured machines, its `history`, the run of studies, the
+    published `services` and the scores `after` measurements of the machines."""
     parts = [
         "# Accuracy",
         "How far predictions lie from measured and published values. Made by `make accuracy`; do not edit it.",
         *(score_sections(score, history) if score is not None else []),
+        *after_sections(after),
         *service_sections(services),
         *(_studies(other_studies(run, score)) if run is not None else []),
         *(row_sections(score) if score is not None else []),

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from lanewise.evidence import nccl
-from lanewise.evidence.prediction import PredictedRow
-from lanewise.evidence.score import AccuracyScore
+from lanewise.evidence.after_measurement import AfterMeasurement
+from lanewise.evidence.prediction import SINGLE, PredictedRow
+from lanewise.evidence.score import AccuracyScore, score_of
 from lanewise.evidence.services import PredictedService
 from lanewise.report.json import json_document
 from lanewise.report.service_accuracy import services_json
 
 
 @json_document("accuracy")
-def accuracy(score: AccuracyScore, services: Sequence[PredictedService] = ()) -> dict[str, Any]:
+def accuracy(
+    score: AccuracyScore, services: Sequence[PredictedService] = (), after: Sequence[AfterMeasurement] = ()
+) -> dict[str, Any]:
     """Scores by kind of path, set of flows, basis and machine, then the rows in SI units."""
     return {
         "machines": len(score.machines), "fitted": score.fitted, "total": score.total, "by_path": score.by_path(),
@@ -25,7 +28,18 @@ def accuracy(score: AccuracyScore, services: Sequence[PredictedService] = ()) ->
         "algorithms": dict(zip(("right", "stated"), score.algorithms(), strict=True)),
         "rows": [_row(row) for row in score.rows],
         **({"services": services_json(services)} if services else {}),
+        **({"after_measurement": [_after(each) for each in after]} if after else {}),
     }  # fmt: skip
+
+
+def _after(score: AfterMeasurement) -> dict[str, Any]:
+    """The rows left after that many measurements of each machine, before and after."""
+    groups = {
+        f"{name}_{state}": score_of([row for row in rows if (row.flow_set == SINGLE) is single])
+        for name, single in (("one_flow", True), ("sets", False))
+        for state, rows in (("before", score.before), ("after", score.after))
+    }
+    return {"measurements": score.measurements, **groups}
 
 
 def _targets(score: AccuracyScore) -> list[dict[str, Any]]:

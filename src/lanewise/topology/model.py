@@ -171,11 +171,24 @@ class RouteCacheKey:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredFactor:
+    """A capacity of this machine as a factor of the model's own, and the measurement that tells it ('' if none does).
+
+    `least` is what measurements loaded it with, in its own unit (B/s; B of a window).
+    """
+
+    factor: float = 1.0
+    rests_on: str = ""
+    least: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class System:
     """Hosts, devices, links, domains, volumes and policies, with the catalogue of their parts.
 
-    `part_files` are those that the description names, as written: paths from its own folder.
+    `part_files` are those that the description names, as written: paths from its own folder. `measured` has what was
+    measured on this machine, by class of capacity (perf.measured_capacity).
     """
 
     name: str
@@ -192,6 +205,7 @@ class System:
     settings: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
     part_files: tuple[str, ...] = ()
+    measured: Mapping[tuple[str, ...], MeasuredFactor] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         values = "".join(f" {name}={value}" for name, value in self.settings.items())
@@ -252,6 +266,12 @@ class System:
         if system._peer_words == self._peer_words:
             system.__dict__["route_cache_key"] = self.route_cache_key
         system.__dict__["cabling_key"] = self.cabling_key
+        return system
+
+    def with_measured(self, measured: Mapping[tuple[str, ...], MeasuredFactor]) -> System:
+        """The same system with other factors of capacities; routes stay as they are."""
+        system = replace(self, measured=measured)
+        system.__dict__["route_cache_key"], system.__dict__["cabling_key"] = self.route_cache_key, self.cabling_key
         return system
 
     @cached_property
