@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+import lanewise
 from lanewise.catalog import builtin, read_parts
 from lanewise.cli.verbs import run
 from lanewise.errors import UnknownName
 from lanewise.evidence.prediction import PredictedRow
 from lanewise.evidence.reading import read_machine, ready_machines
 from lanewise.evidence.score import AccuracyScore, accuracy_score, quantile
+from lanewise.perf.uncertainty import is_tie
 
 # Links with a stated rate and unknown parts: 10 GB/s to sw0, 5 GB/s to each GPU but gpu2 with 20.
 MACHINE = """lanewise-evidence: 1
@@ -85,6 +87,19 @@ def test_paths_of_equally_many_flows_are_in_order_or_reversed() -> None:
     assert (wrong.pairs, wrong.ordered, wrong.reversed) == (1, 0, 1)
     close = score(f"{slow}, value: 9 GB/s", f"{fast}, value: 9.5 GB/s").total
     assert close.pairs == 0
+
+
+def test_predictions_within_each_others_interval_are_tied() -> None:
+    assert is_tie((18, 20, 22), (19, 20.9, 23))
+    assert not is_tie((18, 20, 22), (19, 21.1, 23))  # more than 5 % apart
+    assert not is_tie((19.9, 20, 20.1), (19, 20.9, 23))  # outside the first one's interval
+    assert not is_tie((18, 20, 22), (20.5, 20.9, 23))
+    ties = lanewise.predict("rack-16gpu", "host0->gpu0, gpu1->host0, gpu0->gpu4").ties
+    assert [(a.flow.name, b.flow.name) for a, b in ties] == [("host0->gpu0", "gpu1->host0")]
+    assert not lanewise.predict("rack-16gpu", "host0->gpu0, host0->gpu4").ties  # equal, not close
+    score = lanewise.accuracy(["pro6000-roots"]).total
+    assert (score.pairs, score.ordered + score.tied + score.reversed) == (5, 5)
+    assert score.reversed == 0 < score.tied
 
 
 def test_skipped_rows_and_latencies_stay_out_of_the_rates() -> None:

@@ -11,6 +11,7 @@ from lanewise.catalog import Catalog
 from lanewise.evidence.model import EvidenceMachine
 from lanewise.evidence.prediction import BOTH_WAYS, SEVERAL, SINGLE, PredictedRow, predict_machine
 from lanewise.evidence.targets import TARGETS, AccuracyTarget
+from lanewise.perf.uncertainty import Interval, is_tie
 
 # Paths of one machine whose measured rates differ by more must be predicted in the right order.
 APART = 0.10
@@ -23,7 +24,8 @@ class GroupScore:
     `rows` could be predicted, `predicted` were. `median` and `p90` are of the error without its sign, `bias` is the
     median with it; `within_5` and `within_10` are shares of the predicted rows whose error is at most 5 and 10 %,
     `covered` that whose interval holds the measured value. `pairs` of rows of one machine, of equally many flows, were
-    measured more than 10 % apart; `ordered` are predicted in that order, `reversed` the other way round.
+    measured more than 10 % apart; `ordered` are predicted in that order, `reversed` the other way round, and
+    `tied` so that they cannot be told apart (perf.uncertainty.is_tie).
     `rival_median` and `rival_within_10` are those of NCCL's planning constants, of the rows that they say anything of.
     """
 
@@ -38,6 +40,7 @@ class GroupScore:
     pairs: int = 0
     ordered: int = 0
     reversed: int = 0
+    tied: int = 0
     rival_median: float | None = None
     rival_within_10: float | None = None
 
@@ -159,7 +162,8 @@ def score_of(rows: Sequence[PredictedRow]) -> GroupScore:
         rows=len(rows), predicted=len(errors), median=quantile(errors, 0.5), p90=quantile(errors, 0.9),
         bias=quantile(signed, 0.5), within_5=_share(error <= 0.05 for error in errors),
         within_10=_share(error <= 0.10 for error in errors), covered=_share(covered),
-        pairs=len(pairs), ordered=sum(a > b for a, b in pairs), reversed=sum(a < b for a, b in pairs),
+        pairs=len(pairs), ordered=sum(order > 0 for order in pairs), reversed=sum(order < 0 for order in pairs),
+        tied=sum(order == 0 for order in pairs),
         rival_median=quantile(rivals, 0.5) if rivals else None,
         rival_within_10=_share(error <= 0.10 for error in rivals) if rivals else None,
     )  # fmt: skip
@@ -174,8 +178,8 @@ def quantile(values: Iterable[float], share: float) -> float:
     return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
 
-def _pairs(rows: Sequence[PredictedRow]) -> Iterable[tuple[float, float]]:
-    """Predicted values of each two rows of a machine that count alike and lie apart; that of the faster one first."""
+def _pairs(rows: Sequence[PredictedRow]) -> Iterable[int]:
+    """Of each two rows of a machine that count alike and lie apart: 1 if predicted in order, 0 for a tie, else -1."""
 
     def alike(row: PredictedRow) -> tuple[str, str, int]:
         return row.machine, row.observation.metric, len(row.row.flows)
@@ -183,9 +187,16 @@ def _pairs(rows: Sequence[PredictedRow]) -> Iterable[tuple[float, float]]:
     for _, group in groupby(sorted(rows, key=alike), key=alike):
         for pair in combinations(group, 2):
             slow, fast = sorted(pair, key=lambda row: row.row.value)
-            values = fast.observation.value, slow.observation.value
-            if fast.row.value > (1 + APART) * slow.row.value and None not in values:
-                yield values  # type: ignore[misc]
+            one, other = _interval(fast), _interval(slow)
+            if fast.row.value > (1 + APART) * slow.row.value and one is not None and other is not None:
+                yield 0 if is_tie(one, other) else 1 if one[1] > other[1] else -1
+
+
+def _interval(row: PredictedRow) -> Interval | None:
+    value, low, high = row.observation.value, row.observation.low, row.observation.high
+    if value is None:
+        return None
+    return low if low is not None else value, value, high if high is not None else value
 
 
 def _by(rows: Sequence[PredictedRow], key: Callable[[PredictedRow], str]) -> dict[str, GroupScore]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal
 
 from lanewise.perf.flow import Flow
@@ -13,7 +14,7 @@ from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, so
 from lanewise.perf.resources import Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import SolverFlow
-from lanewise.perf.uncertainty import SHARED
+from lanewise.perf.uncertainty import SHARED, is_tie
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
 
@@ -61,6 +62,15 @@ class Prediction:
     def __repr__(self) -> str:
         rates = ", ".join(f"{rate.flow.name} {rate.rate / 1e9:.4g} GB/s" for rate in self.rates)
         return f"<Prediction on {self.system.name}: {rates}>"
+
+    @property
+    def ties(self) -> tuple[tuple[FlowRate, FlowRate], ...]:
+        """Pairs of flows whose rates differ, but not by more than the model can tell."""
+        pairs = combinations(self.rates, 2)
+        return tuple(
+            (a, b) for a, b in pairs
+            if a.rate != b.rate and is_tie((a.low, a.rate, a.high), (b.low, b.rate, b.high))
+        )  # fmt: skip
 
     @property
     def total(self) -> float:

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from lanewise.catalog import Figure
 
 Range: TypeAlias = tuple[float, float]
+Interval: TypeAlias = tuple[float, float, float]  # low end, rate, high end
 Bound: TypeAlias = Literal["low", "nominal", "high"]
 
 CARRIED_OVER, UNKNOWN = "carried over", "unknown"
@@ -42,6 +43,17 @@ def figure_range(figure: Figure) -> Range:
         low = low if figure.low is None else min(low, figure.low / figure.value)
         high = high if figure.high is None else max(high, figure.high / figure.value)
     return low, high
+
+
+# Rates this close are a tie: half of the 10 % by which measured paths must be apart to count.
+TIE = 0.05
+
+
+def is_tie(one: Interval, other: Interval) -> bool:
+    """Whether two predictions cannot be told apart: their rates within 5 %, each in the interval of the other one."""
+    (low, rate, high), (other_low, other_rate, other_high) = one, other
+    near = max(rate, other_rate) <= (1 + TIE) * min(rate, other_rate)
+    return near and low <= other_rate <= high and other_low <= rate <= other_high
 
 
 def product(one: Range, other: Range) -> Range:

@@ -64,7 +64,8 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
     flows = [_flow_rate(rate) for rate in prediction.rates]
     totals = {"total": prediction.total, "total_low": prediction.total_low, "total_high": prediction.total_high}
     head = {**system_head(prediction.system), "schedule": prediction.schedule.name}
-    return {**head, **totals, "unit": "B/s", "flows": flows}
+    ties = [[a.flow.name, b.flow.name] for a, b in prediction.ties]
+    return {**head, **totals, "unit": "B/s", "flows": flows, "ties": ties}
 
 
 def _flow_rate(flow: FlowRate) -> dict[str, Any]:

@@ -93,6 +93,7 @@ def score_table(title: str, groups: Mapping[str, GroupScore]) -> Table:
         rival = (group.rival_median, group.rival_within_10)
         rows = str(group.rows) if group.rows == group.predicted else f"{group.predicted} of {group.rows}"
         order = f"{group.ordered} of {group.pairs}" if group.pairs else ""
+        order += f", {group.tied} tied" if group.tied else ""
         table.add(name, rows, *map(percent_of, shares), order, *map(percent_of, rival))
     return table
 

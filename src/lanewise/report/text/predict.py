@@ -15,6 +15,7 @@ from lanewise.report.words import basis_note, clock, heading, plural, range_text
 from lanewise.serving.steady import ServiceRate
 from lanewise.topology.model import System
 
+_MOST_TIES = 4
 _WIDEST_BARS = 160  # columns of a time line where the screen has no width
 
 
@@ -37,10 +38,18 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
             screen.wrap(title, indent=2),
             render_table(table, screen),
             "",
+            *_wrapped(_ties(prediction), screen),
             *_wrapped(accuracy, screen),
             notes.render(screen),
         ]
     )
+
+
+def _ties(prediction: Prediction) -> str:
+    """Which flows the model cannot rank."""
+    pairs = [f"{a.flow.name} and {b.flow.name}" for a, b in prediction.ties[:_MOST_TIES]]
+    more = len(prediction.ties) - len(pairs)
+    return f"cannot be told apart: {', '.join(pairs)}{f' and {more} pairs more' if more else ''}" if pairs else ""
 
 
 def _wrapped(text: str, screen: Screen) -> list[str]:
