@@ -8,15 +8,15 @@ from lanewise.catalog import builtin
 from lanewise.catalog.drive_models import drive_series
 
 MODELS = {
-    "SAMSUNG MZVL21T0HCLR-00B00": "samsung-pm9a1",
+    "SAMSUNG MZVLB1T0HALR-00000": "samsung-pm981",
     "Samsung SSD 980 PRO 2TB": "samsung-980-pro",
     "Samsung SSD 980 1TB": "samsung-980",
     "Samsung SSD 970 EVO Plus 500GB": "samsung-970-evo-plus",
     "Samsung SSD 970 EVO 500GB": "samsung-970-evo",
-    "SAMSUNG MZQLB960HAJR-00007": "samsung-pm983",
+    "SAMSUNG MZQLB960HAJR-00007": None,
     "INTEL SSDPE2KX080T8": "intel-p4510",
-    "INTEL SSDPE2KE064T8S": "intel-p4610",
-    "SOLIDIGM SSDPF2KX076T1": "solidigm-p5520",
+    "MTFDHAL3T8TCT": "micron-9200",
+    "FireCuda 540 2TB": "seagate-firecuda-540",
     "Micron_7450_MTFDKCC3T8TFR": "micron-7450",
     "KCM61RUL960G": "kioxia-cm6",
     "WD_BLACK SN850X 2000GB": "wd-sn850x",

@@ -26,12 +26,14 @@ _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 # What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
 _SHARE_OF_OLD, _SHARE = 0.83, 0.87
 _NEAR_LINK = 0.12
+# A drive whose lanes no source states has what M.2 and U.2 connectors carry.
+_LANES = 4
 _DRIVE = re.compile(r"nvme|ssd|drive", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class DriveAbility:
-    """A drive by its model and slot: the PCIe link, its rates in B/s (infinite where nobody named it), their source."""
+    """A drive by its model and slot: the PCIe link, its rates in B/s (infinite where unknown), their source."""
 
     title: str
     gen: int
@@ -47,7 +49,7 @@ class DriveAbility:
 
     @property
     def named(self) -> bool:
-        """Whether its model says what it can do."""
+        """Whether its model says how fast it reads."""
         return self.read < raw_rate(6, 16)
 
 
@@ -76,15 +78,22 @@ def drive_ability(
     if series is not None and series in catalog:
         part = catalog.get(series)
         gen, lanes = part.number("pcie.gen"), part.number("pcie.lanes")
-        read, write = part.number("read.rate"), part.number("write.rate")
-        if gen and lanes and read and write:
-            links.append((int(gen), int(lanes)))
+        read, write = part.number("read.rate") or float("inf"), part.number("write.rate") or float("inf")
+        if gen is None and part.number("read.rate"):
+            gen = _least_generation(read)
+        if gen:
+            links.append((int(gen), int(lanes or _LANES)))
             gen, lanes = min(gen for gen, _ in links), min(lanes for _, lanes in links)
             return DriveAbility(title, int(gen), int(lanes), read, write, f"part {series}")
     if not slots or not _DRIVE.match(drive):
         return None
     gen, lanes = slots[0]
     return DriveAbility(f"the slot of {drive}", gen, lanes, float("inf"), float("inf"), "as stated")
+
+
+def _least_generation(read: float) -> int | None:
+    """The least generation whose four lanes carry a drive's own read rate in B/s, None if none does."""
+    return next((gen for gen in range(1, 7) if raw_rate(gen, _LANES) > read), None)
 
 
 def _posted_model(drive: str, posted: PostedFacts) -> str:
