@@ -126,7 +126,7 @@ def test_a_sweep_is_every_combination_with_the_rates_of_lone_predictions(tmp_pat
     for answer in answers:
         alone = lanewise.predict(lanewise.load_system("composable-server-gen4", answer.settings), str(options.flows))
         assert [row.value for row in answer.rows] == [*(rate.rate for rate in alone.rates), alone.total]
-    columns = parquet.read_table(tmp_path / "part-00001.parquet").to_pydict()
+    columns = parquet.read_table(tmp_path).to_pydict()  # of all parts: as many as the machine's speed makes
     assert columns["path"] == [3] * 6 + [4] * 6
     assert columns["gpus"] == [1, 1, 1, 2, 2, 2] * 2
     assert columns["value"] == [row.value for answer in answers for row in answer.rows]
@@ -138,10 +138,10 @@ def test_a_study_on_workers_is_the_same_study_and_resumes(tmp_path: Path) -> Non
     where = WorkerOptions(results=tmp_path)
     alone = lanewise.run_studies(["gpu-server-routes"]).studies
     assert lanewise.run_studies(["gpu-server-routes"], workers=where).studies == alone
-    (part,) = (tmp_path / "gpu-server-routes").glob("*.parquet")
-    assert parquet.read_table(part)["value"].to_pylist()[0] == alone[0].rows[0].value
+    parts = sorted((tmp_path / "gpu-server-routes").glob("*.parquet"))  # one where no scenario takes long
+    assert parquet.read_table(parts[0])["value"].to_pylist()[0] == alone[0].rows[0].value
     assert lanewise.run_studies(["gpu-server-routes"], workers=where).studies == alone
-    assert list((tmp_path / "gpu-server-routes").glob("*.parquet")) == [part], "nothing was predicted again"
+    assert sorted((tmp_path / "gpu-server-routes").glob("*.parquet")) == parts, "nothing was predicted again"
 
 
 def test_measured_machines_are_scored_the_same_on_workers(tmp_path: Path) -> None:
@@ -149,11 +149,13 @@ def test_measured_machines_are_scored_the_same_on_workers(tmp_path: Path) -> Non
         text, _ = package_data.text("evidence", name, "machine")
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     alone = lanewise.accuracy(folder=tmp_path)
-    for _ in range(2):
+    parts: list[Path] = []
+    for again in (False, True):
         score = lanewise.accuracy(folder=tmp_path, workers=WorkerOptions(results=tmp_path / "finished"))
         assert score.rows == alone.rows
         assert score.total == alone.total
-    assert len(list((tmp_path / "finished").glob("*.parquet"))) == 1
+        before, parts = parts, sorted((tmp_path / "finished").glob("*.parquet"))
+        assert not again or parts == before, "a machine was scored again"
 
 
 def test_systems_are_ranked_the_same_on_workers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,8 @@ def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location
 
 def _wrong_values(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Statement]:
     """What the tool's own comparison of the data says of a line, where it is not 0; "N/A" is without a comparison."""
-    for place, way in zip([i for i, head in enumerate(heads) if head == "wrong"], ("", " in place"), strict=False):
+    places = [place for place, head in enumerate(heads[: len(words)]) if head == "wrong"]  # an excerpt has one of them
+    for place, way in zip(places, ("", " in place"), strict=False):
         if re.fullmatch(r"[\d.e+]{1,16}", words[place]) and words[place].strip("0.") != "":
             value = f"{words[place]} wrong values in {job.collective}{way} of {count(words[0], at):,} B"
             yield Statement("wrong values", value, str(at))
