@@ -37,8 +37,15 @@ def section(path: str, command: Any) -> Iterator[str]:
     """A command with its arguments and options."""
     yield f".SS {escaped(path.removeprefix('lanewise '))}"
     for number, paragraph in enumerate(re.split(r"\n\s*\n", str(command.help or ""))):
-        yield from [".PP"] * (number > 0) + [escaped(" ".join(paragraph.split()))]
-    for entry in command.params:
+        yield from [".PP"] * (number > 0)
+        if paragraph.startswith("\b"):
+            yield from (".nf", *(escaped(line.strip()) for line in paragraph.strip("\b\n").split("\n")), ".fi")
+        else:
+            yield escaped(" ".join(paragraph.split()))
+    sections = command.option_sections()
+    for heading, entry in ((heading, entry) for heading, members in sections.items() for entry in members):
+        if heading not in ("Arguments", "Options") and entry is sections[heading][0]:
+            yield from (".PP", f"\\fB{escaped(heading)}\\fR")
         if entry.param_type_name == "argument":
             yield from (".TP", f"\\fI{escaped(str(entry.metavar))}\\fR", escaped(entry.help or ""))
             continue

@@ -391,3 +391,13 @@ def test_no_name_of_the_api_is_also_a_room():
 
     rooms = {path.stem for path in Path(lanewise.__file__).parent.iterdir()}
     assert not rooms & set(api.__all__)
+
+
+def test_help_of_predict_shows_its_uses_first_and_groups_options_by_what_they_predict(lanewise):
+    text = lanewise("predict", "--help").stdout
+    uses = [line.split("SYSTEM ")[1].split()[0] for line in text.splitlines() if line.startswith("  lanewise predict")]
+    assert uses == ["--flows", "--collective", "--tokens", "--load", "--service"]
+    places = [text.index(f"\n{heading}:\n") for heading in ("A collective", "Blocks of memory and KV caches")]
+    assert places[0] < text.index("--algorithm") < places[1] < text.index("--kv-dtype")
+    assert text.index("\nOptions:\n") < text.index("--set NAME=NUMBER") < text.index("-h, --help")
+    assert "\nA collective:" not in lanewise("compare", "--help").stdout

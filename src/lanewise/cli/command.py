@@ -54,6 +54,9 @@ def option_group(verb: Callable[..., None]) -> Callable[..., None]:
 
     command: Any = call  # Typer reads both attributes below
     command.__signature__ = inspect.Signature(typer_parameters)  # ValueError where two options have one name
+    command.option_headings = {
+        member.name: kind.heading for kind in groups.values() for member, _ in options_of(kind) if kind.heading
+    }
     command.__annotations__ = {entry.name: entry.annotation for entry in typer_parameters}
     return call
 
@@ -165,7 +168,31 @@ class QuickGroup(_PlainParameters, TyperGroup):
 
 
 class Command(_PlainParameters, TyperCommand):
-    """A verb whose help names arguments as they are typed, without braces and types of Python."""
+    """A verb whose help names arguments as they are typed, and lists options below the headings of their classes."""
+
+    def option_sections(self) -> dict[str, list[Any]]:
+        """The parameters by heading: arguments, those of classes with one, then all others as 'Options'."""
+        headings = getattr(self.callback, "option_headings", {})
+        sections: dict[str, list[Any]] = {"Arguments": []}
+        others = []
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                sections["Arguments"].append(parameter)
+            elif parameter.name in headings:
+                sections.setdefault(headings[parameter.name], []).append(parameter)
+            else:
+                others.append(parameter)
+        return {heading: members for heading, members in {**sections, "Options": others}.items() if members}
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the sections of the help."""
+        sections = self.option_sections()
+        sections.setdefault("Options", []).extend(help for help in [self.get_help_option(ctx)] if help is not None)
+        for heading, members in sections.items():
+            records = [record for member in members if (record := member.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
     def get_help(self, ctx: Any) -> str:
         """The help as text."""

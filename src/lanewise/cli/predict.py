@@ -57,9 +57,15 @@ def predict(
 ) -> None:
     """Predict flows that run together, a collective, KV caches, a model's load, all pairs, or a service, with limits.
 
-    Without any of them: what every kind of path delivers alone, and all GPUs of a host at once.
+    \b
+    lanewise predict SYSTEM --flows 'gpu0->gpu1, host0->gpu2'
+    lanewise predict SYSTEM --collective all_reduce --ranks 'gpu[0-7]'
+    lanewise predict SYSTEM --tokens 32000 --model llama-3-70b 'gpu0->gpu1'
+    lanewise predict SYSTEM --load 140GB --from vol0 --to 'gpu[0-7]'
+    lanewise predict SYSTEM --service resnet50 --peak
 
-    Exit code 1 if a simulated service is INVALID.
+    Without any of them: what every kind of path delivers alone, and all GPUs of a host at once. Exit code 1 if a
+    simulated service is INVALID.
     """
     from lanewise import api
 

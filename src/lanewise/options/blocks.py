@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lanewise.options.option import Options, argument, option
 
@@ -14,6 +15,7 @@ DTYPES = ("bf16", "fp16", "fp8", "int8", "fp32")
 class BlockOptions(Options):
     """Pieces of memory that flows carry."""
 
+    heading: ClassVar[str] = "Blocks of memory and KV caches"
     path: str | None = argument("FLOW", "With --blocks or --tokens: from where to where, 'gpu0->gpu1'.", None)
     blocks: str | None = option(
         None, "Many pieces of one size, such as a KV cache: time, and whether the path or the software limits it.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lanewise.options.option import Options, option
 
@@ -15,6 +16,7 @@ P2P_LEVELS = ("default", "sys")
 class CollectiveOptions(Options):
     """A collective of several GPUs."""
 
+    heading: ClassVar[str] = "A collective"
     collective: str | None = option(
         None, "A collective: time and bus bandwidth against size, and what NCCL or RCCL chooses.",
         metavar="all_reduce|all_gather|reduce_scatter|broadcast|all_to_all|sendrecv",

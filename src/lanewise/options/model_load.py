@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lanewise.options.option import Options, option, words
 
@@ -11,6 +12,7 @@ from lanewise.options.option import Options, option, words
 class ModelLoadOptions(Options):
     """A model that is loaded from storage to GPUs."""
 
+    heading: ClassVar[str] = "The load of a model"
     load: float | None = option(
         None,
         "A model of this size, loaded from --from to --to: time and limit of each loader.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from lanewise import units
 from lanewise.errors import FormatError, InputError, unknown_name
@@ -67,7 +67,12 @@ def options_of(kind: type) -> Iterator[tuple[Field[Any], Option]]:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The base of all options: a value out of range or not among the choices is refused, wherever it comes from."""
+    """The base of all options: a value out of range or not among the choices is refused, wherever it comes from.
+
+    Help lists the options of a class below its `heading`, those without one below 'Options'.
+    """
+
+    heading: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for member, entry in options_of(type(self)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from lanewise.options.option import Options, option
 
@@ -18,6 +19,7 @@ SCHEDULES = (
 class PredictOptions(Options):
     """What is predicted: flows that run together, all pairs, or a service."""
 
+    heading: ClassVar[str] = "Flows, pairs, sweeps"
     flows: str | None = option(
         None, "Flows that run together: 'gpu0->gpu4, host0->gpu1'; with sizes also when each ends: "
         "'gpu0->gpu1 1 GiB, gpu2->gpu3 4 GiB @10 ms'.", metavar="FLOWS",
@@ -52,6 +54,7 @@ class PredictOptions(Options):
 class ServiceOptions(Options):
     """How a service runs and is simulated."""
 
+    heading: ClassVar[str] = "A service"
     qps: float | None = option(None, "Simulate the service at this rate in queries/s.", metavar="RATE", unit="1/s")
     peak: bool = option(False, "Find the largest rate that keeps the service's latency bound.")
     mode: str = option("server", "MLPerf scenario.", metavar="|".join(SCENARIOS), choices=SCENARIOS)
