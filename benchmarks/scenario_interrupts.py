@@ -4,8 +4,9 @@
 
 SIGINT goes to all processes of the command, as a terminal sends it, at a moment between its start and its end,
 which an undisturbed run on that engine has told. `cluster` is a Ray on loopback, reached at its address. A fault is
-another exit code than 130 (or 0, where it had just ended), a traceback or an abort on stderr, a process that is left
-behind, a finished scenario that is lost, or other rows than those of an undisturbed run once it was resumed.
+another exit code than 130 (or 0 or -2, where it was just ending and had shown everything), a traceback or an abort on
+stderr, a process that is left behind, a finished scenario that is lost, or other rows than those of an undisturbed run
+once it was resumed.
 """
 
 from __future__ import annotations

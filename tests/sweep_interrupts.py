@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sweep_kills import FLOWS, SYSTEM, Rows, rows_of
 
-SWEEP = ("first=3,4", "data=1..15", "cache=1..5")
+SWEEP = ("first=3,4", "gen=4,5", "data=1..15", "cache=1..5")
 _SYSTEMS = [f"composable-server-gen4,path={path},gpus={gpus}" for path in (1, 2, 3, 4) for gpus in (1, 2)]
 # By verb: the words, and whether --results keeps what is finished.
 COMMANDS = {
@@ -49,14 +49,15 @@ class InterruptRound:
 
 
 def interruptible(
-    words: Sequence[str], on: str, folder: Path | None, stderr: Path | None = None
+    words: Sequence[str], on: str, folder: Path | None, stderr: Path | None = None, stdout: Path | None = None
 ) -> subprocess.Popen[bytes]:
     """The command as a job in the foreground of a terminal has it: SIGINT acts, in a group of processes of its own."""
     program = str(Path(sys.executable).with_name("lanewise"))
     results = ["--results", str(folder)] if folder is not None else []
-    with stderr.open("wb") if stderr is not None else tempfile.TemporaryFile() as errors:
+    with (stderr.open("wb") if stderr is not None else tempfile.TemporaryFile() as errors,
+          stdout.open("wb") if stdout is not None else tempfile.TemporaryFile() as out):  # fmt: skip
         return subprocess.Popen(
-            [program, *words, "--on", on, *results], stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
+            [program, *words, "--on", on, *results], stdout=out, stderr=errors, start_new_session=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
 
@@ -66,7 +67,7 @@ def interrupt_round(verb: str, on: str, delay: float, folder: Path, expected: Ro
     words, keeps = COMMANDS[verb]
     results, errors = (folder / "results" if keeps else None), folder / "stderr"
     folder.mkdir()
-    process = interruptible(words, on, results, errors)
+    process = interruptible(words, on, results, errors, folder / "shown")
     time.sleep(delay)
     interrupted, began = process.poll() is None, time.monotonic()
     before = sum(rows_of(results).values()) if results is not None else 0
@@ -80,9 +81,10 @@ def interrupt_round(verb: str, on: str, delay: float, folder: Path, expected: Ro
         code = process.wait()
         faults.append(f"no end within {_HUNG:.0f} s")
     seconds = time.monotonic() - began
-    text = errors.read_text(errors="replace")
+    text = errors.read_text(errors="replace").replace(str(folder), "FOLDER")
     faults += [f"stderr has {word!r}" for word in _BROKEN if word in text]
-    if code not in ((0, _INTERRUPTED) if interrupted else (0,)):
+    # Python ends with its own handlers: a signal then kills the process that has shown and written everything.
+    if code not in ((0, _INTERRUPTED, -signal.SIGINT) if interrupted else (0,)):
         faults.append(f"exit code {code}")
     if code == _INTERRUPTED and "interrupted" not in text:
         faults.append("it does not say that it was interrupted")
@@ -90,8 +92,10 @@ def interrupt_round(verb: str, on: str, delay: float, folder: Path, expected: Ro
     kept = sum(rows_of(results).values()) if results is not None else 0
     if kept < before:
         faults.append(f"{before - kept} rows lost")
-    if again := interruptible(words, on, results).wait():
+    if again := interruptible(words, on, results, None, folder / "again").wait():
         faults.append(f"the resumed command ends with {again}")
+    if code in (0, -signal.SIGINT) and (folder / "shown").read_bytes() != (folder / "again").read_bytes():
+        faults.append(f"exit code {code}, but it has not shown everything")
     rows = rows_of(results) if results is not None else expected
     faults += [f"{sum((expected - rows).values())} rows lost at the end"] if expected - rows else []
     faults += [f"{sum((rows - expected).values())} rows too many"] if rows - expected else []
