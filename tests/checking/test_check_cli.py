@@ -18,6 +18,7 @@ from in_display_units import sample
 from lanewise import api
 from lanewise.checking.checkup import Checkup, check
 from lanewise.errors import InputError, UnknownName
+from lanewise.options.check import devices
 from lanewise.report.check_json import check_json
 from lanewise.results.observation import Observation
 from lanewise.results.run import Run
@@ -251,3 +252,7 @@ def test_an_interrupt_judges_and_keeps_what_was_measured_by_then(
     assert "2 rows: 2 ok" in done.stdout
     assert "interrupted: what was measured by then is judged" in done.stdout
     assert len(api.load_run(tmp_path / "run.json").rows) == 2
+
+
+def test_a_drive_may_be_named_by_its_path():
+    assert devices(["/dev/nvme0n1=ssd0", "data.bin = vol0"]) == {"nvme0n1": "ssd0", "data.bin": "vol0"}

@@ -20,7 +20,7 @@ def devices(pairs: Iterable[str]) -> dict[str, str]:
         word, equals, device = pair.partition("=")
         if not (word and equals and device):
             raise FormatError(f"'{pair}' names no device", hint="write --as WORD=DEVICE, such as --as data.bin=vol0")
-        mapping[word.strip()] = device.strip()
+        mapping[word.strip().removeprefix("/dev/")] = device.strip()  # results name a drive nvme0n1
     return mapping
 
 
