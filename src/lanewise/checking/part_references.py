@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, is_coherent, part_of_title, raw_rate
+from lanewise.checking.collective_rows import LEAST_JUDGED
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
@@ -21,6 +23,8 @@ LEAST_RATE = 0.8e9
 _FINE_COHERENT = 0.7
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
 _LEAST_MESSAGE = 256 * 2**20
+# Where NCCL takes another algorithm or protocol, kept tables of healthy machines lose less than a tenth.
+_COLLAPSED = 0.5
 # These load every rank's links alike; those between pairs, from or to one rank need not.
 _RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 
@@ -129,3 +133,27 @@ def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
         # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
         limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(share, 0.12) * pcie
         yield Reference("parts", pcie, low, low, high, limit, part.source, own=False)
+
+
+def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The best smaller message of a collective whose bus bandwidth falls below half of it from this row's size on."""
+
+    def table(of: Observation) -> tuple[object, ...]:
+        """What the messages of one table share."""
+        return of.metric, of.scenario, of.flow, of.how, {**of.settings, "bytes": 0}
+
+    size = row.settings.get("bytes", 0)
+    like = [each for each in rows if each.value and table(each) == table(row)]
+    smaller = [each for each in like if each.settings.get("bytes", 0) < size]
+    best = max(smaller, key=lambda each: each.value or 0.0, default=None)
+    if best is None or not best.value or size < LEAST_JUDGED:
+        return None
+    larger = [each.value for each in like if each.value and each.settings.get("bytes", 0) >= size]
+    return best if max(larger, default=0.0) < _COLLAPSED * best.value else None
+
+
+def of_smaller_message(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Messages that are slow because smaller ones of the same table were faster: bus bandwidth grows with the size."""
+    if (best := smaller_message(row, rows)) is not None and best.value:
+        limit, low = f"messages of {units.size(best.settings['bytes'])}", _COLLAPSED * best.value
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)

@@ -19,7 +19,7 @@ from lanewise.checking.cause import speed
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references
 from lanewise.checking.expectation import NOTHING_DESCRIBED, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
-from lanewise.checking.part_references import Reference, any_copy, collective, peer_copy, short_copy
+from lanewise.checking.part_references import Reference, any_copy, collective, of_smaller_message, peer_copy, short_copy
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -102,6 +102,7 @@ class References:
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:
+            yield from of_smaller_message(row, self.rows)
             yield from self._bounds(row)
             return
         if too_short(row):

@@ -16,7 +16,7 @@ from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import too_short
 from lanewise.checking.host_names import one_memory
 from lanewise.checking.network_causes import NETWORK_CAUSES, PEER_STEP, congestion, other_program
-from lanewise.checking.part_references import LEAST_RATE
+from lanewise.checking.part_references import LEAST_RATE, smaller_message
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
@@ -329,6 +329,22 @@ def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("confidential",), what, "nvidia-smi conf-compute -f")
 
 
+def larger_messages(symptom: RowSymptom) -> Iterator[Cause]:
+    """A collective that falls as messages grow: the network drops what its buffers do not hold, or NCCL's choice."""
+    row = symptom.row
+    best = smaller_message(row, [result.row for result in symptom.results]) if row.metric == COLLECTIVE else None
+    if best is None:
+        return
+    evidence = f"{value_text(best)} with {units.size(best.settings['bytes'])}"
+    if row.path == "network" or row.settings.get("hosts", 1) > 1:
+        what = "congestion control or lost packets slow the network down once messages exceed its buffers"
+        step = "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; turn on PFC or ECN at cards and switch"
+        yield Cause(("congestion",), what, step, evidence=evidence)
+    what = "NCCL takes an algorithm or protocol that does not suit these links from that size on"
+    step = "compare NCCL_ALGO=Ring and Tree, NCCL_PROTO=Simple and LL128; NCCL_DEBUG_SUBSYS=TUNING says the choice"
+    yield Cause(("algorithm",), what, step, evidence=evidence)
+
+
 RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
 # Also tried where a model predicts the row: what it cannot know.
 WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
@@ -337,5 +353,5 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
-    nvlinks_unused, far_memory,
+    nvlinks_unused, far_memory, larger_messages,
 )  # fmt: skip
