@@ -13,6 +13,7 @@ from lanewise.checking.abilities import raw_rate
 from lanewise.checking.block_rows import block_expectation, is_of_blocks
 from lanewise.checking.changes import ModelChange
 from lanewise.checking.collective_rows import collective_point, is_collective
+from lanewise.checking.load_rows import is_of_loader, is_warm_load, load_expectation
 from lanewise.checking.tolerances import TOLERANCES, Tolerance
 from lanewise.collectives.model import CollectivePoint
 from lanewise.errors import InputError, LanewiseError
@@ -148,6 +149,9 @@ class ExpectationModel:
             changed = self._changed(change)
             together = [change.change_flow(changed, flow) for flow in self.flows(row)]
             return expectation(row, **block_expectation(changed, row, together, self._own(row)))
+        if is_of_loader(row) and row.metric == "total":
+            predicted = expectation(row, **load_expectation(self._changed(change), row, self.flows(row)))
+            return replace(predicted, ceiling=predicted.expected.note if END_DOUBT in predicted.expected.note else "")
         if not covers(row):
             return expectation(row, note=f"the model has no {row.metric} of such a copy; compare with an earlier run")
         flows = self.flows(row)
@@ -217,7 +221,7 @@ def covers(row: Observation) -> bool:
     """
     source, _, target = row.flow.partition("->")
     # Our own storage probe reads from the page cache on purpose, in addition to the other modes.
-    cache = row.how.get("mode") == "cached" and "tool" not in row.how
+    cache = (row.how.get("mode") == "cached" and "tool" not in row.how) or is_warm_load(row)
     if source.strip() == target.strip() or row.path == HOST_MEMORY or cache:
         return False
     # What could not be measured at all would not have been at any size.

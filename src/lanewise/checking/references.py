@@ -217,6 +217,8 @@ class References:
         rows = self._paths[identity(row, _IGNORED_ON_A_PATH)]
         rows = [each for each in rows if (each.settings == row.settings if too_short(row) else not too_short(each))]
         rows = [each for each in rows if line_of(each) == line_of(row)]
+        # Of loads the drive, the page cache and other loaders are no measure of each other.
+        rows = [each for each in rows if row.path != "load" or each.how.get("mode") == row.how.get("mode")]
         best = max(rows, key=lambda each: each.value or 0.0, default=row)
         # Pageable memory is slower on a healthy machine, a smaller request too.
         tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75

@@ -31,6 +31,7 @@ TOLERANCES = {
         Tolerance("latency", 0.60, "depends on driver and CPU as well; published ones reach 151 % of the prediction"),
         Tolerance("collective", 0.12, "a collective library's choice and ramp, beyond the predicted interval"),
         Tolerance("blocks", 0.12, "what software costs a block on another CPU, beyond the predicted interval"),
+        Tolerance("load", 0.12, "what a loader's reads cost on another CPU, beyond the predicted interval"),
         Tolerance("earlier run", 0.05, "the same machine: medians of one path repeat within 1 to 2 % (H200)"),
         Tolerance("parts", 0.20, "what parts of that name reach at best; the host is not described"),
         Tolerance("line", 0.30, "payload over a network or NFS is 70 to 97 % of the line's rate"),
