@@ -218,6 +218,16 @@ def test_a_resume_says_what_was_kept_and_rates_come_once_they_rest_on_something(
     assert rates[-1] > 0
 
 
+def test_a_log_that_has_a_state_ends_with_the_count_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    for first, text in ((0.0, ""), (-3600.0, "7 of 9 scenarios\n9 of 9 scenarios\n")):
+        status = ScenarioStatus()
+        status._shown += first
+        for finished in (7, 9):
+            status.show(ScenarioProgress(finished, 9))
+        status.end(WorkerOptions(), stopped=False)
+        assert capsys.readouterr().err == text
+
+
 def test_progress_has_the_rate_and_the_time_left() -> None:
     assert progress_text(ScenarioProgress(0, 10_000)) == "0 of 10,000 scenarios"
     text = progress_text(ScenarioProgress(1234, 10_000, 92.3, 95.0))

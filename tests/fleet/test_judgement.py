@@ -120,6 +120,13 @@ def test_a_note_of_all_nodes_is_said_once_and_one_of_some_stays_theirs() -> None
     assert alone.nodes[0].note == "no driver"
 
 
+def test_nodes_of_one_machine_are_said_to_be_one() -> None:
+    reports = [replace(report, facts={**report.facts, "boot": "7f" if i < 2 else f"a{i}"})
+               for i, report in enumerate(fleet(4, MEMORY))]  # fmt: skip
+    (note,) = judge_fleet(reports).notes
+    assert note.startswith("n0, n1 are one machine: ")
+
+
 def test_what_is_slow_only_under_load_of_all_is_throttled() -> None:
     both = (COPY, row("host0->gpu3", 40e9, TOGETHER))
     verdict = of(judge_fleet(changed(fleet(12, *both), 0, COPY, row("host0->gpu3", 25e9, TOGETHER))), "n0")

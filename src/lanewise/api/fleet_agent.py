@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from lanewise.errors import CannotMeasure, LanewiseError
-from lanewise.fleet.node import ALONE, DRIVE, FACTS, NETWORK, SHARED_ALONE, SHARED_TOGETHER, TOGETHER, NodeReport
+from lanewise.fleet.node import ALONE, BOOT, DRIVE, FACTS, NETWORK, SHARED_ALONE, SHARED_TOGETHER, TOGETHER, NodeReport
 from lanewise.fleet.processes import GREETING
 from lanewise.fleet.survey import LISTEN, NodeJob
 from lanewise.options.sampling import SamplingRule
@@ -66,10 +66,12 @@ class NodeAgent:
 
     def _facts(self, values: Mapping[str, str]) -> NodeReport:
         from lanewise.api.provenance import machine
+        from lanewise.dispatch.host import boot_id
 
         gpus = _gpus()
         busy = "; ".join(f"gpu{number} is busy: {gpu['busy']}" for number, gpu in enumerate(gpus) if gpu["busy"])
-        return NodeReport(self.name, machine(), tuple(gpu["name"] for gpu in gpus), busy=busy)
+        facts = {**machine(), BOOT: boot_id()}
+        return NodeReport(self.name, facts, tuple(gpu["name"] for gpu in gpus), busy=busy)
 
     def _alone(self, values: Mapping[str, str]) -> NodeReport:
         """Memory of the host and copies of GPUs, one path at a time, judged by the model."""

@@ -23,6 +23,7 @@ class ScenarioStatus:
         self._what = what
         self._shown = time.monotonic() if not terminal.overwrites() else 0.0  # a short run says nothing in a log
         self._last: ScenarioProgress | None = None
+        self._unfinished = False  # whether the last state in a log is one: it ends with the count of all
 
     def begin(self, engine: WorkerOptions) -> None:
         """Say what takes seconds before the first scenario."""
@@ -44,11 +45,14 @@ class ScenarioStatus:
         now = time.monotonic()
         if now - self._shown >= (_OFTEN if terminal.overwrites() else _SELDOM):
             self._shown = now
+            self._unfinished = not terminal.overwrites() and progress.finished < progress.total
             terminal.status(progress_text(progress, self._what))
 
     def end(self, engine: WorkerOptions, stopped: bool) -> None:
         """Nothing more comes: say what is left, and how to go on."""
         terminal.done()
+        if self._unfinished and not stopped and self._last is not None:
+            terminal.note(f"{self._last.finished:,} of {self._last.total:,} {self._what}s")
         if stopped and self._last is not None and self._last.finished < self._last.total:
             keeps = engine.results is not None and self._last.finished > 0
             kept = f"; kept in {engine.results}, the same command resumes" if keeps else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.checking.checkup import EXIT_FINE, EXIT_OPEN, EXIT_WRONG
@@ -12,7 +12,7 @@ from lanewise.checking.verdict import Verdict, judge
 from lanewise.fleet.causes import row_findings
 from lanewise.fleet.classes import equipment_findings, machine_classes
 from lanewise.fleet.losses import lost_finding
-from lanewise.fleet.node import MODEL, PAST, NodeFinding, NodeReport, NodeState, NodeVerdict
+from lanewise.fleet.node import BOOT, MODEL, PAST, NodeFinding, NodeReport, NodeState, NodeVerdict
 from lanewise.fleet.siblings import ClassComparison, SlowRow, compare_siblings, half_width, least_loss
 from lanewise.results.observation import Observation
 
@@ -61,7 +61,7 @@ def judge_fleet(
     reports = [replace(report, notes=tuple(note for note in report.notes if note not in of_all)) for report in reports]
     classes = machine_classes(reports)
     verdicts, of_classes = [], []
-    every_note = [*notes, *(f"all nodes: {note}" for note in of_all)]
+    every_note = [*notes, *_one_machine(reports), *(f"all nodes: {note}" for note in of_all)]
     for name, members in classes.items():
         comparison = compare_siblings(members)
         common = _common_findings(members)
@@ -84,6 +84,14 @@ def judge_fleet(
     verdicts.sort(key=lambda verdict: (order.index(verdict.state), _worst(verdict), verdict.name))
     names = {name: tuple(report.name for report in members) for name, members in classes.items()}
     return FleetVerdicts(tuple(verdicts), names, tuple(of_classes), tuple(every_note), tuple(slow_paths))
+
+
+def _one_machine(reports: Sequence[NodeReport]) -> Iterator[str]:
+    boots = Counter(boot for report in reports if (boot := report.facts.get(BOOT)))
+    for boot, count in boots.items():
+        if count > 1:
+            names = ", ".join(report.name for report in reports if report.facts.get(BOOT) == boot)
+            yield f"{names} are one machine: they share its memory, and their network is loopback: no part is to blame"
 
 
 def _notes_of_all(reports: Sequence[NodeReport]) -> list[str]:

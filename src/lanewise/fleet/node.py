@@ -13,6 +13,7 @@ from lanewise.results.observation import Observation, Source
 PHASES = (FACTS, ALONE, TOGETHER, NETWORK, DRIVE, SHARED_ALONE, SHARED_TOGETHER) = (
     "facts", "alone", "together", "network", "drive", "shared alone", "shared together"
 )  # fmt: skip
+BOOT = "boot"  # among a node's facts: the same for nodes of one machine
 SEND, RECEIVE = "network send", "network receive"
 # What a node is compared with.
 BASES = (CONTACT, MODEL, SIBLINGS, PAST) = ("contact", "model", "siblings", "past")
