@@ -77,6 +77,15 @@ def parse(text: str | float | int, expect: str) -> float:
     return to_si(number, unit)
 
 
+def parse_with_unit(text: str, expect: str, example: str) -> float:
+    """As parse, but a bare number is a FormatError too: '15' may mean GB as well as bytes. `example` is its hint."""
+    if re.fullmatch(r"\s*[\d.,_eE+-]*\d\.?\s*", text):
+        raise FormatError(f"'{shorten(text)}' has no unit", hint=f"write {example}")
+    if not re.match(r"\s*[+-]?\.?\d", text):
+        raise FormatError(f"'{shorten(text)}' is not a {_KIND.get(expect, 'quantity')}", hint=f"write {example}")
+    return parse(text, expect)
+
+
 def whole(text: str) -> int | None:
     """A whole number of up to 18 decimal digits; None for any other text, digits of other scripts included."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None

@@ -15,6 +15,9 @@ def test_text() -> None:
     for text in ("64 KiB", "0 x 64 KiB", "3 x 0 B", "9999999999999 x 1 B", "many x 1 MiB"):
         with pytest.raises(FormatError):
             pieces_of(text)
+    with pytest.raises(FormatError, match="'64' has no unit") as error:
+        pieces_of("100 x 64")
+    assert error.value.hint == "write '100 x 64 KiB'"
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,15 @@ def test_a_file_that_is_no_model_is_one_error_with_a_hint(lanewise, tmp_path):
         ([*LOAD, "--loader", "runai-streamer-s3", "--read-latency", "1ms"], "--read-latency has no effect with runai"),
         ([*LOAD, "--replicated"], "--replicated has no effect: gpu0 gets all of it"),
         (["--load", "15 GB/s", "--from", "2 GB/s", "--to", "gpu0"], "15 GB/s"),
+        (["--load", "15", *LOAD[2:]], "--load: '15' has no unit\nhint:  write the size of"),
+        (["--load", "15 B", *LOAD[2:]], "--load is 15 B\nhint:  give 1 KiB or more"),
+        (["--load", "llama-3-70b", *LOAD[2:]], "'llama-3-70b' is not a size\nhint:  write the size of"),
+        ([*LOAD, "--read-latency", "5"], "--read-latency: '5' has no unit\nhint:  write --read-latency 100us"),
+        ([*LOAD, "--read-ahead", "4"], "--read-ahead: '4' has no unit\nhint:  write --read-ahead 4MiB"),
+        ([*LOAD[:3], "10 Gbit/s", *LOAD[4:]], "--from: unknown unit 'Gbit/s'\nhint:  write a rate"),
+        ([*LOAD[:3], "1000 MB", *LOAD[4:]], "--from: '1000 MB' is in MB, not in B/s\nhint:  write a rate"),
+        ([*LOAD[:3], "25", *LOAD[4:]], "--from: '25' has no unit\nhint:  write a rate of the storage"),
+        ([*LOAD[:3], "0 GB/s", *LOAD[4:]], "--from: '0 GB/s' moves nothing"),
     ],
 )
 def test_what_a_load_needs(lanewise, arguments, cause):

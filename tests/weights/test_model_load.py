@@ -127,7 +127,7 @@ def test_a_small_model_waits_for_the_start_of_the_loader():
     [
         ({"source": "host0"}, "not where the weights lie"),
         ({"source": "fast"}, "unknown drive"),
-        ({"source": "0 GB/s"}, "unknown drive"),
+        ({"source": "0 GB/s"}, "moves nothing"),
         ({"to": "ssd0"}, "no GPU"),
         ({"to": ","}, "no target"),
         ({"to": "gpu0,host0"}, "not GPUs of one host"),

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from lanewise.results.observation import Observation
     from lanewise.weights.prediction import ModelLoadPrediction, WeightSource
 
+_RATE_EXAMPLE = "a rate of the storage, such as '25 GB/s' or '100 Gb/s'"
+
 
 def predict_load(
     system: System | str | Path,
@@ -133,11 +135,13 @@ def _source(system: System, text: str) -> WeightSource:
     drives = system.of_kind(Kind.SSD, Kind.RAID)
     if name in {*system.volumes, *system.hosts, *drives}:
         return WeightSource(name)
-    try:
-        rate = units.parse(text, "B/s") if text[:1].isdigit() else 0.0
-    except FormatError:
-        rate = 0.0
-    if rate <= 0:
+    if not text[:1].isdigit():
         known = [*system.volumes, *drives, *system.hosts]
         raise unknown_name(f"drive, volume, host or rate of storage for {system.name}", text, known)
+    try:
+        rate = units.parse_with_unit(text, "B/s", _RATE_EXAMPLE)
+    except FormatError as error:
+        raise FormatError(f"--from: {error.cause}", hint=f"write {_RATE_EXAMPLE}") from None
+    if rate <= 0:
+        raise FormatError(f"--from: '{text}' moves nothing", hint=f"write {_RATE_EXAMPLE}")
     return WeightSource(rate=rate)

@@ -50,7 +50,7 @@ def pieces_of(text: str) -> Pieces:
         raise FormatError(f"'{shorten(text)}' is no number of blocks of a size", hint="write '40064 x 64 KiB'")
     digits = match[1].replace(",", "").replace("_", "")
     count = units.whole(digits)
-    size = units.parse(match[2], "B")
+    size = units.parse_with_unit(match[2], "B", f"'{match[1]} x 64 KiB'")
     if not count or count > MOST_PIECES or not 1 <= size < math.inf:
         raise FormatError(f"'{shorten(text)}' moves nothing or too much", hint="write '40064 x 64 KiB'")
     return Pieces(count, size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lanewise.options.option import Options, option, words
+from lanewise.options.option import Options, option, with_unit, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class ModelLoadOptions(Options):
         "A model of this size, loaded from --from to --to: time and limit of each loader.",
         metavar="SIZE",
         unit="B",
+        minimum=1024,
+        parse=with_unit("B", "the size of the model's files: --load 140GB"),
     )
     from_: str | None = option(None, "With --load: the drive, volume or remote host that holds the weights, or the "
                                "rate of the storage, '1000 MiB/s'.", metavar="NAME|RATE")  # fmt: skip
@@ -31,6 +33,8 @@ class ModelLoadOptions(Options):
     readers: int | None = option(None, "With --load: reading threads of a process.", metavar="N", minimum=1,
                                  default_text="the loader's")  # fmt: skip
     read_ahead: float | None = option(None, "With --load: what the kernel reads ahead of a file (read_ahead_kb).",
-                                      metavar="SIZE", unit="B", default_text="128 KiB")  # fmt: skip
+                                      metavar="SIZE", unit="B", default_text="128 KiB",
+                                      parse=with_unit("B", "--read-ahead 4MiB"))  # fmt: skip
     read_latency: float | None = option(None, "With --load: time of one read from the storage.", metavar="TIME",
-                                        unit="s", default_text="the drive's")  # fmt: skip
+                                        unit="s", default_text="the drive's",
+                                        parse=with_unit("s", "--read-latency 100us"))  # fmt: skip

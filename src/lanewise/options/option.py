@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import Field, dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar
 
 from lanewise import units
@@ -103,6 +104,11 @@ def value_text(entry: Option, value: Any) -> str:
             return f"{value:g}" if isinstance(value, float) else str(value)
         return units.size(value) if entry.unit == "B" else units.readable(value, entry.unit)
     return str(value)
+
+
+def with_unit(unit: str, example: str) -> Callable[[str], float]:
+    """What reads a quantity of that SI unit and refuses bare numbers, with the `example` as hint."""
+    return partial(units.parse_with_unit, expect=unit, example=example)
 
 
 def words(text: str) -> tuple[str, ...]:
