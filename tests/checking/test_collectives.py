@@ -17,6 +17,7 @@ from lanewise.collectives.model import Algorithm, Collective, CollectiveSettings
 from lanewise.errors import InputError
 from lanewise.readers.nccl_tests import read_text
 from lanewise.readers.torch_collectives import read_text as read_torch
+from lanewise.report.text.check import render_checkup
 from lanewise.results.observation import Observation, Source
 from lanewise.results.posted import PostedFacts
 from lanewise.topology.model import System
@@ -24,6 +25,7 @@ from lanewise.topology.model import System
 GiB = 2**30
 NODE = gpu_node("h100-sxm")
 NODES = two_nodes(8, "connectx-7-ndr")
+DENSE_NODE = two_nodes(8, "connectx-7-ndr", nodes=1)
 
 
 def rate(system: System, ranks: str, settings: CollectiveSettings | None = None, name: str = "all_reduce") -> float:
@@ -41,7 +43,8 @@ def checked(system: System, rates: dict[int, float], hosts: int = 1, collective:
     head = "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong"
     rows = [f"  {size} 4 float sum -1 1.0 1.0 {value:.2f} 0 1.0 1.0 {value:.2f} 0" for size, value in rates.items()]
     text = [f"# Collective test starting: {collective}_perf", *ranks, head, *rows]
-    return check(read_text(text, "nccl.txt").observations, target=system)
+    words = {f"gpu{rank}": f"n0gpu{rank}" for rank in range(8) if system is DENSE_NODE}
+    return check(read_text(text, "nccl.txt").observations, target=system, device_of_word=words)
 
 
 def titles(checkup: Checkup) -> list[str]:
@@ -76,6 +79,39 @@ def test_cards_that_carry_nothing_are_counted() -> None:
     assert titles(checkup) == ["4 network cards of each host carry nothing"]
     healthy = rate(NODES, "n[0-1]gpu[0-7]", name="all_gather")
     assert checked(NODES, {8 * GiB: healthy}, hosts=2, collective="all_gather").exit_code == 0
+
+
+@pytest.mark.parametrize("gigabytes", [27.0, 25.0, 23.0, 20.8])
+def test_a_rate_within_the_interval_of_copies_through_host_memory_is_explained_by_them(gigabytes: float) -> None:
+    (finding,) = checked(DENSE_NODE, {8 * GiB: gigabytes}).findings
+    assert finding.causes[0].what.startswith("peer copies are off")
+    assert "NCCL_P2P_DISABLE" in finding.step
+    assert checked(DENSE_NODE, {8 * GiB: 450.0}).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "title", "others"),
+    [
+        (190.0, "6 network cards of each host carry nothing", ["GPUDirect RDMA is off"]),
+        (48.0, "7 network cards of each host carry nothing, and NCCL runs a ring", []),
+        (25.0, "peer copies are off", ["NCCL sends over sockets"]),
+        (3.0, "NCCL sends over sockets", []),
+    ],
+)
+def test_few_cards_and_sockets_are_named_between_hosts(gigabytes: float, title: str, others: list[str]) -> None:
+    (finding,) = checked(NODES, {8 * GiB: gigabytes}, hosts=2).findings
+    first, *rest = (cause.what for cause in finding.causes)
+    assert first.startswith(title)
+    assert all(any(what.startswith(other) for what in rest) for other in others)
+    assert not any("NVLinks of a GPU" in cause.what for cause in finding.causes)
+
+
+def test_the_next_step_is_of_all_causes_that_are_as_likely() -> None:
+    checkup = checked(NODES, {8 * GiB: 190.0}, hosts=2)
+    assert "look at NCCL_IB_HCA" in checkup.findings[0].step
+    assert "; or 'GDRDMA'; load nvidia-peermem" in checkup.findings[0].step
+    text = render_checkup(checkup)
+    assert "would give 364.4 GB/s, 57.2 to 842 (measured 190)" in " ".join(text.split())
 
 
 def test_the_version_of_the_text_chooses() -> None:

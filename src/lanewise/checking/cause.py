@@ -17,7 +17,7 @@ class Cause:
     `evidence` is where it was observed (empty: no direct evidence), `step` the command to type next, `change` how the
     model predicts with it (None: it cannot). A `fault` is reported even if no path suffers; an `inconclusive` cause
     only shows that something is wrong. `devices`: whose. Of one row, `predicted` is its value with that change (SI;
-    None: the model cannot say), and whether that `explains` the measured one.
+    None: the model cannot say), with its `interval` where that tells, and whether that `explains` the measured one.
     """
 
     key: tuple[str, ...]
@@ -30,6 +30,7 @@ class Cause:
     devices: frozenset[str] = frozenset()
     inconclusive: bool = False
     predicted: float | None = None
+    interval: tuple[float, float] | None = None
     explains: bool = False
 
     @property

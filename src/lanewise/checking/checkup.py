@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes import Symptom, causes
-from lanewise.checking.collective_causes import collective_causes
+from lanewise.checking.collective_causes import collective_causes, next_steps
 from lanewise.checking.collective_rows import MISFIT
 from lanewise.checking.expectation import (
     Expect,
@@ -289,7 +289,9 @@ def _finding(group: Sequence[Diagnosis]) -> Finding:
         best = ranked[0]
         supposed = not best.evidence and best.key[0] not in ("link", "staging")
         title = f"perhaps {best.what}" if supposed else best.what
-        return Finding(first.verdict.value, title, results, ranked[:MOST_CAUSES], best.step)
+        shown = ranked[:MOST_CAUSES]
+        ties = _likeliest(shown) if first.row.metric == COLLECTIVE else [best]
+        return Finding(first.verdict.value, title, results, shown, next_steps(ties))
     what = "no evidence explains it, and no single change of the model does"
     again = _AGAIN.get(first.row.path, f"gpu --flows '{first.row.flow}'")
     step = f"lanewise measure {again} -o again.json; then lanewise check --from again.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from lanewise.checking.cause import Cause, speed
 from lanewise.checking.collective_rows import collective_point, is_collective
@@ -14,17 +15,59 @@ from lanewise.perf.flow import parse_flows
 from lanewise.topology.model import Kind, LinkKind, System
 
 _DEFAULT = CollectiveSettings()
+MOST_COUNTED = 8
+_LOG = "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING and look for"
+_CARDS_STEP = f"{_LOG} 'NET/IB : Using'; look at NCCL_IB_HCA and at ibstat of each host"
+# Key, what, step, and the system and settings to predict with.
+_Change: TypeAlias = tuple[tuple[str, ...], str, str, System, CollectiveSettings]
 
 
 def collective_causes(
     result: PathResult, system: System, device: Callable[[str], str], results: Sequence[PathResult] = ()
 ) -> tuple[Cause, ...]:
-    """What would make a slow collective as slow as it is, the nearest first: a change of settings or of the machine.
+    """What would make a slow collective as slow as it is: a change of settings or of the machine, two if no single one.
 
-    Before them a rank that every slow one of `results` has, and none that is fine.
+    Close predictions come before intervals that the rate lies in, usual changes before unusual ones, near before far;
+    before them a rank that every slow one of `results` has, and none that is fine.
     """
-    causes = [cause for cause in _supposed(result, system, device) if cause.explains]
-    return (*_slow_rank(result, results, device), *sorted(causes, key=lambda cause: cause.distance(result)))
+    causes = [cause for cause in _supposed(result, device, _changes(system)) if cause.explains]
+    sockets = tuple(_sockets(result, system, device))
+    if not causes and not sockets:
+        causes = [cause for cause in _supposed(result, device, _lost_cards_in_a_ring(system)) if cause.explains]
+    between_hosts = len(system.hosts) > 1
+
+    def order(cause: Cause) -> tuple[bool, bool, float]:
+        far = cause.predicted is None or not result.reached_by(cause.predicted)
+        return far, between_hosts and cause.key[1] == "nvlink", cause.distance(result)
+
+    ranked = _each_kind_first(sorted(causes, key=order))
+    return (*_slow_rank(result, results, device), *ranked, *sockets)
+
+
+def next_steps(causes: Sequence[Cause]) -> str:
+    """What to do next for all of these causes: runs of NCCL with its log are one run."""
+    first, *others = dict.fromkeys(cause.step for cause in causes)
+    return "; or ".join([first, *(step.removeprefix(f"{_LOG} ") for step in others)])
+
+
+def _each_kind_first(ranked: Sequence[Cause]) -> list[Cause]:
+    """The likeliest cause of each kind, then the others, which would explain the same rate by another number."""
+    first = {cause.key[:2]: cause for cause in reversed(ranked)}
+    return sorted(ranked, key=lambda cause: first[cause.key[:2]] is not cause)
+
+
+def _sockets(result: PathResult, system: System, device: Callable[[str], str]) -> Iterator[Cause]:
+    """Less than one network card of each host carries: the network runs without RDMA, of which there is no model."""
+    ring = CollectiveSettings(algorithm=Algorithm.RING)
+    *_, fewest = [system, *(lost for lost, _ in _lost_cards(system))]
+    changes = [(("collective", "cards"), "", "", fewest, ring)] if len(system.hosts) > 1 else []
+    one_card = list(_supposed(result, device, iter(changes)))
+    low = min((cause.interval[0] for cause in one_card if cause.interval), default=0.0)
+    if result.verdict is Verdict.SLOW and (result.row.value or 0.0) < low:
+        yield Cause(
+            ("collective", "sockets"), "NCCL sends over sockets: no card is used by RDMA",
+            f"{_LOG} 'NET/Socket'; look at NCCL_IB_DISABLE, NCCL_NET and NCCL_IB_HCA, and at ibv_devinfo of each host",
+        )  # fmt: skip
 
 
 def _slow_rank(
@@ -51,52 +94,61 @@ def _slow_rank(
         )  # fmt: skip
 
 
-def _supposed(result: PathResult, system: System, device: Callable[[str], str]) -> Iterator[Cause]:
-    for key, what, step, changed, settings in _changes(system):
+def _supposed(result: PathResult, device: Callable[[str], str], changes: Iterator[_Change]) -> Iterator[Cause]:
+    for key, what, step, changed, settings in changes:
         try:
             point = collective_point(changed, result.row, device, settings)
         except LanewiseError:
             continue
         if isinstance(point, CollectivePoint):
-            value = point.bus_bandwidth
-            yield Cause(key, what, step, predicted=value, explains=result.reached_by(value))
+            value, measured, expected = point.bus_bandwidth, result.row.value or 0.0, result.expected.value or 0.0
+            # A rate within the interval of a machine that should be slower is as good as it can be told.
+            slower = result.verdict is Verdict.SLOW and value < expected
+            explains = result.reached_by(value) or (slower and point.low <= measured <= point.high)
+            yield Cause(key, what, step, predicted=value, interval=(point.low, point.high), explains=explains)
 
 
-def _changes(system: System) -> Iterator[tuple[tuple[str, ...], str, str, System, CollectiveSettings]]:
-    log = "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING and look for"
+def _changes(system: System) -> Iterator[_Change]:
     yield (
         ("collective", "p2p"), "peer copies are off: data goes through host memory",
-        f"{log} 'via SHM'; unset NCCL_P2P_DISABLE, and look at nvidia-smi topo -p2p r", system,
+        f"{_LOG} 'via SHM'; unset NCCL_P2P_DISABLE, and look at nvidia-smi topo -p2p r", system,
         CollectiveSettings(p2p=False),
     )  # fmt: skip
     yield (
         ("collective", "algorithm", "Ring"), "NCCL runs a ring where NVLink switches could reduce (NVLS is off)",
-        f"{log} 'NVLS'; unset NCCL_ALGO and NCCL_NVLS_ENABLE=0, and look whether the fabric manager runs", system,
+        f"{_LOG} 'NVLS'; unset NCCL_ALGO and NCCL_NVLS_ENABLE=0, and look whether the fabric manager runs", system,
         CollectiveSettings(algorithm=Algorithm.RING),
     )  # fmt: skip
     yield (
         ("collective", "algorithm", "Tree"), "NCCL runs a tree where a ring is faster",
-        f"{log} 'Tree'; unset NCCL_ALGO", system, CollectiveSettings(algorithm=Algorithm.TREE),
+        f"{_LOG} 'Tree'; unset NCCL_ALGO", system, CollectiveSettings(algorithm=Algorithm.TREE),
     )  # fmt: skip
     yield (
         ("collective", "gdr"), "GPUDirect RDMA is off: data for the network goes through host memory",
-        f"{log} 'GDRDMA'; load nvidia-peermem, and look at NCCL_NET_GDR_LEVEL", system, CollectiveSettings(gdr=False),
+        f"{_LOG} 'GDRDMA'; load nvidia-peermem, and look at NCCL_NET_GDR_LEVEL", system, CollectiveSettings(gdr=False),
     )  # fmt: skip
     for changed, what in _slow_ports(system):
         step = "lanewise check --from a capture under load, or sudo lspci -vv | grep LnkSta: while copies run"
         yield ("collective", "port", what), what, step, changed, _DEFAULT
     for lost, what in _lost_cards(system):
-        step = f"{log} 'NET/IB : Using'; look at NCCL_IB_HCA and at ibstat of each host"
-        yield ("collective", "cards", what), what, step, lost, _DEFAULT
+        yield ("collective", "cards", what), what, _CARDS_STEP, lost, _DEFAULT
     for lost, what in _lost_links(system):
         yield ("collective", "nvlink", what), what, "nvidia-smi nvlink -s; dmesg | grep -i xid", lost, _DEFAULT
 
 
+def _lost_cards_in_a_ring(system: System) -> Iterator[_Change]:
+    """Cards that carry nothing while NCCL runs a ring, the fewest cards last."""
+    for lost, what in _lost_cards(system):
+        ring = f"{what}, and NCCL runs a ring"
+        yield ("collective", "cards", ring), ring, _CARDS_STEP, lost, CollectiveSettings(algorithm=Algorithm.RING)
+
+
 def _lost_cards(system: System) -> Iterator[tuple[System, str]]:
-    """The system with one card of each host less, and with half of them."""
+    """The system with fewer cards of each host, down to one: each number of eight, and quarters of more."""
     hosts = [system.of_kind(Kind.NIC, host=host) for host in system.hosts]
-    most = max((len(cards) for cards in hosts), default=0)
-    for lost in sorted({1, most // 2} if most > 1 else set()):
+    most = max((len(cards) for cards in hosts), default=0) if len(hosts) > 1 else 0
+    counts = range(1, most) if most <= MOST_COUNTED else (1, most // 4, most // 2, 3 * most // 4, most - 1)
+    for lost in counts:
         gone = {card for cards in hosts for card in cards[len(cards) - lost :]}
         links = tuple(link for link in system.links if link.kind is not LinkKind.NETWORK or not gone & {link.a, link.b})
         cards = "one network card" if lost == 1 else f"{lost} network cards"

@@ -197,4 +197,7 @@ def _cause(cause: Cause, finding: Finding) -> str:
     result = finding.results[0]
     measured = _quantity(result, result.row.value).rpartition(" ")[0]
     value = f"{_quantity(result, cause.predicted)} (measured {measured})"
+    if cause.interval is not None and not result.reached_by(cause.predicted):
+        low, high = (_bare(result, end) for end in cause.interval)
+        value = f"{_quantity(result, cause.predicted)}, {low} to {high} (measured {measured})"
     return f"{text}: {evidence}; {'would give' if cause.explains else 'would explain a part: gives'} {value}"
