@@ -194,12 +194,15 @@ def test_wrong_values_of_nccl_tests_are_a_fault_whatever_the_rates():
         assert what.endswith(f"{count} wrong values in all_reduce in place of 536,870,912 B")
 
 
-def test_a_text_that_names_another_gpu_than_the_description_is_told_so():
+def test_rows_of_another_gpu_than_the_description_has_are_unknown_with_that_reason():
     system = api.load_system("dgx-a100")
     for name, noted in (("NVIDIA A100-SXM4-80GB", False), ("NVIDIA H100 80GB HBM3", True), ("a card of ours", False)):
         results = read_results(NCCL_TABLE.replace("NVIDIA A100-SXM4-80GB", name), "f")
         checkup = check(results.observations, target=system, posted=results.posted)
-        assert any("of another machine" in note for note in checkup.notes) is noted
+        assert all("of another machine" in result.note for result in checkup.results) is noted
+        if noted:
+            assert ({result.verdict for result in checkup.results}, checkup.exit_code) == ({Verdict.UNKNOWN}, 3)
+            assert any("in the description" in finding.title for finding in checkup.findings)
 
 
 def test_a_stated_setting_is_a_cause_of_the_slow_rows_that_it_touches():

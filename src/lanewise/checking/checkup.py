@@ -21,11 +21,12 @@ from lanewise.checking.expectation import (
 )
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.notes import (
+    OTHER_GPU,
     assumption_notes,
     idle_link_notes,
     left_aside_note,
     misfit_notes,
-    other_gpu_notes,
+    other_gpus,
     pageable_notes,
     short_block_notes,
     small_block_notes,
@@ -133,6 +134,7 @@ def check(
     expect: Expect = model.expect if model is not None else nothing_described
     results = []
     rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else rows
+    others = other_gpus(posted, system, catalog or builtin())
     references = References(rows, posted, catalog or builtin())
     if earlier:
         expect = expect_earlier(earlier)
@@ -144,7 +146,7 @@ def check(
             if open_row and not _of_bounds(row) and (not covers(row) or _no_latency(row, model)):
                 left_aside.append(result)
                 continue
-        results.append(result)
+        results.append(_of_another_machine(result, others) if not earlier else result)
     results.sort(key=_badness)
     known = machine_causes(machine, target)
     knowledge = Knowledge(machine.conditions, known, model, posted, references, tuple(left_aside))
@@ -153,7 +155,7 @@ def check(
     findings += incomplete_results(rows, system)
     rows_aside = tuple(result.row for result in left_aside)
     parts = catalog or builtin()
-    notes = (*other_gpu_notes(posted, system, parts), *notes, *left_aside_note(rows_aside),
+    notes = (*notes, *left_aside_note(rows_aside),
              *unused_statement_notes(posted, system, parts))  # fmt: skip
     notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results),
              *short_block_notes(rows_aside))  # fmt: skip
@@ -215,6 +217,17 @@ def _by_the_system(row: Observation, model: ExpectationModel) -> Observation:
         return row
     cards = model.route_devices(row) & set(model.system.of_kind(Kind.NIC))
     return replace(row, path="network") if cards else row
+
+
+def _of_another_machine(result: PathResult, others: Mapping[str, str]) -> PathResult:
+    """A judged row of a GPU that is another one than described (`others`): unknown, with that reason."""
+    ends = re.findall(r"[^\s,>-]+", result.row.flow) if "->" in result.row.flow else list(others)
+    differing = [name for name in others if name in ends]
+    if not differing or result.verdict is Verdict.FAILED:
+        return result
+    # One text for all of them makes one finding.
+    note = others[next(iter(others))]
+    return replace(result, verdict=Verdict.UNKNOWN, tolerance=None, fine_low=None, fine_high=None, note=note)
 
 
 def _of_bounds(row: Observation) -> bool:
@@ -316,6 +329,8 @@ def _step(result: PathResult) -> str:
         return "nvidia-smi topo -p2p r; look at ACS and IOMMU (lanewise check without files reads them)"
     if result.verdict is Verdict.FAILED:
         return "lanewise doctor"
+    if result.note.startswith(OTHER_GPU):
+        return "lanewise discover -o machine.yaml on the machine that was measured; check with --system machine.yaml"
     if result.note.startswith(MISFIT):
         return "describe the machines that ran it (--system), or say which GPU is which (--as gpu0=DEVICE)"
     if result.row.metric == COLLECTIVE:

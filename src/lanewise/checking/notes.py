@@ -19,6 +19,8 @@ from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT, PostedFacts
 from lanewise.topology.model import Kind, System
 
+OTHER_GPU = "the results are of another machine than the description"
+
 
 def idle_link_notes(conditions: MachineConditions, results: Sequence[PathResult]) -> tuple[str, ...]:
     """Links that an idle capture shows below what both ends can, where nothing was measured over them."""
@@ -90,15 +92,15 @@ def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: 
     return (*unused, *(f"the slot '{slot}' is left out: the description has each link" for slot in slots))
 
 
-def other_gpu_notes(posted: PostedFacts, system: System | None, catalog: Catalog) -> tuple[str, ...]:
-    """GPUs that the text names otherwise than the description, whose verdicts are then of another machine."""
+def other_gpus(posted: PostedFacts, system: System | None, catalog: Catalog) -> dict[str, str]:
+    """GPUs that the text names otherwise than the description, each with what to say of it: it is another machine."""
     differing: dict[str, str] = {}
     for name in sorted(posted.devices.keys() & system.devices.keys()) if system is not None else ():
         described, posted_part = system.part(name) if system else None, part_of_title(posted.devices[name], catalog)
         if described is not None and posted_part is not None and described.name != posted_part.name:
-            text = f"the text names {name} '{posted.devices[name]}', the description {described.name}"
-            differing.setdefault(posted_part.name, f"{text}: the verdicts are of another machine than was measured")
-    return tuple(differing.values())
+            text = f"{name} is '{posted.devices[name]}' in the text and {described.name} in the description"
+            differing[name] = f"{OTHER_GPU}: {text}"
+    return differing
 
 
 def assumption_notes(results: Sequence[PathResult], system: System) -> tuple[str, ...]:
