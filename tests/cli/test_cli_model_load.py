@@ -89,7 +89,9 @@ def test_a_word_of_one_run_is_a_device_of_the_other(lanewise, tmp_path):
     assert lanewise(*PREDICT, *LOAD, "--loader", "safetensors", "-o", first).returncode == 0
     text = (tmp_path / "a.json").read_text()
     (tmp_path / "b.json").write_text(text.replace("weights->", "model.bin->"))
-    assert "no row of" in lanewise("compare", first, second).stderr
+    errors = lanewise("compare", first, second).stderr
+    assert "no row of" in errors
+    assert "--as model.bin=weights" in errors
     pairs = json.loads(lanewise("compare", first, second, "--as", "model.bin=weights", "--json").stdout)["pairs"]
     assert len(pairs) == 2
     for arguments, cause in (

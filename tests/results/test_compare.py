@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from in_display_units import observation
 
+from lanewise.report.text.compare import render_comparison
 from lanewise.results.compare import (
     RowPair,
     compare,
     compare_runs,
     compare_sources,
     compare_systems,
+    names_that_differ,
     rows_of,
     service_rows,
 )
@@ -41,6 +43,24 @@ def test_a_difference_counts_from_the_left() -> None:
 def test_units_of_one_kind_are_converted_to_the_left_one() -> None:
     pair = compare([row(value=1.0, unit="us")], [row(value=1500.0, unit="ns")]).pairs[0]
     assert (pair.left.unit, pair.left.value, pair.right_value) == ("s", pytest.approx(1e-6), pytest.approx(1.5e-6))
+
+
+@pytest.mark.parametrize(("value", "inside"), [(9.0, True), (12.0, False), (None, None)])
+def test_a_measured_value_lies_inside_the_predicted_interval_or_not(value: float | None, inside: bool | None) -> None:
+    predicted, measured = row(low=8.0, high=11.0), row(value=value, source=Source.MEASURED)
+    assert compare([predicted], [measured]).pairs[0].in_predicted_interval is inside
+    assert compare([measured], [predicted]).pairs[0].in_predicted_interval is inside
+    text = render_comparison(compare([predicted], [measured]))
+    assert ("outside interval" in text, " in interval" in text) == (inside is False, inside is True)
+    assert compare([row()], [measured]).pairs[0].in_predicted_interval is None
+
+
+def test_devices_that_differ_in_their_names_alone_are_named() -> None:
+    comparison = compare([row(flow="ssd0->gpu0"), row(flow="ssd1->gpu0")], [row(flow="nu18->gpu0")])
+    assert names_that_differ(comparison) == {"nu18": "ssd0"}
+    assert names_that_differ(compare([row(flow="ssd0->gpu0")], [row(flow="nu18->gpu0", metric="x")])) == {}
+    swapped = compare([row(flow="gpu0->gpu1"), row(flow="gpu1->gpu2")], [row(flow="gpu0->gpu2")])
+    assert names_that_differ(swapped) == {}
 
 
 def test_units_of_two_kinds_are_not_compared() -> None:

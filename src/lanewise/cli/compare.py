@@ -10,6 +10,7 @@ from lanewise.errors import InputError
 from lanewise.options.study import CompareOptions
 
 if TYPE_CHECKING:
+    from lanewise.results.compare import Comparison
     from lanewise.results.run import Run
 
 
@@ -45,7 +46,8 @@ def compare(options: CompareOptions, json: Json = None) -> None:
         assert options.systems is not None
         comparison = api.compare_systems(run, *options.systems)
     if not comparison.pairs:
-        raise InputError(f"no row of {comparison.left_name} has its like in {comparison.right_name}", hint=_offer(run))
+        cause = f"no row of {comparison.left_name} has its like in {comparison.right_name}"
+        raise InputError(cause, hint=(options.right is not None and _other_names(comparison)) or _offer(run))
     return terminal.show(json, data.comparison, render_comparison, comparison)
 
 
@@ -57,6 +59,14 @@ def _drift(options: CompareOptions, json: str | None) -> None:
     if options.right is not None or options.sources is not None or options.systems is not None:
         raise InputError("--history is compared with one run at most", hint="lanewise compare --history DIR RUN.json")
     terminal.show(json, drift_json, render_drift, api.drift(options.history, options.left, options.machine))
+
+
+def _other_names(comparison: Comparison) -> str:
+    """The --as that joins rows of two runs that differ in the names of devices alone; '' if they differ in more."""
+    from lanewise.results.compare import names_that_differ
+
+    pairs = [f"--as {word}={device}" for word, device in names_that_differ(comparison).items()]
+    return f"if these are the same devices under other names: {' '.join(pairs)}" if pairs else ""
 
 
 def _offer(run: Run) -> str:

@@ -235,6 +235,7 @@ def comparison(result: Comparison) -> dict[str, Any]:
             "left": p.left.display(p.left.value), "right": p.left.display(p.right_value),
             "difference_pct": p.difference_pct, **(_measured(p) if p.measured else {}), "left_limit": p.left.limit,
             "right_limit": p.right.limit, "note": p.note,
+            **({} if p.in_predicted_interval is None else {"in_predicted_interval": p.in_predicted_interval}),
         }
         for p in result.pairs
     ]  # fmt: skip

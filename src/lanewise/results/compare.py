@@ -6,6 +6,7 @@ takes part as rows: its largest valid rate, what it answered, and its latency.
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -53,6 +54,17 @@ class RowPair:
     def measured(self) -> bool:
         """Whether both sides were measured."""
         return self.left.source is self.right.source is Source.MEASURED
+
+    @property
+    def in_predicted_interval(self) -> bool | None:
+        """Whether the measured value lies inside the interval of the predicted one; None without such a pair."""
+        sides = {self.left.source: self.left, self.right.source: self.right}
+        predicted, measured = sides.get(Source.PREDICTED), sides.get(Source.MEASURED)
+        if predicted is None or measured is None or measured.value is None or self.note:
+            return None
+        if predicted.low is None or predicted.high is None:
+            return None
+        return predicted.low <= measured.value <= predicted.high
 
     @property
     def speed(self) -> float | None:
@@ -180,6 +192,25 @@ def with_devices(run: Run, device_of_word: Mapping[str, str]) -> Run:
         for row in run.rows
     )  # fmt: skip
     return replace(run, rows=tuple(rows))
+
+
+def names_that_differ(comparison: Comparison) -> dict[str, str]:
+    """Words of the right side's flows with those of the left side in rows that differ in nothing else."""
+    pairs = join(comparison.only_left, comparison.only_right, {*CONTEXT, "flow", "flows"}, ("method", "path")).pairs
+    left_words = {word for row in comparison.only_left for word in _words(row)}
+    names: dict[str, str] = {}
+    for left, right in pairs:
+        sides = _words(left), _words(right)
+        if len(sides[0]) != len(sides[1]):
+            return {}
+        for device, word in zip(*sides, strict=True):
+            if word != device and (names.setdefault(word, device) != device or word in left_words):
+                return {}
+    return names
+
+
+def _words(row: Observation) -> list[str]:
+    return re.split(r"->|, ", row.flow)
 
 
 def compare_sources(run: Run, left: Source = Source.PUBLISHED, right: Source = Source.PREDICTED) -> Comparison:

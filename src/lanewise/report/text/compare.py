@@ -12,6 +12,8 @@ from lanewise.results.compare import Comparison, RowPair
 from lanewise.results.match import SERVICE
 from lanewise.results.observation import Source
 
+_IN_INTERVAL = {True: "in interval", False: "outside interval", None: ""}  # of the prediction, the measured value
+
 
 def render_comparison(comparison: Comparison, screen: Screen = PLAIN) -> str:
     """Pairs with their difference, and what they say together."""
@@ -86,4 +88,5 @@ def _row(pair: RowPair) -> tuple[str | TableCell, ...]:
     flow = left.flow if pair.measured and left.flow != left.scenario else ""
     conditions = "; ".join(f"{name}: {_sides(*sides)}" for name, sides in pair.differs.items())
     what = (left.table, f"{label} {settings}".strip(), flow, left.metric, left.display_unit)
-    return (*what, *values, difference, pair.verdict, limits, conditions)
+    verdict = pair.verdict or _IN_INTERVAL[pair.in_predicted_interval]
+    return (*what, *values, difference, verdict, limits, conditions)
