@@ -114,6 +114,12 @@ def test_the_next_step_is_of_all_causes_that_are_as_likely() -> None:
     assert "would give 364.4 GB/s, 57.2 to 842 (measured 190)" in " ".join(text.split())
 
 
+def test_a_collective_that_nothing_explains_is_measured_again_as_a_collective() -> None:
+    (one,), (two,) = (checked(NODE, {8 * GiB: 60.0}).findings, checked(NODES, {8 * GiB: 55.5}, hosts=2).findings)
+    assert one.step.startswith("lanewise measure collectives --collective all_reduce -o again.json")
+    assert two.step.startswith("mpirun -np 16 all_reduce_perf ")
+
+
 def test_the_version_of_the_text_chooses() -> None:
     # Six B200: NCCL 2.27 takes NVLS (778 GB/s), 2.28 plans a ring (678), NVIDIA's constants of either.
     head = ["# nccl-tests version 2.17.6 nccl-headers={0} nccl-library={0}", "NCCL version {1}+cuda12.9"]

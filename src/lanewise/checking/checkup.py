@@ -306,9 +306,19 @@ def _finding(group: Sequence[Diagnosis]) -> Finding:
         ties = _likeliest(shown) if first.row.metric == COLLECTIVE else [best]
         return Finding(first.verdict.value, title, results, shown, next_steps(ties))
     what = "no evidence explains it, and no single change of the model does"
-    again = _AGAIN.get(first.row.path, f"gpu --flows '{first.row.flow}'")
-    step = f"lanewise measure {again} -o again.json; then lanewise check --from again.json"
-    return Finding(first.verdict.value, what, results, (), step)
+    return Finding(first.verdict.value, what, results, (), _measure_again(first.row))
+
+
+def _measure_again(row: Observation) -> str:
+    """The commands that measure a row's path again and check it; nccl-tests where ranks are on several hosts."""
+    again = _AGAIN.get(row.path, f"gpu --flows '{row.flow}'")
+    if row.metric == COLLECTIVE:
+        name = (row.scenario.split() or ["all_reduce"])[0]
+        if row.settings.get("hosts", 1) > 1:
+            ranks = row.settings.get("ranks", 2)
+            return f"mpirun -np {ranks} {name}_perf -b 1M -e 8G -f 2 > again.txt; then lanewise check again.txt"
+        again = f"collectives --collective {name}"
+    return f"lanewise measure {again} -o again.json; then lanewise check --from again.json"
 
 
 def _unjudged_findings(results: Sequence[PathResult]) -> list[Finding]:
