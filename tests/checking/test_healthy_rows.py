@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.verdict import Verdict
 from lanewise.readers.kinds import read_results
@@ -112,3 +114,22 @@ def test_eight_gpus_below_one_bridge_may_reach_less_than_two_thirds_of_their_upl
     for rate, verdict in rates:
         checkup = checked(EIGHT_BELOW_ONE_BRIDGE, f'flows: "gpu[0-7]->host0", value: {rate} GB/s')
         assert checkup.results[0].verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cpu", "rate", "verdict"),
+    [
+        # The rate of Gen4 x16: a Gen5 card is fine there if its host has no more, which a board with NVLinks has.
+        ("NVIDIA H100 PCIe", "", 26, Verdict.UNKNOWN), ("NVIDIA H100 PCIe", "", 14, Verdict.SLOW),
+        ("NVIDIA H100 PCIe", "AMD EPYC 9374F", 26, Verdict.SLOW), ("NVIDIA H100 PCIe", "AMD EPYC 7763", 26, Verdict.OK),
+        ("NVIDIA H100 80GB HBM3", "", 26, Verdict.SLOW),
+        # Laptops have eight lanes.
+        ("NVIDIA GeForce RTX 3080 Laptop GPU", "", 12, Verdict.OK), ("NVIDIA GeForce RTX 3080", "", 10, Verdict.SLOW),
+    ],
+)  # fmt: skip
+def test_a_card_is_not_slow_where_its_host_may_have_no_more(gpu: str, cpu: str, rate: int, verdict: Verdict):
+    stated = f"stated: {{cpu: {cpu}}}\n" if cpu else ""
+    row = f'{{flows: "host0->gpu0", value: {rate} GB/s, host memory: pinned}}'
+    results = read_results(f"lanewise-rows: 1\ngpus: {gpu}\n{stated}rows:\n  - {row}\n", "f")
+    (result,) = check(results.observations, posted=results.posted).results
+    assert result.verdict is verdict

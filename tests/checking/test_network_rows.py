@@ -22,6 +22,55 @@ def causes(finding: Finding) -> list[str]:
     return [cause.key[0] for cause in finding.causes]
 
 
+def test_flows_of_one_direction_need_no_more_than_one_line_and_both_directions_need_two():
+    one_way = 'flows: "gpu0->host1, gpu1->host1", value: {} Gb/s, line: 100 Gb/s'
+    assert findings(one_way.format(90)) == findings(one_way.format(180)) == ()
+    assert [finding.kind for finding in findings(one_way.format(210))] == [Verdict.FAST]
+    (finding,) = findings('flows: "gpu0<->host1", value: 90 Gb/s, line: 100 Gb/s')
+    assert finding.kind == Verdict.SLOW
+
+
+def test_a_host_that_gets_less_than_another_by_the_same_program_has_a_reason_of_its_own():
+    slow, fast = 'flows: "host1->host0", value: 3 GB/s', 'flows: "host2->host0", value: 5 GB/s'
+    finding, *_ = findings(slow, fast)
+    assert [cause.key for cause in finding.causes[:2]] == [("memory",), ("link", "host1")]
+    assert finding.causes[0].evidence == "host2->host0 reached 5 GB/s with the same program"
+    finding, *_ = findings(f"path: iperf3, {slow}", f"path: iperf, {fast}")
+    assert causes(finding)[0] == "software"
+
+
+def test_gpu_memory_that_is_as_slow_as_host_memory_waits_for_the_card():
+    gpu, host = (f'flows: "{end}->host1", value: {{}} Gb/s, line: 400 Gb/s' for end in ("gpu0", "host0"))
+    first, *_ = findings(gpu.format(100), host.format(101))
+    assert first.causes[0].key == ("link", "network card")
+    assert first.causes[0].evidence == "host0->host1 is no faster (101 Gb/s)"
+    first, *_ = findings(gpu.format(100), host.format(390))
+    assert "link" not in causes(first)
+
+
+def test_reads_of_a_gpu_that_are_slower_than_writes_into_it_cross_a_root_complex():
+    rows = [f'flows: "{flow}", value: {rate} Gb/s, line: 400 Gb/s' for flow, rate in (
+        ("host0->host1", 380), ("gpu0->host1", 150), ("host1->gpu0", 240))]  # fmt: skip
+    (reads, *_) = (finding for finding in findings(*rows) if finding.results[0].row.flow == "gpu0->host1")
+    assert causes(reads)[0] == "acs"
+    assert reads.causes[0].evidence == "writes into gpu0 reached 240 Gb/s, reads wait longer there"
+    # As slow both ways: through host memory.
+    (reads, *_) = findings(*rows[:2], rows[2].replace("240", "155"))
+    assert causes(reads)[0] == "staged"
+
+
+@pytest.mark.parametrize(
+    ("rate", "more", "kinds"),
+    [(4, "line: 100 Gb/s", ["slow"]), (6, "line: 100 Gb/s", ["unknown"]), (4, "line: 100 Gb/s, ranks: 16", ["unknown"]),
+     (20, "line: 100 Gb/s", ["unknown"]), (4, "line: 100 Gb/s, bytes: 1 MiB", ["unknown"]), (1.1, "", ["unknown"])],
+)  # fmt: skip
+def test_a_ring_of_one_rank_a_host_is_slow_far_below_the_line_and_never_ok(rate: float, more: str, kinds: list[str]):
+    row = f'path: all_gather, flows: "gpu0->host1", value: {rate} GB/s, metric: bus_bandwidth'
+    result = findings(f"{row}, {'bytes: 1 GiB, ' * ('bytes' not in more)}{'ranks: 2, ' * ('ranks' not in more)}{more}")
+    assert [finding.kind for finding in result] == kinds
+    assert ("state the network's rate" in result[0].step) is ("line" not in more)
+
+
 @pytest.mark.parametrize(("rate", "verdict"), [(64, Verdict.SLOW), (68, Verdict.UNKNOWN)])
 def test_less_than_two_thirds_of_a_line_are_slow(rate: int, verdict: Verdict):
     (finding,) = findings(f'flows: "gpu0->host1", value: {rate} Gb/s, line: 100 Gb/s')
@@ -122,7 +171,7 @@ def test_a_link_that_the_kernel_calls_limited_is_evidence():
 def test_a_drive_at_half_of_its_equals_may_have_a_narrow_link_and_one_that_writes_faster_has_none():
     rates = {"nvme0": 6.8, "nvme1": 6.9, "nvme2": 6.7, "nvme3": 3.4}
     (finding, *_) = findings(*(f'flows: "{drive}->host0", value: {rate} GB/s' for drive, rate in rates.items()))
-    assert [cause.key for cause in finding.causes] == [("link", "nvme3"), ("software",)]
+    assert [cause.key for cause in finding.causes] == [("link", "nvme3"), ("drive", "nvme3"), ("software",)]
     (finding, *_) = findings('flows: "nvme0->host0", value: 1.5 GB/s', 'flows: "host0->nvme0", value: 2.9 GB/s')
     assert (finding.kind, causes(finding)) == (Verdict.SLOW, ["software"])
     assert finding.results[0].expected.limit == "writes to the same drive"

@@ -54,6 +54,24 @@ def test_a_pair_that_is_slow_with_no_copy_through_host_memory_may_suffer_from_th
     assert "iommu" in causes(checkup)[:2]
 
 
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ('flows: "gpu0->gpu1", value: 270 MB/s', "270 MB/s is 1,000 times too low, 270 GB/s would be fine"),
+        ('flows: "host0->gpu1", value: 24900 GB/s', "24,900 GB/s is 1,000 times too high, 24.9 GB/s would be fine"),
+        ('flows: "gpu0->gpu1", value: 2.4 ms', "2.4 ms is 1,000 times too high, 2.4 us would be fine"),
+    ],
+)
+def test_a_value_a_thousand_times_off_names_its_unit(board: System, row: str, what: str):
+    (finding,) = checked(row, system=board).findings
+    assert finding.title == f"perhaps the unit is mistaken: {what}"
+    assert "MB/s or GB/s" in finding.step
+
+
+def test_a_value_that_no_unit_explains_has_no_such_cause(board: System):
+    assert "unit" not in causes(checked('flows: "gpu0->gpu1", value: 100 GB/s', system=board))
+
+
 def test_a_narrow_link_is_named_for_a_pair_and_for_both_ways_of_one_gpu():
     pair = checked('flows: "gpu0->gpu1", value: 3.4 GB/s', head="gpus: GeForce RTX 4090\n")
     assert pair.findings[0].causes[0].key == ("link", "gpu0", "gpu1")
@@ -249,3 +267,18 @@ def test_a_port_at_a_lower_rate_is_named_where_the_row_is_just_its_payload(rate:
     rows = read_results(f"{head} 65536      20000            {rate}            {rate}            0.37\n", "ib.txt")
     checkup = check(rows.observations, target=read_system(TWO_HOSTS, "pair.yaml"))
     assert causes(checkup)[0] == first
+
+
+def test_one_gpu_of_several_of_one_name_differs_in_its_slot_or_node():
+    rows = 'flows: "host0->gpu0", value: 9 GB/s', 'flows: "host0->gpu1", value: 5 GB/s'
+    checkup = checked(*rows, head="gpus: NVIDIA GeForce RTX 3080\n")
+    slow = next(finding for finding in checkup.findings if finding.results[0].row.flow == "host0->gpu1")
+    assert slow.causes[0].key == ("link", "gpu1")
+    assert slow.causes[0].evidence == "host0->gpu0 reached 9 GB/s by the same program"
+    server = checked(*rows, head="gpus: NVIDIA A100 80GB PCIe\n")
+    assert causes(server)[:2] == ["link", "memory"]
+    # By another program, from other memory, or of another GPU it says nothing.
+    other = checked(f"path: one, {rows[0]}", f"path: two, {rows[1]}", head="gpus: NVIDIA GeForce RTX 3080\n")
+    pinned = checked(f"{rows[0]}, host memory: pinned", rows[1], head="gpus: NVIDIA GeForce RTX 3080\n")
+    unlike = checked(*rows, head="gpus: {gpu0: NVIDIA GeForce RTX 4090, gpu1: NVIDIA GeForce RTX 3080}\n")
+    assert {each.findings[0].causes[0].key[0] for each in (other, pinned, unlike)} == {"pageable"}

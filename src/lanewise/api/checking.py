@@ -218,10 +218,9 @@ def _read(path: Path) -> tuple[ImportedResults | None, Sequence[DumpFacts]]:
 def _with_library(rows: list[Observation], nccl: str, launch: str | None) -> list[Observation]:
     """The rows with the library's version and launch where their text has none; InputError where all have them."""
     from lanewise.checking.collective_rows import is_collective
-    from lanewise.collectives.constants import library_named
+    from lanewise.collectives.constants import check_version
 
-    if nccl:
-        library_named("NCCL", nccl)  # refuses what is no version
+    check_version(nccl)
     for flag, key, value in (("--nccl", "library", nccl and f"NCCL {nccl}"), ("--launch", "launch", launch)):
         open_rows = [row for row in rows if is_collective(row) and not row.how.get(key)]
         if value and not open_rows:
@@ -234,14 +233,14 @@ def _with_library(rows: list[Observation], nccl: str, launch: str | None) -> lis
 
 
 def _statements(path: Path) -> ImportedResults | None:
-    """What a text without results states of the machine; None where it states nothing, or is no text."""
+    """What a text without results states of the machine or names of it; None where it does neither, or is no text."""
     from lanewise.readers.kinds import read_posted
 
     try:
         results = read_posted(read_file(path), str(path))
     except LanewiseError:
         return None
-    return results if results.posted.statements else None
+    return results if results.posted.statements or results.posted.devices else None
 
 
 def _discover_this_machine(catalog: Catalog | None, notes: list[str]) -> Discovery | None:

@@ -34,6 +34,9 @@ _SERIES = (
     (r"Arc.* A(?:580|60|7[57]0)\b|Flex 170|Gaudi ?2", 4, 16),
     (r"Arc.* Pro B[67][05]\b|Data Center GPU Max|Gaudi ?3", 5, 16),
 )  # fmt: skip
+# Laptops give a GPU eight lanes, whatever its chip and the card of that name have (their makers' specifications).
+_LAPTOP = re.compile(r"\b(?:laptop|mobile|max-q|notebook)\b", re.IGNORECASE)
+_LAPTOP_LANES = 8
 # These reach host memory over a link that is no PCIe: rates of PCIe say nothing of them.
 _COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10")
 # These have no memory of their own, so data of theirs need not cross a link to be in host memory.
@@ -102,7 +105,9 @@ def ability(title: str, catalog: Catalog) -> GpuAbility | None:
     if gen and lanes:
         return GpuAbility(title, int(gen), int(lanes), part)
     series = next(((gen, lanes) for pattern, gen, lanes in _SERIES if re.search(pattern, title, re.IGNORECASE)), None)
-    return GpuAbility(title, *series) if series else None
+    if series is None:
+        return None
+    return GpuAbility(title, series[0], min(series[1], _LAPTOP_LANES) if _LAPTOP.search(title) else series[1])
 
 
 def is_coherent(title: str) -> bool:

@@ -6,13 +6,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes import Symptom, causes
-from lanewise.checking.collective_causes import collective_causes, next_steps
+from lanewise.checking.collective_causes import CollectiveChanges, next_steps
 from lanewise.checking.collective_rows import MISFIT
 from lanewise.checking.expectation import (
+    NOTHING_DESCRIBED,
     Expect,
     ExpectationModel,
     covers,
@@ -22,9 +24,9 @@ from lanewise.checking.expectation import (
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.notes import (
     OTHER_GPU,
-    assumption_notes,
     idle_link_notes,
     left_aside_note,
+    library_notes,
     misfit_notes,
     other_gpus,
     pageable_notes,
@@ -34,9 +36,10 @@ from lanewise.checking.notes import (
     without_nvlink_notes,
 )
 from lanewise.checking.posted_causes import posted_faults
-from lanewise.checking.references import COLLECTIVE, References
+from lanewise.checking.references import COLLECTIVE, NO_COLLECTIVES, References
 from lanewise.checking.row_causes import row_causes
 from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.unit_cause import mistaken_unit
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
@@ -134,7 +137,7 @@ def check(
     expect: Expect = model.expect if model is not None else nothing_described
     results = []
     rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else rows
-    others = other_gpus(posted, system, catalog or builtin())
+    others = other_gpus(posted, system, catalog or builtin(), device_of_word or {})
     references = References(rows, posted, catalog or builtin())
     if earlier:
         expect = expect_earlier(earlier)
@@ -162,7 +165,7 @@ def check(
     notes = (*notes, *idle_link_notes(machine.conditions, results))
     if model is not None:
         notes = (*notes, *misfit_notes(results, model.system, model.device))
-        notes = (*notes, *(assumption_notes(results, model.system) if not earlier else ()))
+        notes = (*notes, *(library_notes(results, model.system) if not earlier else ()))
     described = bool(earlier) or system is not None or not rows
     return Checkup(tuple(results), tuple(findings), notes, left_aside=rows_aside, described=described)
 
@@ -178,12 +181,24 @@ class Knowledge:
     references: References
     left_aside: tuple[PathResult, ...] = ()
 
+    @cached_property
+    def _collectives(self) -> CollectiveChanges | None:
+        """What may be wrong with the system's collectives; None where no system is described."""
+        if self.model is None:
+            return None
+        return CollectiveChanges(self.model.system, self.model.device, self.model.collectives)
+
     def causes(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
-        """The causes of a slow or fast row: by the model where it predicts the row, else by the rows alone."""
+        """The causes of a slow or fast row, a mistaken unit first unless evidence explains the value."""
+        ranked, unit = self._of_the_path(result, results), mistaken_unit(result)
+        return ranked if unit is None or (ranked and ranked[0].rank == 0) else (unit, *ranked)
+
+    def _of_the_path(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
+        """Causes by the model where it predicts the row, else by the rows alone."""
         ability = self.references.ability_of(result.row)
         if self.model is not None and self.model.value(result.row) is not None:
-            if result.row.metric == COLLECTIVE:
-                return collective_causes(result, self.model.system, self.model.device, results)
+            if result.row.metric == COLLECTIVE and self._collectives is not None:
+                return self._collectives.causes(result, results)
             return causes(
                 Symptom(result, self.conditions, results, self.posted, ability, model=self.model,
                         machine_causes=self.of_machine)
@@ -273,8 +288,10 @@ def _grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
     while remaining:
         support: dict[tuple[int, Verdict, tuple[str, ...]], list[float]] = defaultdict(list)
         for result, ranked in remaining:
-            for cause in _likeliest(ranked):
-                support[cause.rank, result.verdict, cause.key].append(cause.distance(result))
+            for position, cause in enumerate(_likeliest(ranked)):
+                # Causes of collectives have an order of their own: the network before NVLinks between hosts.
+                far = float(position) if result.row.metric == COLLECTIVE else cause.distance(result)
+                support[cause.rank, result.verdict, cause.key].append(far)
         _, verdict, key = min(support, key=lambda at: (at[0], -len(support[at]), sum(support[at])))
         group, rest = [], []
         for result, ranked in remaining:
@@ -343,6 +360,9 @@ def _step(result: PathResult) -> str:
         return "lanewise discover -o machine.yaml on the machine that was measured; check with --system machine.yaml"
     if result.note.startswith(MISFIT):
         return "describe the machines that ran it (--system), or say which GPU is which (--as gpu0=DEVICE)"
+    across = result.row.path == "network" or result.row.settings.get("hosts", 1) > 1
+    if across and not result.row.how.get("line") and result.note in (NOTHING_DESCRIBED, NO_COLLECTIVES):
+        return "state the network's rate (line: 100 Gb/s with figures typed in, or add ibstat), or describe the hosts"
     if result.row.metric == COLLECTIVE:
         return "keep a run that was fine (lanewise check FINE.txt -o fine.json); compare with it (--expect fine.json)"
     if result.row.value is None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from lanewise.checking.abilities import raw_rate
 from lanewise.checking.block_rows import block_expectation, is_of_blocks
 from lanewise.checking.changes import ModelChange
-from lanewise.checking.collective_rows import collective_point, is_collective
+from lanewise.checking.collective_rows import CollectiveModels, collective_point, is_collective
 from lanewise.checking.load_rows import is_of_loader, is_warm_load, load_expectation
 from lanewise.checking.tolerances import TOLERANCES, Tolerance
 from lanewise.collectives.model import CollectivePoint
@@ -96,6 +96,7 @@ class ExpectationModel:
     system: System
     device_of_word: Mapping[str, str] = field(default_factory=dict)
     non_peers_by_design: frozenset[frozenset[str]] = frozenset()
+    collectives: CollectiveModels = field(default_factory=CollectiveModels)
     _systems: dict[tuple[str, ...], System] = field(default_factory=dict)
     _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
 
@@ -144,7 +145,7 @@ class ExpectationModel:
         if row.metric == "latency":
             return self._latency(row, change)
         if is_collective(row):
-            return _of_collective(collective_point(self._changed(change), row, self.device), row)
+            return _of_collective(collective_point(self._changed(change), row, self.device, self.collectives), row)
         if is_of_blocks(row):
             changed = self._changed(change)
             together = [change.change_flow(changed, flow) for flow in self.flows(row)]

@@ -19,6 +19,8 @@ from lanewise.topology.model import Kind, System
 # Chipset, GPU or topology not supported.
 _BY_DESIGN = ("CNS", "GNS", "TNS")
 _REACH = ("read", "write", "peers")
+# GPUs and network cards have eight lanes and more, which one lane never serves.
+_LANES_OF_A_CARD = 8
 _IDLE = ("idle", "gpu_idle", "none", "not active", "")
 
 
@@ -93,10 +95,11 @@ def _links(conditions: MachineConditions) -> Iterator[Cause]:
         gen = link.gen_now if link.slow and link.under_load else link.gen
         evidence = f"{link.source}{', under load' if link.under_load else ''}"
         best = speed(link.gen, link.lanes)
-        # Without what the port can do, a slot of fewer lanes is as likely as a fault.
+        # Without what the port can do, a slot of fewer lanes is as likely as a fault; one lane is too few for a GPU.
         both = link.port_lanes is not None and link.device_lanes is not None
+        one_lane = link.lanes_now == 1 and (link.device_lanes or 0) >= _LANES_OF_A_CARD
         could = f"both ends support {best}" if both else f"one end supports {best}, the other is not in the dump"
-        yield replace(slow_link(link.device, gen, link.lanes_now, could, evidence, link.port), fault=both)
+        yield replace(slow_link(link.device, gen, link.lanes_now, could, evidence, link.port), fault=both or one_lane)
 
 
 def _numa(conditions: MachineConditions) -> Iterator[Cause]:

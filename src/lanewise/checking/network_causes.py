@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lanewise.checking.abilities import link_rate, shares_host_memory
 from lanewise.checking.cause import Cause, speed, speeds
@@ -20,6 +21,10 @@ _PROGRAM_STEP = (
 )
 # Half of a line is what one of two ports or cards carries.
 _HALF = (0.42, 0.53)
+# How far apart rates of one network card from two kinds of memory may be that its link limits.
+_ALIKE = 0.15
+# Writes into a GPU that are this many times faster than reads of it cross a root complex.
+_READS_WAIT = 1.4
 # How near a share must be to that of half the lanes.
 _NEAR_STEP = 0.12
 
@@ -90,6 +95,7 @@ def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
     )
     what = f"{name} is not in use: the data of {gpu} goes through host memory"
     near = [other for other in symptom.better(same_flow=False) if "gpu" not in other.flow]
+    near = near if _faster_writes(symptom) is None else []
     evidence = f"host memory reached {value_text(near[0])} ({near[0].flow})" if near else ""
     yield Cause(("staged", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
 
@@ -98,20 +104,74 @@ def far_redirection(symptom: RowSymptom) -> Iterator[Cause]:
     """ACS or the IOMMU between a GPU and a network card or drive that a switch joins."""
     if _crosses_a_link(symptom):
         what = f"ACS or the IOMMU sends traffic of {symptom.gpu} up to the root complex, past any switch"
-        yield Cause(("acs",), what, PEER_STEP)
+        writes = _faster_writes(symptom)
+        evidence = f"writes into {symptom.gpu} reached {value_text(writes)}, reads wait longer there" if writes else ""
+        yield Cause(("acs",), what, PEER_STEP, evidence=evidence)
+
+
+def _faster_writes(symptom: RowSymptom) -> Observation | None:
+    """The row of writes into a GPU whose reads by the same network card are far slower: root complexes do that.
+
+    Data that is staged in host memory, or that waits for the card's link, is about as fast both ways.
+    """
+    row, gpu = symptom.row, symptom.gpu
+    if row.path != "network" or not gpu or row.flow.split("->")[0].strip() != gpu:
+        return None
+    back = [
+        other for other in symptom.better(same_flow=False)
+        if other.flow.split("->")[-1].strip() == gpu and row_devices(other) == row_devices(row)
+        and line_of(other) == line_of(row) and _program(other) == _program(row)
+    ]  # fmt: skip
+    return next((other for other in back if (other.value or 0.0) > _READS_WAIT * (row.value or 0.0)), None)
 
 
 def link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
     """The network card's own PCIe link carries less than its lines: a slot of an older generation or of fewer lanes."""
     row = symptom.row
-    if row.path != "network" or "gpu" in row.flow or not row.value or row.metric != "goodput":
+    if row.path != "network" or not row.value or row.metric != "goodput":
         return
-    links = [(gen, lanes) for gen in (3, 4, 5) for lanes in (16, 8)]
+    alike = _other_memory_alike(symptom)
+    if "gpu" in row.flow and alike is None:
+        return
+    links = [(gen, lanes) for gen in (3, 4, 5, 6) for lanes in (16, 8, 4, 2, 1) if lanes > 4 or alike is not None]
     near = [link for link in links if 0.8 < row.value / link_rate(*link, False) < 1.05]
     if near and symptom.share < 0.8:
         what = f"the network card's link runs at {speeds(near)}, or both its ports share one: it carries no more"
         step = "sudo lspci -vv -d 15b3: | grep -E 'LnkCap:|LnkSta:'; a card for 400 Gb/s needs Gen5 x16"
-        yield Cause(("link", "network card"), what, step)
+        evidence = f"{alike.flow} is no faster ({value_text(alike)})" if alike is not None else ""
+        yield Cause(("link", "network card"), what, step, evidence=evidence)
+
+
+def _other_memory_alike(symptom: RowSymptom) -> Observation | None:
+    """A row over the same network from or to the other kind of memory, GPU or host, that is as fast or slow."""
+    row = symptom.row
+    others = [other.row for other in symptom.results if other.row.path == "network" and other.row.metric == row.metric]
+    return next(
+        (other for other in others
+         if ("gpu" in other.flow) != ("gpu" in row.flow) and _far_end(other) == _far_end(row)
+         and line_of(other) == line_of(row) and abs((other.value or 0.0) / (row.value or 1.0) - 1) < _ALIKE), None,
+    )  # fmt: skip
+
+
+def one_of_like(symptom: RowSymptom) -> Iterator[Cause]:
+    """The same program is faster from another host to the same one: what differs is the host's own."""
+    row, ends = symptom.row, row_devices(symptom.row)
+    if row.path != "network" or "gpu" in row.flow or "," in row.flow:
+        return
+    like = [
+        other for other in symptom.better(same_flow=False)
+        if _program(other) == _program(row) and line_of(other) == line_of(row) and other.settings == row.settings
+        and len(row_devices(other) & ends) == 1 and "gpu" not in other.flow and "," not in other.flow
+    ]  # fmt: skip
+    if like:
+        host = next(iter(ends - row_devices(like[0])))
+        evidence = f"{like[0].flow} reached {value_text(like[0])} with the same program"
+        what = f"the program or its memory on {host} is on the socket away from its network card"
+        step = "cat /sys/class/net/DEVICE/device/numa_node; run it under numactl --cpunodebind=N --membind=N"
+        yield Cause(("memory",), what, step, evidence=evidence)
+        what = f"the network card of {host} has a lesser slot, port or cable than that of the other"
+        step = "sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; ibstat; ethtool DEVICE on both hosts"
+        yield Cause(("link", host), what, step, evidence=evidence, devices=frozenset({host}))
 
 
 def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
@@ -163,9 +223,30 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
     if better and (generation := half_of_a_link(row, max(better, key=lambda other: other.value or 0.0))):
         evidence = f"both rates are those of such a link: {generation}"
         yield Cause(("link", drive), what_link, step, devices=frozenset({drive}), evidence=evidence)
-    faster = bool(better)
     steps = any(abs(share / part - 1) < _NEAR_STEP for part in (0.5, 0.25, 0.125))
-    yield from (program,) if faster or too_short(row) else (link, program) if steps else (program, link)
+    if (own := _drive_unlike_others(symptom, drive)) is not None and not too_short(row):
+        # Of other drives with the same requests the program is no cause.
+        link = replace(link, evidence=own.evidence)
+        yield from (link, own, program) if steps else (own, link, program)
+        return
+    yield from (program,) if better or too_short(row) else (link, program) if steps else (program, link)
+
+
+def _drive_unlike_others(symptom: RowSymptom, drive: str) -> Cause | None:
+    """The drive itself, if another drive is faster with the same requests."""
+    row = symptom.row
+    reads = row.flow.startswith(drive)
+    like = [
+        other for other in symptom.better(same_flow=False)
+        if other.settings == row.settings and _program(other) == _program(row) and "gpu" not in other.flow
+        and drive not in row_devices(other) and other.flow.startswith("host") is not reads
+    ]  # fmt: skip
+    if not like:
+        return None
+    evidence = f"{like[0].flow} reached {value_text(like[0])} with the same requests"
+    what = f"{drive} itself: worn, hot, another model, or full of blocks that nobody discarded"
+    step = "nvme list; nvme smart-log /dev/DEVICE; fstrim, or blkdiscard if it is empty; compare LnkSta of both"
+    return Cause(("drive", drive), what, step, evidence=evidence, devices=frozenset({drive}))
 
 
 def _best(drive: DriveAbility) -> str:
@@ -190,7 +271,7 @@ def _far_end(row: Observation) -> frozenset[str]:
 
 
 NETWORK_CAUSES = (
-    congestion, other_program, staged_through_host, far_apart, far_redirection, link_of_card, one_port,
+    congestion, one_of_like, other_program, staged_through_host, far_apart, far_redirection, link_of_card, one_port,
     relaxed_ordering, far_socket, slow_drive,
 )  # fmt: skip
 # Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 
 from lanewise import units
 from lanewise.catalog import Catalog
@@ -13,6 +14,7 @@ from lanewise.checking.host_names import host_generation
 from lanewise.checking.part_references import NO_NVLINK
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.collectives.constants import library_named
+from lanewise.collectives.model import Launch
 from lanewise.results.block_rows import OF_SOFTWARE, software_of_scenario
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
@@ -92,28 +94,59 @@ def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: 
     return (*unused, *(f"the slot '{slot}' is left out: the description has each link" for slot in slots))
 
 
-def other_gpus(posted: PostedFacts, system: System | None, catalog: Catalog) -> dict[str, str]:
-    """GPUs that the text names otherwise than the description, each with what to say of it: it is another machine."""
+def other_gpus(
+    posted: PostedFacts, system: System | None, catalog: Catalog, device_of_word: Mapping[str, str]
+) -> dict[str, str]:
+    """GPUs that the text names otherwise than the description, each with what to say of it: it is another machine.
+
+    A word of the text means the device of `device_of_word`, else the device of that name; on a system of several hosts,
+    where no device has it, a GPU of one of them.
+    """
     differing: dict[str, str] = {}
-    for name in sorted(posted.devices.keys() & system.devices.keys()) if system is not None else ():
-        described, posted_part = system.part(name) if system else None, part_of_title(posted.devices[name], catalog)
-        if described is not None and posted_part is not None and described.name != posted_part.name:
-            text = f"{name} is '{posted.devices[name]}' in the text and {described.name} in the description"
-            differing[name] = f"{OTHER_GPU}: {text}"
+    for word in sorted(posted.devices) if system is not None else ():
+        parts = _described_parts(system, device_of_word.get(word, word)) if system else {}
+        part = part_of_title(posted.devices[word], catalog)
+        if parts and part is not None and part.name not in parts.values():
+            device, described = next(iter(parts.items()))
+            is_named = f"{device} is " * (device != word)
+            text = f"{word} is '{posted.devices[word]}' in the text and {is_named}{described} in the description"
+            differing[word] = f"{OTHER_GPU}: {text}"
     return differing
 
 
-def assumption_notes(results: Sequence[PathResult], system: System) -> tuple[str, ...]:
-    """Which version of the library and which launch stand for those that a text of collectives does not say."""
+def _described_parts(system: System, name: str) -> dict[str, str]:
+    """The part of a device, or of all GPUs where a GPU's number is no device of several hosts; empty if not known."""
+    several = len(system.hosts) > 1 and name.removeprefix("gpu").isdecimal()
+    names = [name] if name in system.devices else system.of_kind(Kind.GPU) if several else []
+    parts = {name: system.part(name) for name in names}
+    return {name: part.name for name, part in parts.items() if part is not None} if all(parts.values()) else {}
+
+
+def library_notes(results: Sequence[PathResult], system: System) -> tuple[str, ...]:
+    """The version of the library and the launch that collectives are compared with, and what their text does not say.
+
+    `predict --collective` of the same version and launch has the same expected values.
+    """
     rows = [each.row for each in results if is_collective(each.row) and each.expected.value and each.fine_low]
     parts = [system.part(gpu) for gpu in system.of_kind(Kind.GPU)]
     amd = any(part is not None and part.title.startswith("AMD") for part in parts)
-    texts = []
-    if not amd and any(not row.how.get("library") for row in rows):
-        texts.append(f"{library_named('NCCL').title} (--nccl VERSION)")
-    if any(not row.how.get("launch") for row in rows):
-        texts.append("a process for each GPU (--launch MODE)")
-    return (f"assumed of collectives, as their text does not say it: {', '.join(texts)}",) if texts else ()
+    texts = dict.fromkeys(f"{_library(row, amd)}, {_launch(row)}" for row in rows)
+    return (f"collectives are predicted as run by {'; by '.join(texts)}",) if texts else ()
+
+
+def _library(row: Observation, amd: bool) -> str:
+    name, _, version = row.how.get("library", "").partition(" ")
+    if amd:
+        return library_named("RCCL").title
+    stated = version if name == "NCCL" else ""
+    return library_named("NCCL", stated).title + (f" (--nccl {stated})" if stated else " (assumed, --nccl VERSION)")
+
+
+def _launch(row: Observation) -> str:
+    launch = row.how.get("launch", "")
+    if launch not in list(Launch):
+        return f"--launch {Launch.NCCL_TESTS} (a process for each GPU; assumed)"
+    return f"--launch {shlex.quote(launch)}"
 
 
 def misfit_notes(

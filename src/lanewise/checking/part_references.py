@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,9 @@ from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, is_coherent, part_of_title, raw_rate
 from lanewise.checking.collective_rows import LEAST_JUDGED
 from lanewise.checking.verdict import Verdict
+from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 # What starts a copy and waits for it costs at most, s: a launch is 5 to 10 us, a synchronisation as much again.
 _START = 40e-6
@@ -22,9 +25,13 @@ NO_NVLINK = "without NVLinks,"
 LEAST_RATE = 0.8e9
 _FINE_COHERENT = 0.7
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
-_LEAST_MESSAGE = 256 * 2**20
+LEAST_MESSAGE = 256 * 2**20
 # Where NCCL takes another algorithm or protocol, kept tables of healthy machines lose less than a tenth.
 _COLLAPSED = 0.5
+# PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
+_TUNNEL = (1.8e9, 1.2e9, 8e9)
+# Host memory of a stated NUMA node.
+_NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 # These load every rank's links alike; those between pairs, from or to one rank need not.
 _RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 
@@ -92,6 +99,38 @@ def any_copy(row: Observation, title: str, catalog: Catalog) -> Iterator[Referen
     yield Reference("parts", least, slow, slow, None, limit, source, own=False)
 
 
+def host_copy(
+    part: GpuAbility, flows: Sequence[Flow], row: Observation, posted: PostedFacts
+) -> Iterator[Reference]:  # fmt: skip
+    """What one GPU's copies to and from host memory can do."""
+    tunnel = posted.stated("tunnel")
+    if tunnel:
+        low, slow, high = _TUNNEL
+        yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel[0].value}", tunnel[0].source)
+        return
+    if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
+        return  # several GPUs at once share what nobody described
+    nominal = part.host_rate(row.path == "host to device")
+    low, slow = (0.8, 0.75)  # 0.78 of a V100 and a T4 in a cloud's machines
+    if row.metric == "total":
+        nominal, low, slow = 2 * nominal, 0.65, 0.55  # both ways of an A100: 35 of 52
+    elif len(flows) > 1:
+        low, slow = 0.38, 0.35  # one way of both: 11 of 26 on an A100
+    elif row.how.get("host memory") == "pageable":
+        low, slow = 0.2, 0.2
+    elif row.how.get("engine") == "CPU":
+        low, slow = 0.5, 0.3
+    elif row.how.get("engine") == "SM":
+        low, slow = 0.6, 0.5  # kernels read host memory at 35 of 55 on H100 (NVIDIA/nvbandwidth#24)
+    if _NODE.search(row.flow):
+        slow = min(slow, 0.45 if row.metric == "goodput" else 0.4)  # that node may be the far one
+    wires = part.wires_to_host
+    fastest = None if wires is None else wires * (2 if row.metric == "total" else 1)
+    pageable = "pageable memory over " if row.how.get("host memory") == "pageable" else ""
+    limit = f"{pageable}Gen{part.gen} x{part.lanes} of {part.title}"
+    yield Reference("parts", nominal, low * nominal, slow * nominal, fastest, limit, part.source)
+
+
 def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
     """What the GPUs of a peer copy can do, staged or not, one way or both."""
     both = 2 if row.metric == "total" else 1
@@ -119,7 +158,7 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
 def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
     """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
     share = 0.65 if row.scenario.startswith(_RING_COLLECTIVES) else 0.35
-    if row.settings.get("bytes", _LEAST_MESSAGE) < _LEAST_MESSAGE:
+    if row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:
         share = 0.0
     if part.nvlink_rate is not None and part.all_linked:
         nvlink = part.nvlink_rate

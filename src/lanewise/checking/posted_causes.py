@@ -97,7 +97,7 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
         step = "look for Xid and ECC errors (dmesg, nvidia-smi -q -d ECC), turn ACS and the IOMMU off, dcgmi diag -r 3"
         yield Cause(("wrong values",), what, step, evidence=corrupt[0].source, fault=True)
     for statement in posted.stated("link width"):
-        what = f"a GPU's link has fewer lanes than it can: {statement.value}"
+        what = f"a link has fewer lanes than it can: {statement.value}"
         step = "reseat the card or its riser, look which slot it is in: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"
         yield Cause(("link", statement.value), what, step, evidence=statement.source, fault=True)
 

@@ -14,12 +14,21 @@ from dataclasses import dataclass, field, replace
 
 from lanewise import units
 from lanewise.catalog import Catalog
-from lanewise.checking.abilities import GpuAbility, ability, link_rate
+from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.cause import speed
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references
-from lanewise.checking.expectation import NOTHING_DESCRIBED, expectation, too_short
+from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
-from lanewise.checking.part_references import Reference, any_copy, collective, of_smaller_message, peer_copy, short_copy
+from lanewise.checking.line_references import by_line, ring_by_line
+from lanewise.checking.part_references import (
+    Reference,
+    any_copy,
+    collective,
+    host_copy,
+    of_smaller_message,
+    peer_copy,
+    short_copy,
+)
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -41,10 +50,8 @@ RATES = ("goodput", "total", COLLECTIVE)
 WITHIN_ONE = ("GPU memory", "host memory")
 HOST_COPIES = ("host to device", "device to host")
 LEAST_PAIRS = 2
-# PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
-_TUNNEL = (1.8e9, 1.2e9, 8e9)
-# A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
-_LINE = (0.70, 0.66)
+# How near a rate must be to that of a link.
+_NEAR = 0.12
 # Programs time the same copy differently, up to this many times.
 _LATE = 3.0
 # Host memory of a stated NUMA node.
@@ -81,6 +88,12 @@ class References:
             return self._by_latencies(result)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
+        if older := self._older_host(row):
+            unknown = [reference.own and reference.basis == "parts" for reference in references]
+            verdicts = [
+                Verdict.UNKNOWN if may and verdict is Verdict.SLOW else verdict
+                for may, verdict in zip(unknown, verdicts, strict=True)
+            ]
         for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
             if verdict in verdicts:
                 return _judged(row, references[verdicts.index(verdict)], verdict)
@@ -90,7 +103,7 @@ class References:
             return replace(result, note=note) if unnamed or result.note == NOTHING_DESCRIBED else result
         own = [reference for reference in references if reference.own]
         if own:
-            note = f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"
+            note = older or f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"
             return replace(_judged(row, own[0], Verdict.UNKNOWN), note=note)
         if (rung := _rung(row)) and not self.ability_of(row):
             note = f"nobody named the GPU; the rate is what a link of {rung} gives, or a part of what a better one does"
@@ -103,6 +116,7 @@ class References:
             return
         if row.metric == COLLECTIVE:
             yield from of_smaller_message(row, self.rows)
+            yield from ring_by_line(row, self.posted)
             yield from self._bounds(row)
             return
         if too_short(row):
@@ -114,7 +128,7 @@ class References:
             yield from self._by_part(row)
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
-            yield from self._by_line(row)
+            yield from by_line(row, _flows(row), self.posted)
             yield from self._same_path(row)
             yield from self._by_staged_copy(row)
             yield from self._host_memory_instead(row)
@@ -141,6 +155,23 @@ class References:
         """What the drive of a row can do by its model and its slot; None if neither is known."""
         return drive_ability(row, self.posted, self._slots(), self.catalog)
 
+    def _older_host(self, row: Observation) -> str:
+        """What to say of a copy that has the rate of all lanes at the generation before the GPU's, of an unnamed host.
+
+        Cards of Gen5 are put into hosts of Gen4, where they are as they should be; boards with NVLinks are not.
+        """
+        part, value = self.ability_of(row), row.value or 0.0
+        lone = row.path in HOST_COPIES and row.metric == "goodput" and len(_flows(row)) == 1
+        if part is None or part.gen < HOST_GENERATION or part.all_linked or not lone:
+            return ""
+        if self.posted.stated("cpu") or self._slots():
+            return ""
+        rate = link_rate(part.gen - 1, part.lanes, row.path == "host to device")
+        if not (1 - _NEAR) * rate < value < max((1 + _NEAR) * rate, WIRE_SHARE * raw_rate(part.gen - 1, part.lanes)):
+            return ""
+        older = speed(part.gen - 1, part.lanes)
+        return f"the rate of {older}: fine if the host has no more, slow if it has; name its CPU (stated: cpu)"
+
     def _slots(self) -> list[tuple[int, int]]:
         """Generation and lanes of the slot that the text states: 'gen3 x8'."""
         matches = [SLOT.fullmatch(statement.value.strip()) for statement in self.posted.stated("slot")]
@@ -160,7 +191,7 @@ class References:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "", self.catalog) if len(flows) == 1 else ()
         elif row.path in HOST_COPIES:
-            yield from self._host_copy(part, flows, row)
+            yield from host_copy(part, flows, row, self.posted)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
             yield from peer_copy(part, row)
 
@@ -169,48 +200,6 @@ class References:
         part = self.ability_of(row)
         if part is not None and _flows(row) and row.settings.get("hosts", 1) == 1:
             yield from collective(row, part)
-
-    def _host_copy(self, part: GpuAbility, flows: tuple[Flow, ...], row: Observation) -> Iterator[Reference]:
-        tunnel = self.posted.stated("tunnel")
-        if tunnel:
-            low, slow, high = _TUNNEL
-            yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel[0].value}", tunnel[0].source)
-            return
-        if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
-            return  # several GPUs at once share what nobody described
-        nominal = part.host_rate(row.path == "host to device")
-        low, slow = (0.8, 0.75)  # 0.78 of a V100 and a T4 in a cloud's machines
-        if row.metric == "total":
-            nominal, low, slow = 2 * nominal, 0.65, 0.55  # both ways of an A100: 35 of 52
-        elif len(flows) > 1:
-            low, slow = 0.38, 0.35  # one way of both: 11 of 26 on an A100
-        elif row.how.get("host memory") == "pageable":
-            low, slow = 0.2, 0.2
-        elif row.how.get("engine") == "CPU":
-            low, slow = 0.5, 0.3
-        elif row.how.get("engine") == "SM":
-            low, slow = 0.6, 0.5  # kernels read host memory at 35 of 55 on H100 (NVIDIA/nvbandwidth#24)
-        if _NODE.search(row.flow):
-            slow = min(slow, 0.45 if row.metric == "goodput" else 0.4)  # that node may be the far one
-        wires = part.wires_to_host
-        fastest = None if wires is None else wires * (2 if row.metric == "total" else 1)
-        pageable = "pageable memory over " if row.how.get("host memory") == "pageable" else ""
-        limit = f"{pageable}Gen{part.gen} x{part.lanes} of {part.title}"
-        yield Reference("parts", nominal, low * nominal, slow * nominal, fastest, limit, part.source)
-
-    def _by_line(self, row: Observation) -> Iterator[Reference]:
-        """The stated data rate of the network on the way."""
-        stated = {statement.value for statement in self.posted.stated("line")} if row.path == "network" else set()
-        text = line_of(row) or (stated.pop() if len(stated) == 1 else "")
-        if not text:
-            return
-        try:
-            line = units.parse(text, "B/s")
-        except LanewiseError:
-            return
-        both = 2 if row.metric == "total" else 1
-        low, slow = (share * line * both for share in _LINE)
-        yield Reference("line", line * both, low, slow, line * both, f"the line of {text}", "as stated")
 
     def _same_path(self, row: Observation) -> Iterator[Reference]:
         """The best rate that the same path reached in another row; of short requests in one with the same settings."""

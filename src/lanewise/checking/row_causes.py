@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from lanewise import units
-from lanewise.checking.abilities import GpuAbility, is_coherent, lesser_links, link_rate
+from lanewise.checking.abilities import GpuAbility, is_coherent, lesser_links, link_rate, raw_rate
 from lanewise.checking.cause import Cause, speed, speeds
-from lanewise.checking.expectation import too_short
+from lanewise.checking.expectation import WIRE_SHARE, too_short
 from lanewise.checking.host_names import one_memory
 from lanewise.checking.network_causes import NETWORK_CAUSES, PEER_STEP, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE, smaller_message
@@ -30,6 +31,9 @@ _SMALL_REQUEST = 128 * 2**10
 _PAGEABLE_SHARE = 0.1
 # How near a rate must be to that of a lesser link.
 _NEAR_LINK = 0.12
+# Copies that reach this much of the wires fill their link.
+_FILLS_LINK = 0.85
+_LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
 # Tools that copy from and to pinned memory alone.
@@ -222,7 +226,10 @@ def _link_of_rate(
         for same_rate in lesser_links(part.gen, part.lanes)
     ]
     distance, links = min(distances, default=(math.inf, ()))
-    return (links, scale * link_rate(*links[0], to_device)) if distance <= _NEAR_LINK else ((), 0.0)
+    # Some GPUs reach more of a link than the typical one: 3.6 of the 3.94 GB/s of Gen3 x4.
+    near = distance <= _NEAR_LINK or any(_FILLS_LINK * raw_rate(*link) < value < WIRE_SHARE * raw_rate(*link)
+                                         for link in links)  # fmt: skip
+    return (links, scale * link_rate(*links[0], to_device)) if near else ((), 0.0)
 
 
 def _lesser_link(
@@ -321,6 +328,25 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("memory",), what, step, evidence=evidence)
 
 
+def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
+    """Another GPU of that name is faster by the same program: the slot and the node differ, not the kind of memory."""
+    row, gpu = symptom.row, symptom.gpu
+    if row.path not in HOST_COPIES or "," in row.how.get("flows", row.flow) or not symptom.posted.title(gpu):
+        return
+    like = [
+        other for other in symptom.better(same_flow=False)
+        if other.settings == row.settings and other.how.get("host memory") == row.how.get("host memory")
+        and other.how.get("tool") == row.how.get("tool") and other.scenario in (row.scenario, other.flow)
+        and symptom.posted.title(next(iter(row_devices(other) - {"host0"}), "")) == symptom.posted.title(gpu)
+    ]  # fmt: skip
+    if like:
+        evidence = f"{like[0].flow} reached {value_text(like[0])} by the same program"
+        what = f"{gpu}'s link has fewer lanes or a lower generation than that of the other"
+        step = f"while copies run: nvidia-smi --query-gpu={_LINK_COLUMNS} --format=csv (lanewise check reads it)"
+        yield Cause(("link", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
+        yield from (replace(cause, evidence=evidence) for cause in far_memory(symptom))
+
+
 def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
     """Copies to Hopper and later GPUs are encrypted through a bounce buffer in confidential computing."""
     row, part = symptom.row, symptom.ability
@@ -353,5 +379,5 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
-    nvlinks_unused, far_memory, larger_messages,
+    one_gpu_of_like, nvlinks_unused, far_memory, larger_messages,
 )  # fmt: skip

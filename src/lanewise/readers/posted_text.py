@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
 
+from lanewise.readers.posted_links import NumberedLine, narrow_links, queried_gpu, queried_links
 from lanewise.results.posted import PostedFacts, Statement
 
-NumberedLine: TypeAlias = tuple[int, str]
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
 _RELEVANT = re.compile(
     r"NCCL|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
+    r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
@@ -57,9 +57,10 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     """All statements of a text, each once, with the line where it first stands."""
     statements: dict[tuple[str, str], Statement] = {}
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
-    for statement in _statements(relevant, file):
+    for statement in (*_statements(relevant, file), *queried_links(lines, file)):
         statements.setdefault((statement.key, statement.value), statement)
-    return PostedFacts(_drives(relevant), tuple(statements.values()))
+    gpu = queried_gpu(lines)
+    return PostedFacts(_drives(relevant) | ({"gpu": gpu} if gpu else {}), tuple(statements.values()))
 
 
 def _drives(lines: Sequence[NumberedLine]) -> dict[str, str]:
@@ -92,6 +93,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
         memory = bool(_BAR1.search(line)) or (memory and total is None)
     yield from _transports(lines, file)
     yield from _links(lines, file)
+    yield from narrow_links(lines, file)
 
 
 def _transports(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:

@@ -1,0 +1,73 @@
+"""Links that have fewer lanes than their device can, in lines that people cut out of dumps of many tools.
+
+Whole dumps of lspci are read by discover, which knows both ends of a link. These lines are of one device that somebody
+singled out: one that has fewer lanes is what is asked about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from lanewise.results.posted import Statement
+
+NumberedLine: TypeAlias = tuple[int, str]
+# The columns of nvidia-smi --query-gpu=... --format=csv; the width at most is that of GPU and slot together.
+_WIDTH, _MOST_WIDTH = "pcie.link.width.current", "pcie.link.width.max"
+# The line that begins a device in a dump of lspci.
+_DEVICE = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S")
+_ADDRESS = re.compile(r"lspci .*-s (\S{5,12})")
+_LSPCI_MOST = re.compile(r"LnkCap:.*Width x(\d{1,2})")
+_LSPCI_NOW = re.compile(r"LnkSta:.*Width x(\d{1,2}) \(downgraded\)")
+# Properties of a device as Windows and the kernel (sysfs) name them.
+_MOST = re.compile(r"(?:MaxLinkWidth|max_link_width)\s*[=:]?\s*x?(\d{1,2})\b")
+_NOW = re.compile(r"(?:CurrentLinkWidth|current_link_width)\s*[=:]?\s*x?(\d{1,2})\b")
+# A vendor's own words, of the port above its device: the port may have more lanes than the device.
+_PORT_MOST = re.compile(r"Maximum link width: (\d{1,2}) lanes")
+_PORT_NOW = re.compile(r"Link width is (\d{1,2}) lanes")
+
+
+def narrow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
+    """The links that such lines show to have fewer lanes than they can."""
+    whole = any(_DEVICE.match(line) for _, line in lines)
+    most, address = 0, "a device"
+    for number, line in lines:
+        if match := _ADDRESS.search(line):
+            address = match[1]
+        if match := _LSPCI_MOST.search(line) or _MOST.search(line) or _PORT_MOST.search(line):
+            most = int(match[1])
+        now = _NOW.search(line) or (None if whole else _LSPCI_NOW.search(line))
+        port = _PORT_NOW.search(line)
+        if match := now or port:
+            lanes = int(match[1])
+            if 0 < lanes < most and (port is None or lanes == 1):
+                yield Statement("link width", f"{address} x{lanes} of x{most}", f"{file}:{number}")
+
+
+def queried_links(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """The links that a table of `nvidia-smi --query-gpu` shows to have fewer lanes than GPU and slot have."""
+    for number, row in _queried(lines):
+        now, most = row.get(_WIDTH, ""), row.get(_MOST_WIDTH, "")
+        if now.isdigit() and most.isdigit() and 0 < int(now) < int(most):
+            gpu = f"GPU {row['index']}" if row.get("index", "").isdigit() else row.get("name", "a GPU")
+            yield Statement("link width", f"{gpu} x{now} of x{most}", f"{file}:{number}")
+
+
+def queried_gpu(lines: Sequence[str]) -> str:
+    """The name of all GPUs of such a table, empty where they differ: tools may number them otherwise."""
+    names = {row.get("name", "") for _, row in _queried(lines)}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _queried(lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of the tables of links with their lines, each by the names of its columns."""
+    head: list[str] = []
+    for number, line in enumerate(lines, 1):
+        cells = [cell.strip() for cell in line.split(",")] if "," in line else []
+        if _WIDTH in cells:
+            head = cells
+        elif head and len(cells) == len(head):
+            yield number, dict(zip(head, cells, strict=True))
+        else:
+            head = []
