@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 from collectives.collective_systems import accelerators, gpu_node, pcie_box, two_nodes
 
 from lanewise import api
+from lanewise.checking import collective_rows
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.verdict import Verdict
-from lanewise.collectives.curve import predict_collective
+from lanewise.collectives.curve import CollectiveModel, collective_model, predict_collective
 from lanewise.collectives.model import Algorithm, Collective, CollectiveSettings
 from lanewise.errors import InputError
 from lanewise.readers.nccl_tests import read_text
@@ -57,6 +59,7 @@ def test_a_healthy_curve_is_ok_and_short_messages_are_not_judged() -> None:
     assert verdicts == [Verdict.UNKNOWN] * 2 + [Verdict.OK] * 6
     assert checkup.exit_code == 0
     assert "below 1 MiB" in checkup.results[0].note
+    assert checkup.notes[-1].endswith("--launch 'nccl-tests -g'")  # all ranks have one Pid
 
 
 @pytest.mark.parametrize(
@@ -106,6 +109,36 @@ def test_few_cards_and_sockets_are_named_between_hosts(gigabytes: float, title: 
     assert not any("NVLinks of a GPU" in cause.what for cause in finding.causes)
 
 
+def test_between_hosts_the_network_comes_before_nvlinks() -> None:
+    (finding,) = checked(NODES, {8 * GiB: 235.0}, hosts=2).findings
+    kinds = [cause.key[1] for cause in finding.causes]
+    assert kinds[0] == "cards"
+    assert kinds[-1] == "nvlink"
+
+
+@pytest.mark.parametrize("gigabytes", [54.0, 55.5, 57.0])
+def test_a_rate_between_what_two_changes_explain_is_of_the_nearest(gigabytes: float) -> None:
+    (finding,) = checked(NODES, {8 * GiB: gigabytes}, hosts=2).findings
+    assert finding.causes[0].what == "7 network cards of each host carry nothing, and NCCL runs a ring"
+
+
+def test_a_table_of_many_sizes_needs_each_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Collective] = []
+
+    def counted(
+        system: System, collective: Collective, ranks: Sequence[str], settings: CollectiveSettings
+    ) -> CollectiveModel:
+        calls.append(collective)
+        return collective_model(system, collective, ranks, settings)
+
+    monkeypatch.setattr(collective_rows, "collective_model", counted)
+    checked(NODE, {8 * GiB: 60.0})
+    one_size = len(calls)
+    calls.clear()
+    checked(NODE, {size * GiB: 60.0 for size in (1, 2, 4, 8)})
+    assert len(calls) == one_size > 3
+
+
 def test_the_next_step_is_of_all_causes_that_are_as_likely() -> None:
     checkup = checked(NODES, {8 * GiB: 190.0}, hosts=2)
     assert "look at NCCL_IB_HCA" in checkup.findings[0].step
@@ -115,9 +148,10 @@ def test_the_next_step_is_of_all_causes_that_are_as_likely() -> None:
 
 
 def test_a_collective_that_nothing_explains_is_measured_again_as_a_collective() -> None:
-    (one,), (two,) = (checked(NODE, {8 * GiB: 60.0}).findings, checked(NODES, {8 * GiB: 55.5}, hosts=2).findings)
+    (one,) = checked(NODE, {8 * GiB: 60.0}).findings
+    (two,) = checked(NODES, {8 * GiB: 445.0}, hosts=2, collective="all_gather").findings
     assert one.step.startswith("lanewise measure collectives --collective all_reduce -o again.json")
-    assert two.step.startswith("mpirun -np 16 all_reduce_perf ")
+    assert two.step.startswith("mpirun -np 16 all_gather_perf ")
 
 
 def test_the_version_of_the_text_chooses() -> None:
@@ -144,10 +178,10 @@ def test_a_text_without_a_header_gets_its_version_and_launch_from_the_options(tm
         return (found.results[0].expected.value or 0.0) / 1e9, " ".join(found.notes)
 
     rate, notes = expected()
-    assert "NCCL 2.28" in notes
-    assert "--nccl" in notes
+    assert "run by NCCL 2.28 to 2.30 (assumed, --nccl VERSION), --launch nccl-tests" in notes
     other, notes = expected(nccl="2.27.7")
-    assert (other > 1.05 * rate, notes) == (True, "")
+    assert other > 1.05 * rate
+    assert "run by NCCL 2.20 to 2.27 (--nccl 2.27.7), --launch nccl-tests" in notes
     with pytest.raises(InputError, match="--launch has no effect: the results say nccl-tests"):
         expected(launch="torch")
     text = (tmp_path / "pasted.txt").read_text()
@@ -179,6 +213,15 @@ def test_a_description_of_other_ranks_is_said(system: System, hosts: int, title:
     posted = PostedFacts({f"gpu{number}": "NVIDIA H100 80GB HBM3" for number in range(8)})
     bound = check([replace(checkup.results[0].row, value=900e9)], target=system, posted=posted)
     assert (bound.results[0].verdict is Verdict.FAST) == (hosts == 1) == any(title in note for note in bound.notes)
+
+
+@pytest.mark.parametrize("words", [{}, {"gpu0": "n1gpu0"}])
+def test_a_table_of_other_gpus_on_several_hosts_is_of_another_machine(words: dict[str, str]) -> None:
+    (row, *_) = checked(NODES, {8 * GiB: 200.0}, hosts=2).results
+    other, same = (check([row.row], target=NODES, device_of_word=words, posted=PostedFacts({"gpu0": title}))
+                   for title in ("NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3"))  # fmt: skip
+    assert [result.verdict for result in (*other.results, *same.results)] == [Verdict.UNKNOWN, Verdict.SLOW]
+    assert f"and n{'1' if words else '0'}gpu0 is h100-sxm in the description" in other.results[0].note
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_cache_of_smaller_elements_is_half_as_large(lanewise):
 
 
 def test_the_transfer_s_share_of_the_time_to_first_token(lanewise):
-    tokens = ("--tokens", "32000", "--model", "llama-3-70b", "--tp", "4", "gpu0->gpu1", "--prefill", "8k")
+    tokens = ("--tokens", "32000", "--model", "llama-3-70b", "--tp", "4", "gpu0->gpu1", "--prefill", "8k tokens/s")
     done = lanewise(*PREDICT, *tokens)
     text = " ".join(done.stdout.split())
     assert "time to first token: 5.888 s, prefill 4 s and transfer 1.888 s, 32.1 % of it" in text
@@ -75,6 +75,7 @@ def test_the_transfer_s_share_of_the_time_to_first_token(lanewise):
         (["--posters", "2"], "nothing to predict with --posters"),
         (["--blocks", "8 x 1 MiB", "--tokens", "8"], "--blocks and --tokens exclude each other"),
         (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--tp", "2"], "--tp has no effect with --blocks"),
+        (["--tokens", "8", "--prefill", "fast", "gpu0->gpu1"], "'fast' is not a number of tokens/s\nhint:  write 8000"),
         (["--blocks", "8 x 1 MiB", "gpu0->gpu1", "--prefill", "8k"], "--prefill has no effect with --blocks"),
         (["--blocks", "8 x 1 MiB", "gpu0->host0", "--posters", "2"], "--posters has no effect with cuMemcpyBatchAsync"),
         (["--blocks", "8 x 1 MiB", "gpu0->host0", "--no-p2p"], "--no-p2p has no effect"),

@@ -41,6 +41,7 @@ def test_the_json_is_in_si_units_and_names_the_library(lanewise):
         (["--collective", "all_reduce", "--p2p-level", "sys"], "--p2p-level has no effect"),
         (["--flows", "gpu0->host0", "--no-p2p"], "--no-p2p has no effect: no flow is between two GPUs"),
         (["--collective", "all_reduce", "--nccl", "newest"], "'newest' is not a version of NCCL"),
+        (["--collective", "all_reduce", "--nccl", "9.9"], "NCCL 9.9 is not known\nhint:  known are 2.28 to 2.30 and"),
     ],
 )
 def test_what_does_not_go_together(lanewise, arguments, cause):

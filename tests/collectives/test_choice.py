@@ -79,6 +79,8 @@ def test_constants_follow_the_version() -> None:
     assert library_named("NCCL", "2.27.7").versions == "2.20 to 2.27"
     assert library_named("NCCL", "2.28.3+cuda13.0").versions == "2.28 to 2.30"
     assert library_named("NCCL") == library_named("NCCL", "2.30")
+    assert library_named("NCCL", "2.31.1").title == "NCCL 2.31.1 by the constants of 2.28 to 2.30"
+    assert library_named("NCCL", "2.18").title == "NCCL 2.18 by the constants of 2.20 to 2.27"
     with pytest.raises(FormatError, match="'new' is not a version of NCCL"):
         library_named("NCCL", "new")
 

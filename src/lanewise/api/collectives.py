@@ -54,12 +54,14 @@ def predict_collective(
     >>> str(curve.points[0].algorithm), round(curve.points[0].bus_bandwidth / 1e9)
     ('Ring', 328)
     """
+    from lanewise.collectives.constants import check_version
     from lanewise.collectives.curve import predict_collective as predict
     from lanewise.collectives.model import Algorithm, CollectiveSettings, Launch, collective_named
     from lanewise.collectives.sizes import sizes_of
     from lanewise.errors import unknown_name
 
     loaded = as_system(system)
+    check_version(version)
     for word, kind, known in ((launch, "launch", Launch), (algorithm, "algorithm", Algorithm)):
         if word is not None and word not in [member.value for member in known]:
             raise unknown_name(kind, word, [member.value for member in known])

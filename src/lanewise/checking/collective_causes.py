@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
 from typing import TypeAlias
 
 from lanewise.checking.cause import Cause, speed
-from lanewise.checking.collective_rows import collective_point, is_collective
+from lanewise.checking.collective_rows import CollectiveModels, collective_point, is_collective
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.collectives.model import Algorithm, CollectivePoint, CollectiveSettings
 from lanewise.errors import LanewiseError
@@ -16,32 +18,102 @@ from lanewise.topology.model import Kind, LinkKind, System
 
 _DEFAULT = CollectiveSettings()
 MOST_COUNTED = 8
+# Ends of an interval are no sharper than this: rates between what two changes explain are of one of them.
+_EDGE = 0.10
 _LOG = "run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING and look for"
 _CARDS_STEP = f"{_LOG} 'NET/IB : Using'; look at NCCL_IB_HCA and at ibstat of each host"
 # Key, what, step, and the system and settings to predict with.
 _Change: TypeAlias = tuple[tuple[str, ...], str, str, System, CollectiveSettings]
 
 
-def collective_causes(
-    result: PathResult, system: System, device: Callable[[str], str], results: Sequence[PathResult] = ()
-) -> tuple[Cause, ...]:
-    """What would make a slow collective as slow as it is: a change of settings or of the machine, two if no single one.
+@dataclass
+class CollectiveChanges:
+    """Changes of settings or of the machine that may slow its collectives down, each with what the model predicts."""
 
-    Close predictions come before intervals that the rate lies in, usual changes before unusual ones, near before far;
-    before them a rank that every slow one of `results` has, and none that is fine.
-    """
-    causes = [cause for cause in _supposed(result, device, _changes(system)) if cause.explains]
-    sockets = tuple(_sockets(result, system, device))
-    if not causes and not sockets:
-        causes = [cause for cause in _supposed(result, device, _lost_cards_in_a_ring(system)) if cause.explains]
-    between_hosts = len(system.hosts) > 1
+    system: System
+    device: Callable[[str], str]
+    models: CollectiveModels
 
-    def order(cause: Cause) -> tuple[bool, bool, float]:
-        far = cause.predicted is None or not result.reached_by(cause.predicted)
-        return far, between_hosts and cause.key[1] == "nvlink", cause.distance(result)
+    def causes(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
+        """What would make a slow collective as slow as it is: one change, two if no single one, else the nearest.
 
-    ranked = _each_kind_first(sorted(causes, key=order))
-    return (*_slow_rank(result, results, device), *ranked, *sockets)
+        Close predictions come before intervals that the rate lies in, usual changes before unusual ones, near before
+        far, and between hosts the network before NVLinks; before them a rank that every slow one of `results` has, and
+        none that is fine.
+        """
+        supposed = self._supposed(result, self._changes)
+        causes = [cause for cause in supposed if cause.explains]
+        sockets = tuple(self._sockets(result))
+        if not causes and not sockets:
+            rings = self._supposed(result, self._rings)
+            causes = [cause for cause in rings if cause.explains] or _nearest([*supposed, *rings], result)
+        between_hosts = len(self.system.hosts) > 1
+
+        def order(cause: Cause) -> tuple[bool, bool, float]:
+            far = cause.predicted is None or not result.reached_by(cause.predicted)
+            return between_hosts and cause.key[1] == "nvlink", far, cause.distance(result)
+
+        ranked = _each_kind_first(sorted(causes, key=order))
+        return (*_slow_rank(result, results, self.device), *ranked, *sockets)
+
+    @cached_property
+    def _changes(self) -> tuple[_Change, ...]:
+        return tuple(_changes(self.system))
+
+    @cached_property
+    def _rings(self) -> tuple[_Change, ...]:
+        return tuple(_lost_cards_in_a_ring(self.system))
+
+    @cached_property
+    def _one_card(self) -> tuple[_Change, ...]:
+        """A ring over the fewest cards; none on one host."""
+        ring = CollectiveSettings(algorithm=Algorithm.RING)
+        *_, fewest = [self.system, *(lost for lost, _ in _lost_cards(self.system))]
+        return ((("collective", "cards"), "", "", fewest, ring),) if len(self.system.hosts) > 1 else ()
+
+    def _supposed(self, result: PathResult, changes: Sequence[_Change]) -> list[Cause]:
+        causes = (self._cause(result, change) for change in changes)
+        return [cause for cause in causes if cause is not None]
+
+    def _cause(self, result: PathResult, change: _Change) -> Cause | None:
+        """A change as the cause of a row; None where nothing is predicted with it."""
+        key, what, step, changed, settings = change
+        try:
+            point = collective_point(changed, result.row, self.device, self.models, settings)
+        except LanewiseError:
+            return None
+        if not isinstance(point, CollectivePoint):
+            return None
+        value, measured, expected = point.bus_bandwidth, result.row.value or 0.0, result.expected.value or 0.0
+        # A rate within the interval of a machine that should be slower is as good as it can be told.
+        slower = result.verdict is Verdict.SLOW and value < expected
+        explains = result.reached_by(value) or (slower and point.low <= measured <= point.high)
+        return Cause(key, what, step, predicted=value, interval=(point.low, point.high), explains=explains)
+
+    def _sockets(self, result: PathResult) -> Iterator[Cause]:
+        """Less than one network card of each host carries: the network has no RDMA, of which there is no model."""
+        one_card = self._supposed(result, self._one_card)
+        low = min((cause.interval[0] for cause in one_card if cause.interval), default=0.0)
+        if result.verdict is Verdict.SLOW and (result.row.value or 0.0) < low:
+            yield Cause(
+                ("collective", "sockets"), "NCCL sends over sockets: no card is used by RDMA",
+                f"{_LOG} 'NET/Socket'; look at NCCL_IB_DISABLE, NCCL_NET and NCCL_IB_HCA, and at ibv_devinfo of each "
+                "host",
+            )  # fmt: skip
+
+
+def _nearest(causes: Sequence[Cause], result: PathResult) -> list[Cause]:
+    """Of changes that make a slow collective slower those whose interval ends nearest to its rate, within `_EDGE`."""
+    if result.verdict is not Verdict.SLOW or not result.row.value:
+        return []
+    measured, expected = result.row.value, result.expected.value or 0.0
+    beyond = [
+        (max(low / measured, measured / high), cause)
+        for cause in causes
+        if cause.interval and cause.predicted is not None and cause.predicted < expected
+        for low, high in [cause.interval]
+    ]
+    return [replace(cause, explains=True) for ratio, cause in sorted(beyond, key=itemgetter(0)) if ratio <= 1 + _EDGE]
 
 
 def next_steps(causes: Sequence[Cause]) -> str:
@@ -54,20 +126,6 @@ def _each_kind_first(ranked: Sequence[Cause]) -> list[Cause]:
     """The likeliest cause of each kind, then the others, which would explain the same rate by another number."""
     first = {cause.key[:2]: cause for cause in reversed(ranked)}
     return sorted(ranked, key=lambda cause: first[cause.key[:2]] is not cause)
-
-
-def _sockets(result: PathResult, system: System, device: Callable[[str], str]) -> Iterator[Cause]:
-    """Less than one network card of each host carries: the network runs without RDMA, of which there is no model."""
-    ring = CollectiveSettings(algorithm=Algorithm.RING)
-    *_, fewest = [system, *(lost for lost, _ in _lost_cards(system))]
-    changes = [(("collective", "cards"), "", "", fewest, ring)] if len(system.hosts) > 1 else []
-    one_card = list(_supposed(result, device, iter(changes)))
-    low = min((cause.interval[0] for cause in one_card if cause.interval), default=0.0)
-    if result.verdict is Verdict.SLOW and (result.row.value or 0.0) < low:
-        yield Cause(
-            ("collective", "sockets"), "NCCL sends over sockets: no card is used by RDMA",
-            f"{_LOG} 'NET/Socket'; look at NCCL_IB_DISABLE, NCCL_NET and NCCL_IB_HCA, and at ibv_devinfo of each host",
-        )  # fmt: skip
 
 
 def _slow_rank(
@@ -92,20 +150,6 @@ def _slow_rank(
             f"lanewise measure gpu --devices {gpu}; nvidia-smi -q -d PERFORMANCE,PCIE -i {number}", evidence=evidence,
             devices=frozenset({gpu}),
         )  # fmt: skip
-
-
-def _supposed(result: PathResult, device: Callable[[str], str], changes: Iterator[_Change]) -> Iterator[Cause]:
-    for key, what, step, changed, settings in changes:
-        try:
-            point = collective_point(changed, result.row, device, settings)
-        except LanewiseError:
-            continue
-        if isinstance(point, CollectivePoint):
-            value, measured, expected = point.bus_bandwidth, result.row.value or 0.0, result.expected.value or 0.0
-            # A rate within the interval of a machine that should be slower is as good as it can be told.
-            slower = result.verdict is Verdict.SLOW and value < expected
-            explains = result.reached_by(value) or (slower and point.low <= measured <= point.high)
-            yield Cause(key, what, step, predicted=value, interval=(point.low, point.high), explains=explains)
 
 
 def _changes(system: System) -> Iterator[_Change]:

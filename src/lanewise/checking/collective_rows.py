@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from lanewise.collectives.curve import predict_collective
+from lanewise.collectives.curve import CollectiveModel, collective_model
 from lanewise.collectives.model import Collective, CollectivePoint, CollectiveSettings, Launch, collective_named
 from lanewise.errors import UnknownName
 from lanewise.perf.flow import Flow, parse_flows
@@ -20,17 +20,34 @@ MISFIT = "the table is of"  # begins what is said where the description has othe
 _DEFAULT = CollectiveSettings()
 
 
+class CollectiveModels:
+    """Models of collectives, each computed once: a table has many sizes of one, in place and out of place."""
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[int, Collective, tuple[str, ...], CollectiveSettings], CollectiveModel] = {}
+
+    def model(
+        self, system: System, collective: Collective, ranks: Sequence[str], settings: CollectiveSettings
+    ) -> CollectiveModel:
+        """As of collective_model, with its errors."""
+        key = (id(system), collective, tuple(ranks), settings)  # a model keeps its system, so that no other has its id
+        if key not in self._models:
+            self._models[key] = collective_model(system, collective, ranks, settings)
+        return self._models[key]
+
+
 def is_collective(row: Observation) -> bool:
     """Whether a row is the bus bandwidth of a collective."""
     return row.metric == BUS_BANDWIDTH
 
 
 def collective_point(
-    system: System, row: Observation, device: Callable[[str], str], settings: CollectiveSettings = _DEFAULT
-) -> CollectivePoint | str:
-    """The row as predicted, or why it is not: ranks that are not described, a collective of other tools.
+    system: System, row: Observation, device: Callable[[str], str], models: CollectiveModels,
+    settings: CollectiveSettings = _DEFAULT,
+) -> CollectivePoint | str:  # fmt: skip
+    """The row as predicted by one of `models`, or why it is not: ranks that are not described, another tool's call.
 
-    `device` has the device that a word of the results means. Raises what predict_collective raises.
+    `device` has the device that a word of the results means. Raises what collective_model raises.
     """
     size = row.settings.get("bytes")
     collective = _collective(row)
@@ -46,7 +63,7 @@ def collective_point(
         settings = replace(settings, version=version)
     if (launch := row.how.get("launch")) in list(Launch):
         settings = replace(settings, launch=Launch(launch))
-    return predict_collective(system, collective, ranks, [float(size)], settings).points[0]
+    return models.model(system, collective, ranks, settings).point(float(size))
 
 
 def rank_misfit(system: System, row: Observation, device: Callable[[str], str]) -> str:

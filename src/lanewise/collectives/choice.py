@@ -72,10 +72,19 @@ class ChoiceModel:
     def at(self, size: float, algorithm: Algorithm | None = None) -> PlannedChoice:
         """The choice of least planned time at `size` bytes, of one algorithm where that is forced and offered."""
         offered = [choice for choice in self.choices if choice.algorithm is algorithm] or list(self.choices)
-        if algorithm is None and self.plugin == _EFA and len(self.ranks.nodes) > 2:
-            # The tuner of AWS' plug-in takes rings from three nodes on, where NCCL alone would take NVLSTree.
+        if algorithm is None and self.tuner:
             offered = [choice for choice in offered if choice.algorithm is Algorithm.RING] or offered
         return min(offered, key=lambda choice: self.time(choice, size))
+
+    @property
+    def tuner(self) -> str:
+        """What decides in place of the planned times: AWS' plug-in, where NCCL alone would take NVLSTree; or ''."""
+        several = self.plugin == _EFA and len(self.ranks.nodes) > 2
+        return "the tuner of AWS' plug-in takes Ring from three nodes on" if several else ""
+
+    def algorithms(self) -> tuple[Algorithm, ...]:
+        """The algorithms that are offered."""
+        return tuple(dict.fromkeys(choice.algorithm for choice in self.choices))
 
 
 def choice_model(

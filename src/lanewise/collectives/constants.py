@@ -18,17 +18,21 @@ _MICROSECOND, _GB = 1e-6, 1e9
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One version of a library's time model: `figures` in us and GB/s as the file states them."""
+    """One version of a library's time model: `figures` in us and GB/s as the file states them.
+
+    `other` is the version wanted where its own constants are not known, so that those of `versions` stand for them.
+    """
 
     name: str
     versions: str
     source: str
     figures: Mapping[str, Any]
+    other: str = ""
 
     @property
     def title(self) -> str:
-        """What a prediction names, 'NCCL 2.28 to 2.30'."""
-        return f"{self.name} {self.versions}"
+        """What a prediction names, 'NCCL 2.28 to 2.30', 'NCCL 2.18 by the constants of 2.20 to 2.27'."""
+        return f"{self.name} {f'{self.other} by the constants of ' if self.other else ''}{self.versions}"
 
     def base_latency(self, algorithm: Algorithm, protocol: Protocol) -> float:
         """Seconds that every call takes."""
@@ -81,11 +85,29 @@ _PROTOCOLS = tuple(Protocol)
 
 
 def library_named(name: str, version: str = "") -> Library:
-    """The constants of a version ("2.27.7"), or of the newest known one; FormatError for text that is no version."""
-    known = [library for library in _data()["libraries"] if library["library"] == name]
+    """The constants of a version ("2.27.7") or the nearest known to it, or of the newest known one.
+
+    FormatError for text that is no version.
+    """
+    known = _of_library(name)
     wanted = _numbers(version) if version else known[0]["from"]
-    entry = next((entry for entry in known if list(wanted) >= entry["from"]), known[-1])
-    return Library(entry["library"], entry["versions"], entry["source"], entry)
+    entry = next((entry for entry in known if wanted >= entry["from"]), known[-1])
+    first, last = map(_numbers, entry["versions"].split(" to ")) if " to " in entry["versions"] else (wanted, wanted)
+    other = "" if first <= wanted <= last else version
+    return Library(entry["library"], entry["versions"], entry["source"], entry, other)
+
+
+def check_version(version: str) -> None:
+    """FormatError for text that is no version of NCCL, or one of another generation than those that are known."""
+    known = _of_library("NCCL")
+    if version and _numbers(version)[0] != known[0]["from"][0]:
+        versions = " and ".join(entry["versions"] for entry in known)
+        raise FormatError(f"NCCL {version} is not known", hint=f"known are {versions}")
+
+
+def _of_library(name: str) -> list[Mapping[str, Any]]:
+    """What is known of a library, the newest versions first."""
+    return [library for library in _data()["libraries"] if library["library"] == name]
 
 
 def compute_capability(nvlink_part: str | None, part: str) -> int:

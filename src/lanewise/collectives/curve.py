@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.collectives.choice import ChoiceModel, PlannedChoice, choice_model
 from lanewise.collectives.constants import Library
 from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, local_fabric, node_network
-from lanewise.collectives.learned import learned
+from lanewise.collectives.learned import LearnedFigure, learned
 from lanewise.collectives.model import (
     Algorithm,
     AlgorithmPeak,
@@ -17,6 +17,7 @@ from lanewise.collectives.model import (
     CollectiveCurve,
     CollectivePoint,
     CollectiveSettings,
+    ComparedAlgorithm,
     Launch,
     Protocol,
 )
@@ -62,12 +63,23 @@ class CollectiveModel:
         points = tuple(self.point(size) for size in sizes)
         return CollectiveCurve(
             self.system, self.collective, self.members.ranks, self.settings, self.library.title, points,
-            self.fabric.order, tuple(self.peaks.values()), (self.library.source, *self.sources(points)),
+            self.fabric.order, tuple(self.peaks.values()), _sources(points), self.compared(max(sizes)),
+            self.choice.tuner,
         )  # fmt: skip
 
-    def sources(self, points: Sequence[CollectivePoint]) -> tuple[str, ...]:
-        """What the peaks of those points rest on."""
-        return tuple(dict.fromkeys(self.peaks[_algorithm(self.peaks, point.algorithm)].rests_on for point in points))
+    def compared(self, size: float) -> tuple[ComparedAlgorithm, ...]:
+        """What could run at `size` B: the algorithm that does, then the others from the least planned time on."""
+        offered = [algorithm for algorithm in self.choice.algorithms() if algorithm in self.peaks]
+        if self.settings.algorithm is not None or len(offered) < 2:
+            return ()
+        chosen = self.choice.at(size).algorithm
+        compared = []
+        for algorithm in offered:
+            choice = self.choice.at(size, algorithm)
+            forced = replace(self, settings=replace(self.settings, algorithm=algorithm)).point(size)
+            planned = self.choice.time(choice, size)
+            compared.append(ComparedAlgorithm(algorithm, choice.protocol, planned, forced.bus_bandwidth))
+        return tuple(sorted(compared, key=lambda each: (each.algorithm is not chosen, each.planned)))
 
 
 def predict_collective(
@@ -91,10 +103,10 @@ def collective_model(
     """
     members = rank_set(system, ranks)
     smallest = min(members.nodes, key=len)
-    fabric = local_fabric(system, members, smallest, settings, chain=collective is Collective.BROADCAST)
+    fabric = local_fabric(system, members, smallest, settings, collective)
     network = node_network(system, members, settings.gdr) if len(members.nodes) > 1 else None
     plans = _plans(members, fabric, network)
-    peaks = algorithm_peaks(system, collective, members, fabric, network, plans, settings)
+    peaks = algorithm_peaks(collective, members, fabric, network, plans, settings)
     library = members.library(settings.version)
     choice = choice_model(library, collective, members, fabric, plans, network.kind if network is not None else "")
     return CollectiveModel(system, collective, members, settings, fabric, network, peaks, choice, library)
@@ -117,7 +129,22 @@ def _point(model: CollectiveModel, size: float) -> CollectivePoint:
     low, high = _interval(bandwidth, peak, size)
     on_wire = size * factor / peak.bus_bandwidth > 0.5 * time
     limit = peak.limit if on_wire else _latency_limit(choice, model.network)
-    return CollectivePoint(size, time, bandwidth, low, high, algorithm, choice.protocol, _channels(choice, size), limit)
+    return CollectivePoint(
+        size, time, bandwidth, low, high, algorithm, choice.protocol, _channels(choice, size), limit,
+        _rests_on(model, choice, peak, on_wire),
+    )  # fmt: skip
+
+
+def _rests_on(model: CollectiveModel, choice: PlannedChoice, peak: AlgorithmPeak, on_wire: bool) -> tuple[str, ...]:
+    """The library's time model; beside LL, whose time it is, what the peak rests on, and of short messages the ramp."""
+    if choice.protocol is Protocol.LL and not on_wire:
+        return (model.library.source,)
+    ramp = () if on_wire else (_learned_ramp(model.choice, choice, model.settings, model.fabric).rests_on,)
+    return (model.library.source, peak.rests_on, *ramp)
+
+
+def _sources(points: Sequence[CollectivePoint]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for point in points for text in point.rests_on))
 
 
 def _algorithm(peaks: Mapping[Algorithm, AlgorithmPeak], chosen: Algorithm) -> Algorithm:
@@ -142,17 +169,22 @@ def _kernel_time(
 
 def _ramp(model: ChoiceModel, choice: PlannedChoice, settings: CollectiveSettings, fabric: LocalFabric) -> float:
     """Seconds beyond the wire of a call of 1 us: learned for the class, else a share of the library's latency."""
-    medium = "pcie" if fabric.kind is FabricKind.PCIE else model.ranks.generation
-    nodes = len(model.ranks.nodes)
     latency = choice.latency - model.plugin_latency(choice)
-    figure = learned("ramp", [f"{choice.algorithm} {medium} {min(nodes, 4)}"], settings.without)
+    figure = _learned_ramp(model, choice, settings, fabric)
     if figure.value > 0:
         # Learned of Simple; LL128 in proportion to its latency.
         simple = model.planned_latency(choice.algorithm, Protocol.SIMPLE)
         return figure.value * 1e-6 * (latency / simple if choice.protocol is Protocol.LL128 and simple else 1.0)
     if choice.algorithm in (Algorithm.NVLS, Algorithm.NVLS_TREE):
         return _SWITCH_SHARE * latency
-    return _RING_SHARE * latency if nodes == 1 and medium != "pcie" else 0.0
+    return _RING_SHARE * latency if len(model.ranks.nodes) == 1 and fabric.kind is not FabricKind.PCIE else 0.0
+
+
+def _learned_ramp(
+    model: ChoiceModel, choice: PlannedChoice, settings: CollectiveSettings, fabric: LocalFabric
+) -> LearnedFigure:
+    medium = "pcie" if fabric.kind is FabricKind.PCIE else model.ranks.generation
+    return learned("ramp", [f"{choice.algorithm} {medium} {min(len(model.ranks.nodes), 4)}"], settings.without)
 
 
 def _issued(kernel: float, launch: Launch, ranks: RankSet) -> float:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import pairwise, permutations
 
-from lanewise.collectives.model import CollectiveSettings
+from lanewise.collectives.model import Collective, CollectiveSettings
 from lanewise.collectives.ranks import RankSet
 from lanewise.collectives.rings import disjoint_rings
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import flow_demands, solver_input
+from lanewise.perf.flow_demand import FlowDemand, flow_demand, flow_demands, solver_input
 from lanewise.perf.predict import FlowRate, predict
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import share
@@ -25,6 +25,9 @@ from lanewise.routes.paths import cpu_above
 from lanewise.topology.model import Kind, LinkKind, System
 
 NVLINK_RAW = "raw rate of NVLink"
+# CPUs of this vendor write what a device sends to memory of its own socket into the last-level cache, where reads find
+# it; data from the other socket goes to memory (Intel Data Direct I/O; Farshin et al., USENIX ATC 2020).
+_WRITES_INTO_CACHE = "intel"
 
 
 class FabricKind(StrEnum):
@@ -50,9 +53,10 @@ class RingRate:
 class LocalFabric:
     """The fabric of a node in B/s: `raw` and NCCL's `planning` rate of all NVLinks of a rank, `link` that of one.
 
-    `ring` is the rate of each rank in a ring over PCIe with its range, `staged` whether part of it passes host memory,
-    `duplex` whether a port then carries both directions, `memory` what the CPUs' measured rates of DMA allow of it;
-    `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a ring.
+    `ring` is what each rank sends over PCIe, to the next one in a ring or to all others, with its range, `staged`
+    whether part of it passes host memory, `duplex` whether a port then carries both directions, `memory` what the CPUs'
+    measured rates of DMA allow of it; `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a
+    ring.
     """
 
     kind: FabricKind
@@ -84,18 +88,16 @@ class NodeNetwork:
 
 
 def local_fabric(
-    system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings, chain: bool = False
-) -> LocalFabric:
-    """The fabric of one node; Unreachable if its ranks do not reach each other.
-
-    A `chain` has no hop from its last rank to the first: what a broadcast takes.
-    """
+    system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings,
+    collective: Collective = Collective.ALL_REDUCE,
+) -> LocalFabric:  # fmt: skip
+    """The fabric of one node as a collective uses it; Unreachable if its ranks do not reach each other."""
     if len(node) < 2:
         return LocalFabric(FabricKind.NONE, tuple(node))
     pairs = [(a, b) for index, a in enumerate(node) for b in node[index + 1 :]]
     if settings.p2p is not False and all(route(system, a, b).via is Via.NVLINK for a, b in pairs):
         return _nvlink_fabric(system, ranks, node)
-    return _pcie_fabric(system, ranks, node, settings, chain)
+    return _pcie_fabric(system, ranks, node, settings, collective)
 
 
 def _nvlink_fabric(system: System, ranks: RankSet, node: Sequence[str]) -> LocalFabric:
@@ -139,44 +141,82 @@ def _nvlink_rates(system: System, gpu: str, ranks: RankSet) -> tuple[float, floa
 
 
 def _pcie_fabric(
-    system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings, chain: bool
+    system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings, collective: Collective
 ) -> LocalFabric:
-    """A ring over PCIe and whatever NVLinks lie on it, its steps all at once."""
+    """The steps of a collective over PCIe and whatever NVLinks lie on them, all at once."""
     flows: list[Flow] = []
+    cached: list[bool] = []
     senders, receivers = set(), set()
-    for a, b in pairwise(node if chain else (*node, node[0])):
+    for a, b in _steps(node, collective):
         if _peers(system, ranks, a, b, len(node), settings):
             flows.append(Flow(a, b))
+            cached.append(False)
         else:
+            # The buffer is in the receiver's memory (NCCL 2.30.7, src/transport/shm.cc, NCCL_SHM_LOCALITY).
             memory = cpu_above(system, b)
             flows += [Flow(a, memory), Flow(memory, b)]
+            cached += [False, ranks.vendor == _WRITES_INTO_CACHE and cpu_above(system, a) == memory]
             senders.add(a)
             receivers.add(b)
     staged = bool(senders)
-    links = _slowest(system, flows, with_memory=False)
+    peers = len(node) - 1 if collective is Collective.ALL_TO_ALL else 1
+    demands = _kernel_demands(system, flows)
+    links = _slowest(_without_memory(demands), peers)
+    memory_rate = _slowest(_with_memory(system, demands, cached), peers) if staged else None
     return LocalFabric(
         FabricKind.PCIE, tuple(node), ring=links.rate, low=links.low, high=links.high, staged=staged,
-        duplex=bool(senders & receivers), memory=_slowest(system, flows, with_memory=True) if staged else None,
+        duplex=bool(senders & receivers), memory=memory_rate,
         limit=links.limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
     )  # fmt: skip
 
 
-def _slowest(system: System, flows: Sequence[Flow], with_memory: bool) -> RingRate:
-    """The slowest of flows at once, without the memory of the sockets or with that of measured CPUs."""
+def _steps(node: Sequence[str], collective: Collective) -> list[tuple[str, str]]:
+    """Who sends to whom at once.
 
-    def counts(resource: Resource) -> bool:
-        return resource.kind != "memory" or (with_memory and _measured(system, resource))
+    All ranks to all others in all_to_all: of sends and receives in a group each channel runs eight at once (NCCL
+    2.30.7, src/enqueue.cc, NCCL_MAX_DEV_WORK_P2P_PER_BATCH). A broadcast has no step from the last rank to the first.
+    """
+    if collective is Collective.ALL_TO_ALL:
+        return list(permutations(node, 2))
+    return list(pairwise(node if collective is Collective.BROADCAST else (*node, node[0])))
 
-    demands = [
-        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if counts(r)})
-        for demand in flow_demands(system, flows)
+
+def _kernel_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
+    """What the flows take if kernels copy: what one copy engine of a GPU takes from the other does not count."""
+    demands = []
+    for flow, demand in zip(flows, flow_demands(system, flows), strict=True):
+        alone = {resource: resource for resource in flow_demand(system, flow).per_byte}
+        per_byte = {alone.get(r, r) if r.is_engine else r: amount for r, amount in demand.per_byte.items()}
+        demands.append(replace(demand, per_byte=per_byte))
+    return demands
+
+
+def _without_memory(demands: Sequence[FlowDemand]) -> list[FlowDemand]:
+    return [
+        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if r.kind != "memory"})
+        for demand in demands
     ]
+
+
+def _with_memory(system: System, demands: Sequence[FlowDemand], cached: Sequence[bool]) -> list[FlowDemand]:
+    """The demands with the memory of measured CPUs, which reads of `cached` data do not take."""
+    return [
+        replace(demand, per_byte={
+            r: amount for r, amount in demand.per_byte.items()
+            if r.kind != "memory" or (not in_cache and _measured(system, r))
+        })
+        for demand, in_cache in zip(demands, cached, strict=True)
+    ]  # fmt: skip
+
+
+def _slowest(demands: Sequence[FlowDemand], peers: int) -> RingRate:
+    """The rate of the slowest of flows at once, times the `peers` that a rank sends to."""
     resources, solver_flows = solver_input(demands)
     bounds: tuple[Bound, ...] = ("low", "nominal", "high")
     solutions = [share([resource.at(bound) for resource in resources], solver_flows) for bound in bounds]
-    slowest = min(range(len(flows)), key=lambda index: solutions[1].rates[index])
+    slowest = min(range(len(demands)), key=lambda index: solutions[1].rates[index])
     limit = solutions[1].limits[slowest]
-    low, rate, high = (solution.rates[slowest] for solution in solutions)
+    low, rate, high = (peers * min(solution.rates) for solution in solutions)
     return RingRate(low, rate, high, demands[slowest].cap_limit[0] if limit is None else resources[limit].name)
 
 
@@ -205,12 +245,6 @@ def _peers(system: System, ranks: RankSet, a: str, b: str, count: int, settings:
 def _generation(system: System, node: Sequence[str]) -> int:
     gens = [link.gen for gpu in node for link in system.links_at(gpu) if link.kind is LinkKind.PCIE and link.gen]
     return min(gens, default=4)
-
-
-def all_to_all_rate(system: System, node: Sequence[str]) -> FlowRate:
-    """The slowest of all pairs' flows at once, over PCIe."""
-    prediction = predict(system, [Flow(a, b) for a in node for b in node if a != b])
-    return min(prediction.rates, key=lambda flow: flow.rate)
 
 
 def node_network(system: System, ranks: RankSet, gdr: bool = True) -> NodeNetwork:

@@ -75,7 +75,10 @@ class CollectiveSettings:
 
 @dataclass(frozen=True, slots=True)
 class CollectivePoint:
-    """A message of `size` bytes: `time` in s, `bus_bandwidth` in B/s from `low` to `high`, and what was chosen."""
+    """A message of `size` bytes: `time` in s, `bus_bandwidth` in B/s from `low` to `high`, and what was chosen.
+
+    `rests_on` are the sources of the choice and of the time.
+    """
 
     size: float
     time: float
@@ -86,6 +89,20 @@ class CollectivePoint:
     protocol: Protocol
     channels: int
     limit: str
+    rests_on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedAlgorithm:
+    """An algorithm that the library could run: the time (s) that it plans, and the bus bandwidth (B/s) predicted of it.
+
+    The planned time decides what runs; it is not what the call is predicted to take.
+    """
+
+    algorithm: Algorithm
+    protocol: Protocol
+    planned: float
+    bus_bandwidth: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +110,8 @@ class CollectiveCurve:
     """A collective of `ranks` at several sizes; `library` names the version that the constants come from.
 
     `order` is the order of the ranks in a ring, `peaks` the bus bandwidth of each algorithm for long messages,
-    `sources` what those rest on.
+    `sources` what those rest on. `compared` are the algorithms at the largest size, the one that runs first; empty
+    where one is forced or there is only one. `chosen_by` says what decided beside the planned times.
     """
 
     system: System
@@ -105,6 +123,8 @@ class CollectiveCurve:
     order: tuple[str, ...]
     peaks: tuple[AlgorithmPeak, ...]
     sources: tuple[str, ...]
+    compared: tuple[ComparedAlgorithm, ...] = ()
+    chosen_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

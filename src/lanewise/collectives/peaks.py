@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, RingRate, all_to_all_rate
+from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, RingRate
 from lanewise.collectives.learned import LearnedFigure, learned
 from lanewise.collectives.model import Algorithm, AlgorithmPeak, Collective, CollectiveSettings
 from lanewise.collectives.ranks import RankSet
 from lanewise.collectives.search import ChannelPlan
 from lanewise.collectives.trees import busiest_node
-from lanewise.topology.model import System
 
 # A ring of two reaches less than longer ones where its links carry more.
 _PAIR_LEAST = 200e9
@@ -20,18 +19,21 @@ _RANGE = (0.90, 1.06)
 _UNMEASURED = (0.75, 1.15)
 # Of measured rings over PCIe / predicted from the other machines: 0.87 to 1.39. Half of it is a slower slot (check).
 _PCIE_RANGE = (0.85, 1.2)
+# Compute capability x 10 from which a warp has 6 loads in flight, not 8 (NCCL 2.30.7, src/include/device.h,
+# ncclCollUnroll).
+_FEWER_LOADS = 120
 # A tree passes each byte up and down, over the links of a rank in the middle twice.
 _TREE_SHARE = 0.92
 
 
 def algorithm_peaks(
-    system: System, collective: Collective, ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None,
+    collective: Collective, ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None,
     plans: Mapping[Algorithm, ChannelPlan], settings: CollectiveSettings,
 ) -> dict[Algorithm, AlgorithmPeak]:  # fmt: skip
     """The peak of each algorithm that has a plan, by algorithm; P2P for direct sends."""
     ring = _ring(ranks, fabric, settings)
     if collective in (Collective.ALL_TO_ALL, Collective.SENDRECV):
-        return {Algorithm.P2P: _direct(system, collective, ranks, fabric, network, ring, settings)}
+        return {Algorithm.P2P: _direct(collective, ranks, network, ring, settings)}
     peaks = {Algorithm.RING: _ring_of_nodes(ranks, fabric, network, ring, settings)}
     if collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER) and network is None:
         peaks = {Algorithm.RING: _scaled(peaks[Algorithm.RING], _GATHER_SHARE)}
@@ -52,7 +54,7 @@ def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> 
     if fabric.kind is FabricKind.NONE:
         return AlgorithmPeak(Algorithm.RING, math.inf, math.inf, math.inf, "", "")
     if fabric.kind is FabricKind.PCIE:
-        return _pcie_ring(fabric, settings)
+        return _pcie_ring(ranks, fabric, settings)
     if fabric.kind is FabricKind.MESH and ranks.maker == "AMD":
         figure = learned("mesh_share", [ranks.generation], settings.without)
         return _peak(Algorithm.RING, fabric.rings * fabric.link, figure, fabric.limit)
@@ -64,15 +66,16 @@ def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> 
     return _peak(Algorithm.RING, links, figure, fabric.limit)
 
 
-def _pcie_ring(fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
-    """A ring over PCIe: a share of what the links carry, and through shared memory no more than the memory does.
+def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
+    """Over PCIe: a share of what the links carry, and through shared memory no more than the memory does.
 
-    Ports that carry both directions of shared memory reach less than those that carry one.
+    Ports that carry both directions of shared memory reach less than those that carry one. Kernels copy, which on GPUs
+    of compute capability 12 have fewer loads in flight than on others.
     """
     if fabric.duplex:
         figure = learned("shared_memory_share", ["pcie"], settings.without)
     else:
-        figure = learned("peer_share", [f"gen{fabric.generation}"], settings.without)
+        figure = learned("peer_share", ["sm120" if ranks.capability >= _FEWER_LOADS else "sm80"], settings.without)
     links = RingRate(figure.value * fabric.low, figure.value * fabric.ring, figure.value * fabric.high, fabric.limit)
     slowest = min((rate for rate in (links, fabric.memory) if rate is not None), key=lambda rate: rate.rate)
     low = min(links.low, slowest.low) * _PCIE_RANGE[0]
@@ -143,24 +146,11 @@ def _switch_tree(
 
 
 def _direct(
-    system: System, collective: Collective, ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None,
-    ring: AlgorithmPeak, settings: CollectiveSettings,
+    collective: Collective, ranks: RankSet, network: NodeNetwork | None, ring: AlgorithmPeak,
+    settings: CollectiveSettings,
 ) -> AlgorithmPeak:  # fmt: skip
     """Direct sends: to the next rank, or of every rank to every other."""
     within = _scaled(ring, 1.0, Algorithm.P2P)
-    if collective is Collective.ALL_TO_ALL and fabric.kind is FabricKind.PCIE and not fabric.staged:
-        slowest = all_to_all_rate(system, ranks.nodes[0])
-        share = (ranks.least - 1) * ring.bus_bandwidth / fabric.ring
-        figure = learned("all_to_all_share", [f"gen{fabric.generation}"], settings.without)
-        most = AlgorithmPeak(
-            Algorithm.P2P, figure.value * fabric.ring, 0.6 * figure.value * fabric.ring, fabric.ring, fabric.limit,
-            figure.rests_on, "typical",
-        )  # fmt: skip
-        pairs = AlgorithmPeak(
-            Algorithm.P2P, share * slowest.rate, share * slowest.low, share * slowest.high, slowest.limit,
-            ring.rests_on, "typical",
-        )  # fmt: skip
-        within = min(most, pairs, key=lambda peak: peak.bus_bandwidth)
     if network is None:
         return within
     count, local = len(ranks.ranks), ranks.least

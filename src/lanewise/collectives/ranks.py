@@ -12,6 +12,7 @@ from lanewise.perf.flow import names_of
 from lanewise.perf.known_parts import part_of
 from lanewise.routes.paths import NVLINKS, shortest
 from lanewise.topology.model import Kind, System
+from lanewise.topology.ranges import fold
 
 _VENDORS = {"qpi": "intel", "upi": "intel", "xgmi": "amd"}
 MOST_RANKS = 1024
@@ -58,13 +59,17 @@ class RankSet:
 def rank_set(system: System, ranks: str | Sequence[str]) -> RankSet:
     """The GPUs that a text ('gpu[0-7]') or list names; UnknownName, Contradiction or InputError for others."""
     names = tuple(names_of(ranks) if isinstance(ranks, str) else ranks)
+    gpus = system.of_kind(Kind.GPU)
+    if len(gpus) < 2:
+        described = f"describes one, {gpus[0]}" if gpus else "describes none"
+        cause = f"a collective has 2 to {MOST_RANKS} ranks, each a GPU, and {system.name} {described}"
+        raise InputError(cause, hint="describe the GPUs, or name another system (lanewise system list)")
+    hint = f"name GPUs: --ranks '{','.join(fold(gpus))}'"
     for name in names:
         if system.device(name).kind is not Kind.GPU:
-            raise Contradiction(f"{name} is no GPU, and a rank is", hint="name GPUs: --ranks 'gpu[0-7]'")
+            raise Contradiction(f"{name} is no GPU, and a rank is", hint=hint)
     if not 2 <= len(names) <= MOST_RANKS:
-        raise InputError(
-            f"a collective has 2 to {MOST_RANKS} ranks, not {len(names)}", hint="name GPUs: --ranks 'gpu[0-7]'"
-        )
+        raise InputError(f"a collective has 2 to {MOST_RANKS} ranks, not {len(names)}", hint=hint)
     parts = [part_of(system, name) for name in names]
     capabilities = [
         compute_capability(part.text("nvlink.part"), part.name) if part is not None else 0 for part in parts

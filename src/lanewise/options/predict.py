@@ -11,7 +11,8 @@ from lanewise.options.option import Options, option
 SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
 DIVISIONS = ("closed", "network")
 SCHEDULES = (
-    "together", "pytorch", "null-stream", "p2pBandwidthLatencyTest", "p2pBandwidthLatencyTest-cuda9", "nvbandwidth",
+    "together", "pytorch", "null-stream", "p2pmark", "p2pBandwidthLatencyTest",
+    "p2pBandwidthLatencyTest-cuda9", "nvbandwidth",
 )  # fmt: skip
 
 

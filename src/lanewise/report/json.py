@@ -90,8 +90,13 @@ def collective_curve(curve: CollectiveCurve) -> dict[str, Any]:
         "points": [
             {"size": point.size, "time": point.time, "bus_bandwidth": point.bus_bandwidth, "low": point.low,
              "high": point.high, "algorithm": point.algorithm, "protocol": point.protocol,
-             "channels": point.channels, "limit": point.limit} for point in curve.points
+             "channels": point.channels, "limit": point.limit, "rests_on": point.rests_on} for point in curve.points
         ],
+        "compared": [
+            {"algorithm": each.algorithm, "protocol": each.protocol, "planned_time": each.planned,
+             "bus_bandwidth": each.bus_bandwidth} for each in curve.compared
+        ],
+        "chosen_by": curve.chosen_by or "planned time",
     }  # fmt: skip
 
 

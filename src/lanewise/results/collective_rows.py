@@ -25,6 +25,6 @@ def _rows(curve: CollectiveCurve, point: CollectivePoint) -> Iterator[Observatio
     for metric, unit, (value, low, high) in values:
         yield Observation(
             str(curve.collective), flow, metric, value, unit, Source.PREDICTED, system=curve.system.name,
-            settings=settings, limit=f"{point.algorithm} {point.protocol}, {point.limit}", rests_on=curve.sources,
+            settings=settings, limit=f"{point.algorithm} {point.protocol}, {point.limit}", rests_on=point.rests_on,
             low=low, high=high, path="collective", how=how,
         )  # fmt: skip

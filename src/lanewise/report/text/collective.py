@@ -22,22 +22,38 @@ def render_collective(curve: CollectiveCurve, screen: Screen = PLAIN) -> str:
     columns = [
         *number_columns("size", "time"), Column("bus GB/s", number=True), Column("interval", drop_order=1),
         Column("algorithm"), Column("channels", number=True, drop_order=3), Column("limit", wrap=True, drop_order=2),
+        Column("source"),
     ]  # fmt: skip
-    table = Table(columns, [_line(point) for point in curve.points])
+    table = Table(columns, [_line(point, notes) for point in curve.points])
     ranks = plural(len(curve.ranks), "rank")
     what = f"{curve.collective} of {ranks}, {curve.library}, {_LAUNCHES[curve.settings.launch]}"
     peaks = [
         f"{peak.algorithm} {units.number(peak.bus_bandwidth / 1e9, 3)} GB/s ({peak.limit})" for peak in curve.peaks
     ]
-    notes.mark(curve.sources)
     return "\n".join([
         heading(curve.system), screen.wrap(what, indent=2), render_table(table, screen), "",
-        screen.wrap(f"long messages reach: {'; '.join(peaks)}", indent=2), notes.render(screen),
+        screen.wrap(f"long messages reach: {'; '.join(peaks)}", indent=2),
+        *([screen.wrap(_choice(curve), indent=2)] if curve.compared else []), notes.render(screen),
     ])  # fmt: skip
 
 
-def _line(point: CollectivePoint) -> tuple[str, ...]:
+def _choice(curve: CollectiveCurve) -> str:
+    """Which algorithms were compared at the largest size, by which times, and what the others would reach."""
+    first, *others = curve.compared
+    texts = [f"{first.algorithm} {first.protocol} {clock(first.planned)}"]
+    for each in others:
+        rate = units.number(each.bus_bandwidth / 1e9, 3)
+        texts.append(f"{each.algorithm} {each.protocol} {clock(each.planned)}, would reach {rate} GB/s")
+    size = units.size(max(point.size for point in curve.points))
+    decided = curve.chosen_by or f"by the times that {curve.library.partition(' ')[0]} itself plans"
+    return f"choice at {size}, {decided}: {'; '.join(texts)} (--algorithm forces one)"
+
+
+def _line(point: CollectivePoint, notes: Footnotes) -> tuple[str, ...]:
     rate = units.number(point.bus_bandwidth / 1e9, 3)
     interval = range_text(point.bus_bandwidth, point.low, point.high)
     chosen = f"{point.algorithm} {point.protocol}"
-    return units.size(point.size), clock(point.time), rate, interval, chosen, str(point.channels), point.limit
+    return (
+        units.size(point.size), clock(point.time), rate, interval, chosen, str(point.channels), point.limit,
+        notes.mark(point.rests_on),
+    )  # fmt: skip
