@@ -49,6 +49,12 @@ def states(one: Running) -> dict[str, BlockState]:
     return {block.name: block.state for block in blocks if block.state is not BlockState.UNUSED}
 
 
+def test_a_new_director_has_the_blocks_in_the_order_of_the_description(start: Start) -> None:
+    one = start(simulated())
+    described = one.driver.discover().devices
+    assert list(one.director.view().pool.blocks) == [name for name in described if name.startswith("gpu")]
+
+
 def test_a_composition_gets_its_blocks_and_gives_them_back(start: Start) -> None:
     one = start(simulated())
     task = one.director.compose(request("gpu1", "gpu0", name="a"), client="eve")

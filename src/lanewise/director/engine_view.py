@@ -151,16 +151,19 @@ class PoolMirror:
                 del self._reservations[name]
 
     def _refresh(self, blocks: set[str], compositions: set[str]) -> None:
+        new = blocks - self._records.keys()
         for name in blocks:
             self._records[name] = record = self._block_record(name)
             self._pool_blocks[name] = record.block
             claim = self._claims.get(name)
             compositions.add(claim.composition or "" if claim else "")
-        for name in compositions - {""}:
+        for name in sorted(compositions - {""}):
             if name in self._compositions:
                 self._composed[name] = self._composition_record(name)
             else:
                 self._composed.pop(name, None)
+        if new:
+            self._sort()
         self._view = None
 
     def _block_record(self, name: str) -> BlockRecord:
