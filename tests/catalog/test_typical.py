@@ -43,6 +43,22 @@ def test_an_engine_measured_at_another_generation_is_left_to_that_where_the_make
     assert (done.number("engine.h2d.gen3"), done.number("engine.h2d.gen4")) == (None, 28e9)
 
 
+def test_a_gpu_on_an_older_link_is_compared_with_gpus_of_its_own_generation() -> None:
+    def of(name: str, gen: int, **figures: float) -> Part:
+        known = {f"engine.h2d.{key}": Figure(rate, "B/s", f"a bench of {name}", basis="calibrated")
+                 for key, rate in figures.items()}  # fmt: skip
+        return Part(name, "gpu", f"NVIDIA {name}", (), {"pcie.gen": Figure(float(gen), "1", "data sheet"), **known})
+
+    parts = catalog(
+        of("old", 3, gen3=12e9), of("a", 4, gen3=13e9, gen4=26e9), of("b", 5, gen5=56e9), *map(of, "xyz", (4, 5, 6))
+    )
+    rates = {
+        name: [completed(parts, parts.get(name)).number(f"engine.h2d.gen{gen}") for gen in (3, 4, 5)] for name in "xyz"
+    }
+    # A Gen5 GPU fills an older link as it fills its own (scaled by the model); nobody measured a Gen6 GPU on Gen6.
+    assert rates == {"x": [13e9, 26e9, None], "y": [None, None, 56e9], "z": [None, None, 56e9]}
+
+
 def test_figures_carried_over_and_those_of_the_part_itself_do_not_count() -> None:
     parts = catalog(gpu("a", 24e9), gpu("b", 20e9, carried_from="y"), gpu("x", None))
     assert completed(parts, parts.get("x")).number(KEY) == 24e9

@@ -50,3 +50,11 @@ def test_both_directions_share_the_memory_of_the_cpu() -> None:
     rates = predict(read_system(ONE, "grace.yaml"), parse_flows("host0<->gpu0")).rates
     reads, writes = 512e9 * 0.728, 512e9 * 0.7295  # medians of what machines measured
     assert sorted(flow.rate for flow in rates) == pytest.approx([reads * writes / (reads + writes)] * 2)
+
+
+def test_both_directions_of_a_gpu_get_less_than_the_memory_gives_two() -> None:
+    # A GB300 gets 0.847 of twice one way, 343 GB/s; two of them get 364, which is the memory's.
+    one_way = rate(TEXT, "host0->gpu0")
+    assert rate(TEXT, "host0<->gpu0") == pytest.approx(0.847 * one_way, rel=0.02)
+    assert rate(TEXT, "host0<->gpu[0-1]") == pytest.approx(512e9 * 0.728 / 4, rel=0.01)
+    assert rate(TEXT, "gpu0<->gpu1") == pytest.approx(rate(TEXT, "gpu0->gpu1"))

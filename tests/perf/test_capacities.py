@@ -6,7 +6,7 @@ import pytest
 
 import lanewise
 from lanewise.catalog import builtin
-from lanewise.perf.resources import best_read
+from lanewise.perf.best_copy import best_read
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 
@@ -61,9 +61,12 @@ def test_traffic_of_one_root_port_stays_on_one_xgmi_link() -> None:
     assert total(system, "gpu0->gpu4, gpu2->gpu6") == pytest.approx(2 * link / 1e9)
     # The answers to what is written travel against the data of the other direction (41.6 of 2 x 22.2 measured).
     assert total(system, "gpu0<->gpu4") == pytest.approx(2 * link * 0.95 / 1e9)
-    # The memory of the other socket is interleaved over all links: as fast as near memory.
-    assert total(system, "host0:1->gpu0") == pytest.approx(total(system, "host0:0->gpu0"))
-    assert total(system, "gpu0->host0:1") == pytest.approx(total(system, "gpu0->host0:0"))
+    # Of the other socket's memory a port gets what one link carries, both ways together; two ports get twice that.
+    assert total(system, "host0:1->gpu0") == pytest.approx(link / 1e9)
+    assert total(system, "host0:1<->gpu0") == pytest.approx(link / 1e9)
+    assert total(system, "host0:1->gpu[0,2]") == pytest.approx(2 * link / 1e9)
+    unnamed = sockets("null", "rtx-6000-ada")
+    assert total(unnamed, "host0:1<->gpu0") == pytest.approx(total(unnamed, "host0:0<->gpu0"))
 
 
 def test_root_ports_take_the_xgmi_links_in_turn() -> None:
@@ -226,6 +229,20 @@ def test_the_best_read_of_a_root_port_is_one_of_a_gpu_of_the_same_maker() -> Non
     )
     assert best("a30") == nvidia < amd == best("mi100")
     assert best("null") == max(nvidia, amd)
+    # A Gen5 GPU fills a Gen4 link as it fills its own.
+    assert best("rtx-5070") == max(part.number("engine.h2d.gen5") or 0.0 for part in gpus) / 2
+
+
+@pytest.mark.parametrize(("cpu", "gen", "share"), [("null", 3, 0.69), ("null", 4, 1), ("rome", 3, 1)])
+def test_a_cpu_that_is_not_named_is_a_xeon_between_gen3_slots(cpu: str, gen: int, share: float) -> None:
+    system = machine(
+        f"cpu0: {{cpu: {cpu}}}\n'gpu[0-1]': {{gpu: a100-pcie-80gb}}",
+        f"{{from: cpu0, to: 'gpu[0-1]', pcie: gen{gen} x16}}",
+    )
+    limit = "peer traffic through the root complex of cpu0 at rp1" if share < 1 else "copy engine (peer write) of gpu0"
+    rate = lanewise.predict(system, "gpu0->gpu1").rates[0]
+    assert rate.limit == limit
+    assert share == 1 or rate.rate == pytest.approx(share * 15.754e9, rel=0.05)
 
 
 def pair(gpu: str, gen: int = 4) -> System:

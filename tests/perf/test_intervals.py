@@ -186,13 +186,14 @@ def test_two_ports_of_one_host_bridge_may_carry_less_than_both() -> None:
 
 
 def test_both_ways_to_far_memory_on_xgmi_may_get_no_more_than_one_link_carries() -> None:
-    # An MI100 on Milan got 24.9 GB/s both ways together, whose link has 0.7 of 36; one way is as fast as near memory.
+    # An MI100 on Milan got 24.9 GB/s one way and both ways together, whose link has 0.7 of 36; others may get more.
     part = builtin().get("milan").with_figure("intersocket.memory_rate", Figure(None, "B/s", "this test"))
     system = read_system(TWO_SOCKETS % "milan", "s.yaml", {}, builtin().with_part(part))
     far, near, one_way = (lanewise.predict(system, flows) for flows in ("cpu1<->gpu0", "cpu0<->gpu0", "cpu1->gpu0"))
-    assert far.total == pytest.approx(near.total)
+    assert one_way.total == pytest.approx(far.total)
     assert far.total_low < 24.9e9 < near.total_low
     assert one_way.total_low > 20e9
+    assert far.total_high > 0.95 * near.total_high
 
 
 @pytest.mark.parametrize("port", ["cpu0", "sw0"])

@@ -42,6 +42,9 @@ ALL_TO_ALL = " ".join(f"{a}{b}" for a in range(4) for b in range(4) if a != b)
         ("pytorch", "01 02", {"02": 0.5}, 2 / 3),
         ("null-stream", "01 02", {"02": 0.5}, 2 / 3),
         ("together", "01 02", {"02": 0.5}, 1.0),
+        # The reader's engine takes turns: 2 / (1/0.5 + 1/0.5); two readers share what the source sends.
+        ("p2pmark", "10 20", {"10": 0.5, "20": 0.5}, 0.5),
+        ("p2pmark", "01 02", {}, 1.0),
         # Equal sizes both ways, counted until the slower one ends.
         ("p2pBandwidthLatencyTest", "01 10", {"10": 0.5}, 1.0),
         ("together", "01 10", {"10": 0.5}, 1.5),

@@ -76,9 +76,9 @@ def test_another_tenant_on_the_same_link_loses_and_the_offer_says_how_much(pool:
     offer = preview(pool, "host1", ["gpu13"])
     (loss,) = offer.losses
     assert (loss.composition, loss.device) == ("host0", "gpu12")
-    assert loss.before == pytest.approx(13.11 * GB, rel=1e-3)
+    assert loss.before == pytest.approx(13.89 * GB, rel=1e-3)
     assert loss.after == pytest.approx(14.36 * GB / 2, rel=1e-3)
-    assert offer.rates[0].alone == pytest.approx(13.11 * GB, rel=1e-3)
+    assert offer.rates[0].alone == pytest.approx(13.89 * GB, rel=1e-3)
     chosen = offers(pool, CompositionRequest((PathRequirement(Kind.GPU, 1, part="h100-nvl"),), server="host1"))
     assert (chosen[0].blocks, chosen[0].lost) == (("gpu4",), 0.0)
 

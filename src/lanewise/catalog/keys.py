@@ -102,6 +102,7 @@ _PLAIN: dict[str, Key] = {
     "read.iops": Key(_DISK, "1/s", "random 4 KiB reads a second"),
     "nvlink.link_rate": Key(("nvlink",), "B/s", "raw rate of one link, one direction"),
     "nvlink.goodput": Key(("nvlink",), "B/s", "goodput of a copy over one link, one direction"),
+    "nvlink.both_ways": Key(("nvlink",), "1", "what both directions at once carry, of twice one direction"),
     "nvlink.practical": Key(("nvlink",), "B/s", "planning figure of one link, one direction"),
 }
 

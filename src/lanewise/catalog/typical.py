@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.model import Catalog, Figure, Part
@@ -26,6 +27,7 @@ _OF_GENERATION = {
 _GOODPUT = "nvlink.goodput"
 _NVLINK = re.compile(r"NVLink (\d)")
 _MOST_NAMES = 6
+_Stated: TypeAlias = "list[tuple[Part, Figure]]"
 
 
 def completed(catalog: Catalog, part: Part) -> Part:
@@ -89,6 +91,10 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
     stated = list(_stated(catalog, part, key))
     if key in _OF_MAKER.get(part.kind, ()):
         word, near = _maker(part), [(other, figure) for other, figure in stated if _maker(other) == _maker(part)]
+        if key in _ENGINES and (alike := _of_its_generation(catalog, part, key, near)) is not near:
+            near = alike
+            if not near:
+                return None
     else:
         gen = part.number("pcie.gen")
         word, near = f"Gen{gen or 0:.0f}", [pair for pair in stated if pair[0].number("pcie.gen") == gen]
@@ -104,6 +110,21 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
         statistics.median(values), chosen[0][1].unit, f"median of {names}", basis="typical",
         low=min(values), high=max(values),
     )  # fmt: skip
+
+
+def _of_its_generation(catalog: Catalog, part: Part, key: str, near: _Stated) -> _Stated:
+    """Of `near` those of the part's own PCIe generation, for an engine on links of an older one; else `near`.
+
+    Nothing where a figure of a newer generation, scaled, is nearer: GPUs of Gen5 fill 0.87 to 0.91 of a link, also of
+    one of Gen3 or Gen4 (RTX 5060 Ti, RTX PRO 6000); those of Gen3 and Gen4 fill 0.78 to 0.86.
+    """
+    own, gen = part.number("pcie.gen"), int(key[-1])
+    if own is None or own <= gen:
+        return near
+    alike = [pair for pair in near if pair[0].number("pcie.gen") == own]
+    newer = [f"{key[:-1]}{each}" for each in GENERATIONS if gen < each <= own]
+    measured = any(_maker(other) == _maker(part) for each in newer for other, _ in _stated(catalog, part, each))
+    return alike if alike or measured else near
 
 
 def _of_other_generations(catalog: Catalog, part: Part, key: str) -> bool:

@@ -67,7 +67,7 @@ class TrafficModel:
             blank, value=value, low=low, high=high, basis=Basis.CALIBRATED, limit=point.limit,
             note=f"{point.algorithm} {point.protocol}", how={"algorithm": point.algorithm},
             path=_collective_kind(self.system, model, point),
-            rests_on=("NCCL's time model, rates and ramps of other machines", *model.sources([point])),
+            rests_on=("NCCL's time model, rates and ramps of other machines", *point.rests_on),
         )  # fmt: skip
         return predicted, point.algorithm
 

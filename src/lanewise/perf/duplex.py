@@ -82,9 +82,9 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow]) -> dict[Reso
     for flow in flows:
         hops = [hop for copy in flow.copies for hop in copy.hops]
         crossed = {hop.direction for hop in hops if hop.link.kind in _PACKETS}
-        for back in {hop.reverse.direction for hop in hops if _answers(system, hop)}:
-            for opposite in fabric.get(back, ()):
-                taken[opposite] += flow.rate * RESPONSE_SHARE
+        for back, share in {hop.reverse.direction: _response_share(system, hop) for hop in hops}.items():
+            for opposite in fabric.get(back, ()) if share else ():
+                taken[opposite] += flow.rate * share
         for resource, amount in flow.amounts.items():
             if resource.link in crossed:
                 back = LinkDirection(resource.link.end, resource.link.start, resource.link.port, resource.link.kind)
@@ -98,14 +98,25 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow]) -> dict[Reso
     return dict(taken)
 
 
-def _answers(system: System, hop: Hop) -> bool:
-    """Whether a link is Infinity Fabric, between sockets or between GPUs."""
+def _response_share(system: System, hop: Hop) -> float:
+    """Bytes that answer a byte of data, against it, on Infinity Fabric and on links that state `nvlink.both_ways`."""
     if hop.link.kind is LinkKind.SOCKET:
         part = part_of(system, hop.start)
-        return part is not None and part.text("intersocket.kind") in ("xgmi", None)
-    name = system.part(hop.start) if hop.link.kind is LinkKind.NVLINK else None
-    link = name.text("nvlink.part") if name is not None and name.kind == "gpu" else None
-    return link is not None and is_of_amd(system.catalog.get(link))
+        return RESPONSE_SHARE if part is not None and part.text("intersocket.kind") in ("xgmi", None) else 0.0
+    link = _gpu_link(system, hop) if hop.link.kind is LinkKind.NVLINK else None
+    both_ways = link.number("nvlink.both_ways") if link is not None else None
+    if both_ways is not None:
+        return 1 / both_ways - 1
+    return RESPONSE_SHARE if link is not None and is_of_amd(link) else 0.0
+
+
+def _gpu_link(system: System, hop: Hop) -> Part | None:
+    """The part of a link between GPUs, or of the NVLink-C2C between a GPU and its CPU; None where it is not known."""
+    kinds = {system.device(end).kind: system.part(end) for end in (hop.end, hop.start)}
+    gpu = kinds.get(Kind.GPU)
+    stem = "c2c" if gpu is not None and Kind.CPU in kinds and gpu.figure("c2c.links").known else "nvlink"
+    name = gpu.text(f"{stem}.part") if gpu is not None and gpu.kind == "gpu" else None
+    return system.catalog.get(name) if name is not None else None
 
 
 def beside_opposite(system: System, amounts: Amounts, taken: Mapping[Resource, float]) -> dict[Resource, float]:

@@ -16,6 +16,7 @@ and its interval begins at that share of what its ports carry.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -33,6 +34,7 @@ DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 DMA_RANGE = (0.75, 1.3)
 BRIDGE_LEAST = 0.57  # of the raw rate of its ports: 72.9 of 126 GB/s
 PEER_DOUBT = "what {} forwards between its root ports was not measured: name the CPU, or state its peer.rate.gen{}"
+_XEON_SLOTS = 3  # the PCIe generation whose servers with GPUs are nearly all of Intel
 
 
 def memory_demand(system: System, src: str, dst: str, node: int | None) -> Iterator[tuple[Resource, float]]:
@@ -106,29 +108,36 @@ def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resourc
 def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | None:
     """What a root port passes of peer traffic where the CPU is not known: the link's rate, possibly less.
 
-    A CPU that is not named may be the slowest that was measured. Of a maker of whose CPUs none was, nothing is known.
-    None for AMD's, all of which pass what the link carries (data/parts/cpu-amd.yaml), and for links of unknown speed.
+    A CPU that is not named may be the slowest that was measured. With Gen3 slots it is taken to be a Xeon, which splits
+    peer traffic into 64 B packets, as nearly all servers with GPUs on Gen3 are. Of a maker of whose CPUs none was
+    measured, nothing is known. None for AMD's, all of which pass what the link carries (data/parts/cpu-amd.yaml), and
+    for links of unknown speed.
     """
     part = system.part(cpu)
     if link.gen is None or (part is not None and is_of_amd(part)):
         return None
-    least = RANGES[UNKNOWN][0]
+    least, share, rests_on = RANGES[UNKNOWN][0], 1.0, "the link's raw rate"
     if part is None or part.title.startswith("Intel"):
-        least = _least_peer_share(system) or least
+        stated = _peer_shares(system)
+        least = min((low for _, _, low in stated), default=least)
+        if part is None and link.gen == _XEON_SLOTS and (xeons := [at for gen, at, _ in stated if gen == link.gen]):
+            share = statistics.median(xeons)
+            rests_on = f"{share:.2f} of the link's raw rate, median of the Xeons that were measured with Gen{link.gen}"
+    raw = packets.raw_rate(link.gen, link.lanes or 16)
     return Resource(
         kind="peer_root_port", place=(cpu,), name=f"peer traffic through the root complex of {cpu}",
-        capacity=packets.raw_rate(link.gen, link.lanes or 16), basis="typical",
-        rests_on="the link's raw rate", doubt=PEER_DOUBT.format(cpu, link.gen),
-    ).within((least, 1.0))  # fmt: skip
+        capacity=raw * share, basis="typical", low=raw * least, high=raw,
+        rests_on=rests_on, doubt=PEER_DOUBT.format(cpu, link.gen),
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
-def _least_peer_share(system: System) -> float | None:
-    """The least that peer writes get through the root complex of any CPU, as a share of the raw rate of a x16 link."""
+def _peer_shares(system: System) -> tuple[tuple[int, float, float], ...]:
+    """What peer writes get through root complexes that were measured: generation, share of a x16 link, the least."""
     cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]
     stated = ((gen, part.figure(f"peer.rate.gen{gen}")) for part in cpus for gen in GENERATIONS)
-    shares = (
-        figure.value * figure_range(figure)[0] / packets.raw_rate(gen, 16)
-        for gen, figure in stated if isinstance(figure.value, float)
-    )  # fmt: skip
-    return min(shares, default=None)
+    return tuple(
+        (gen, share, share * figure_range(figure)[0])
+        for gen, figure in stated
+        if isinstance(figure.value, float) and (share := figure.value / packets.raw_rate(gen, 16))
+    )

@@ -259,7 +259,7 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
 
 def is_of_amd(part: Part) -> bool:
     """Whether AMD makes a part; one of the kind nvlink is Infinity Fabric between GPUs then."""
-    return _maker(part) == "AMD"
+    return maker(part) == "AMD"
 
 
 def _times(one: Resource, count: float) -> Resource:
@@ -348,38 +348,14 @@ def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[R
 
 def _stand_in(system: System, part: Part, kind: str, engine: Resource) -> Range:
     """How far copies with peers are from those with the host; a typical figure of these is unknown in two ways."""
-    same = (each for each in system.catalog.parts.values() if each.kind == "gpu" and _maker(each) == _maker(part))
+    same = (each for each in system.catalog.parts.values() if each.kind == "gpu" and maker(each) == maker(part))
     measured = any(each.figure(f"engine.{kind}.gen{gen}").known for each in same for gen in GENERATIONS)
     own = RANGES[CARRIED_OVER if measured else "planning"]
     return product(engine.factors, own) if engine.basis == "typical" else widest([engine.factors, own])
 
 
-@lru_cache(maxsize=512)
-def best_read(system: System, gen: int) -> tuple[float, str] | None:
-    """The fastest host-to-device copy over a x16 link of that generation in B/s that anybody published, and whose.
-
-    No publication shows copies of several GPUs pass a root port faster than the best copy of one. It is the GPUs' reads
-    that differ, so only GPUs of the makers in the system count. Parts that the system itself uses count too, so that a
-    user's own better figure is never limited by the catalogue's.
-    """
-    used = {part.name: part for name in system.devices if (part := system.part(name)) is not None}
-    makers = {_maker(part) for part in used.values() if part.kind == "gpu"}
-    key = f"engine.h2d.gen{gen}"
-    gpus = [part for part in {**system.catalog.parts, **used}.values() if part.kind == "gpu"]
-    near = [part for part in gpus if part.name in used or _maker(part) in makers]
-    same = [part for part in near if part.number(key)]
-    others = {f"engine.h2d.gen{other}" for other in GENERATIONS} - {key}
-    if not same and any(part.number(other) for part in near for other in others):
-        return None  # their engines are scaled from another generation; those of other makers say nothing of them
-    copies = [(part.number(key) or 0.0, part) for part in same or gpus if part.number(key)]
-    if not copies:
-        return None
-    # Of equal figures the measured one is cited, not one carried over from it.
-    rate, part = max(copies, key=lambda pair: (pair[0], not pair[1].figure(key).carried_from))
-    return rate, f"best single copy published over Gen{gen} x16: {cite(part, key, part.figure(key))}"
-
-
-def _maker(part: Part) -> str:
+def maker(part: Part) -> str:
+    """The first word of its title."""
     return part.title.partition(" ")[0]
 
 

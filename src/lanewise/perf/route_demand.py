@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.perf import packets
+from lanewise.perf.best_copy import best_read
 from lanewise.perf.host import bridge_demand, memory_demand, unmeasured_peer_port
 from lanewise.perf.known_parts import link_with_speed, number_of, part_of
 from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.resources import (
     NETWORK_SHARE,
     Resource,
-    best_read,
     cite,
     engine_demand,
     figure_demand,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Schedule:
     """How a tool runs flows: every flow copies the same size in each of `rounds`, issued in the order of the flows.
 
     Copies of one flow run in order. With `in_order_from` so do all copies out of one source, with `in_order_into` all
-    into one destination; with `one_engine` the copies that may run take turns on the engine of their source. A
+    into one destination; copies that may run take turns on the engine of their `engine_at` end. A
     schedule of no rounds has all flows running all the time. `first_only` counts only the first flow: the others are
     there to disturb it. `opposite` says how copies of both directions of a pair are issued.
     """
@@ -37,7 +38,7 @@ class Schedule:
     rounds: int = 0
     in_order_from: bool = False
     in_order_into: bool = False
-    one_engine: bool = False
+    engine_at: Literal["source", "destination"] | None = None
     first_only: bool = False
     opposite: Opposite = Opposite.AFTER
 
@@ -54,13 +55,19 @@ SCHEDULES = {
             "Tensor.copy_ between GPUs, a stream of the source for each flow: copies into one destination run in "
             "order, copies from one source take turns on its engine",
             "PyTorch, aten/src/ATen/native/cuda/Copy.cu: barrier with the destination's current stream",
-            rounds=100, in_order_into=True, one_engine=True,
+            rounds=100, in_order_into=True, engine_at="source",
         ),
         Schedule(
             "null-stream",
             "peer copies on the default stream of each source: copies from one source run in order",
             "CUDA C++ programming guide, default stream",
             rounds=100, in_order_from=True,
+        ),
+        Schedule(
+            "p2pmark",
+            "reads between GPUs, each in a stream of the GPU that reads: its copies take turns on its engine",
+            "github.com/lukealonso/p2pmark, p2pmark.cu, test of all GPUs at once: 100 rounds",
+            rounds=100, engine_at="destination",
         ),
         Schedule(
             "p2pBandwidthLatencyTest",
@@ -119,8 +126,9 @@ def _rate(
     index: dict[SolverFlow, int] = {}
     members = [index.setdefault(flow, len(index)) for flow in solver_flows] * schedule.rounds
     engines: dict[str, int] = {}
+    ends_with_engine = [flow.src if schedule.engine_at == "source" else flow.dst for flow in flows]
     queues = (
-        [engines.setdefault(flow.src, len(engines)) for flow in flows] if schedule.one_engine else [-1] * len(flows)
+        [engines.setdefault(end, len(engines)) for end in ends_with_engine] if schedule.engine_at else [-1] * len(flows)
     )
     ends = finish_times(
         capacities, list(index), members, np.full(len(members), _SIZE), np.zeros(len(members)),

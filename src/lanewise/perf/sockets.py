@@ -1,12 +1,12 @@
 """Inter-socket links: what all traffic of a direction shares, what one root port gets, and what peer writes get.
 
 Rate of one link = raw rate x share, all links of a direction together = links x that. Traffic with the memory of the
-other socket uses all links, as its addresses are interleaved: MI300X and MI350X write to it at 53 to 55 GB/s, an A100
-at 26.1, staged copies of RTX 5090 across sockets of Turin at 43.2, all as within a socket; an MI100 loses a tenth. On
-xGMI what a root port sends to devices of the other socket stays on one link: RTX 4090 on Rome write 22 GB/s over
-links of 32 (0.69), and behind PEX890xx switches on Turin two flows from one root port move 40 GB/s together, two from
-two root ports 76. Over links of 64 GB/s 36.8 to 55.6 were measured. Peer writes between Intel sockets are slower than
-DMA to memory: A100 PCIe cards 7.7 to 8.7 GB/s over UPI whose links carry 34 or more.
+other socket uses all links, as its addresses are interleaved. On xGMI the devices of one root port get about what one
+link carries of it, both directions together (_unmeasured_far_memory), and what a root port sends to devices of the
+other socket stays on one link: RTX 4090 on Rome write 22 GB/s over links of 32 (0.69), and behind PEX890xx switches on
+Turin two flows from one root port move 40 GB/s together, two from two root ports 76. Over links of 64 GB/s 36.8 to 55.6
+were measured. Peer writes between Intel sockets are slower than DMA to memory: A100 PCIe cards 7.7 to 8.7 GB/s over UPI
+whose links carry 34 or more.
 """
 
 from __future__ import annotations
@@ -73,10 +73,12 @@ def _is_cpu(system: System, name: str) -> bool:
 
 
 def _unmeasured_far_memory(system: System, hop: Hop) -> Resource | None:
-    """On xGMI: from the data of one link to that of all of them, both directions, which limits nothing else.
+    """On xGMI: of an EPYC what one link carries, both directions; else that of all links, which limits nothing else.
 
-    An MI100 on two EPYC 7763 gets 24.9 GB/s of far memory both ways together, as one link carries, an A100 on two
-    nodes of AMD's and an MI350X twice what they get one way.
+    An MI100 on two EPYC 7763 gets 24.9 GB/s of far memory one way and both ways together, an MI210 on two EPYC 9554
+    45: 0.99 and 1.0 of the data of one link; eight MI100 on EPYC 7003 get 1.11. Staged copies between sockets of EPYC
+    7302, 7002 and 9374F get less. On hosts whose CPUs are not named an A100 and an MI350X get twice what they get one
+    way, others of A100 21 GB/s: there no limit is taken, and the interval begins at one link.
     """
     part = part_of(system, hop.start)
     if part is None or part.text("intersocket.kind") not in ("xgmi", None):
@@ -85,8 +87,10 @@ def _unmeasured_far_memory(system: System, hop: Hop) -> Resource | None:
     if one is None:
         return None
     most = 2 * socket_links(part, hop) * one.capacity
+    is_named = system.part(hop.start) is not None
     return replace(
-        one, kind="far_memory", name=f"memory of the far socket of {hop.start}", capacity=most, low=one.capacity,
+        one, kind="far_memory", name=f"memory of the far socket of {hop.start}",
+        capacity=one.capacity if is_named else most, low=one.low if is_named else one.capacity,
         high=max(most, 2 * socket_links(part, hop) * one.high),
     )  # fmt: skip
 
