@@ -37,6 +37,7 @@ def test_layouts_divide_a_block_of_llama_3_70b() -> None:
     ]  # fmt: skip
     assert kv_pieces("llama-3-70b", 16, tp=4).size == 8192
     assert kv_pieces("llama-3-70b", 16, tp=16).size == kv_pieces("llama-3-70b", 16, tp=8).size == 4096  # heads repeat
+    assert kv_pieces("llama-3-70b", 16, tp=16).source.endswith("bf16; 16 ranks keep each of the 8 KV heads 2 times")
     assert kv_pieces("deepseek-v3", 16, tp=8) == kv_pieces("deepseek-v3", 16)  # a latent vector is not divided
 
 

@@ -92,7 +92,14 @@ def kv_pieces(
     else:
         layers = (full, sliding)
     count = sum(number * block for number, block in zip(layers, blocks, strict=True)) * per_layer
-    return Pieces(count, float(size), f"{entry['source']}, blocks of {block_tokens} tokens, {dtype}", tokens)
+    source = f"{entry['source']}, blocks of {block_tokens} tokens, {dtype}{_replicated(entry, tp)}"
+    return Pieces(count, float(size), source, tokens)
+
+
+def _replicated(entry: Mapping[str, Any], tp: int) -> str:
+    """That more ranks than KV heads keep copies of them, so that a rank's cache gets no smaller."""
+    heads = entry.get("kv_heads", tp)
+    return f"; {tp} ranks keep each of the {heads} KV heads {tp // heads} times" if tp > heads else ""
 
 
 def _vectors(entry: Mapping[str, Any], model: str, tp: int) -> tuple[int, int]:

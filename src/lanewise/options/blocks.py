@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from lanewise import units
+from lanewise.errors import FormatError, shorten
 from lanewise.options.option import Options, argument, option
 
 LAYOUTS = ("half", "layer", "block")
 DTYPES = ("bf16", "fp16", "fp8", "int8", "fp32")
+
+
+def tokens_a_second(text: str) -> float:
+    """'8000', '8k' or '8,000 tokens/s' in 1/s; FormatError for other text."""
+    try:
+        return units.parse(text.strip().removesuffix("tokens/s"), "1")
+    except FormatError:
+        hint = "write 8000, 8k or '8,000 tokens/s'"
+        raise FormatError(f"'{shorten(text)}' is not a number of tokens/s", hint=hint) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,6 @@ class BlockOptions(Options):
                                   metavar="NAME", default_text="by the path")  # fmt: skip
     prefill: float | None = option(
         None, "With --tokens: tokens/s that the prefill computes, for the transfer's share of the time to first token.",
-        metavar="RATE", unit="1/s", minimum=0,
+        metavar="RATE", unit="1/s", minimum=0, parse=tokens_a_second,
     )  # fmt: skip
     posters: int = option(1, "With --blocks or --tokens: threads a flow that post pieces.", metavar="N", minimum=1)
