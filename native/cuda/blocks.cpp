@@ -208,20 +208,73 @@ class BlockBatch : public BlockStream {
   }
 
  protected:
-  void post() override {
+  void post() override { post_calls(0, count()); }
+
+  // The pieces from `first` to `end`, in as few calls as there may be.
+  void post_calls(std::size_t first, std::size_t end) {
     const std::span<CUdeviceptr> to(to_), from(from_);
     const std::span<std::size_t> sizes(sizes_);
-    for (std::size_t first = 0; first < count(); first += most_) {
-      const std::size_t some = std::min(most_, count() - first);
+    for (; first < end; first += most_) {
+      const std::size_t some = std::min(most_, end - first);
       gpu().copy_batch(stream(), to.subspan(first, some), from.subspan(first, some), sizes.subspan(first, some));
     }
   }
 
- private:
   const std::size_t most_;  // of one call
   std::vector<CUdeviceptr> from_;
   std::vector<CUdeviceptr> to_;
+
+ private:
   std::vector<std::size_t> sizes_;
+};
+
+// In the order of the addresses at the destination, as a copy engine that writes to host memory loses time where each
+// piece is far from the one before. Sorting is part of every transfer, as a list of blocks is another each time: the
+// list is divided by address into parts of about a call each, and a part is sorted while the ones before are copied.
+class SortedBatch : public BlockBatch {
+ public:
+  SortedBatch(Engine& engine, const Blocks& blocks, std::size_t most)
+      : BlockBatch(engine, blocks, most), pieces_(count()), by_part_(count()), ends_((count() + most - 1) / most) {
+    for (std::size_t i = 0; i < count(); ++i) pieces_[i] = {to_[i], from_[i]};
+  }
+
+ protected:
+  void post() override {
+    divide();
+    std::size_t first = 0;
+    for (const std::size_t end : ends_) {
+      const std::span<Piece> part = std::span(by_part_).subspan(first, end - first);
+      std::sort(part.begin(), part.end(), [](const Piece& one, const Piece& other) { return one.to < other.to; });
+      for (std::size_t i = first; i < end; ++i) {
+        to_[i] = by_part_[i].to;
+        from_[i] = by_part_[i].from;
+      }
+      post_calls(first, end);
+      first = end;
+    }
+  }
+
+ private:
+  struct Piece {
+    CUdeviceptr to = 0;
+    CUdeviceptr from = 0;
+  };
+
+  // Puts the pieces into by_part_, part after part; ends_ says where each part ends there.
+  void divide() {
+    const auto [least, greatest] = std::minmax_element(
+        pieces_.begin(), pieces_.end(), [](const Piece& one, const Piece& other) { return one.to < other.to; });
+    const CUdeviceptr lowest = least->to;
+    const CUdeviceptr width = (greatest->to - lowest) / ends_.size() + 1;
+    std::ranges::fill(ends_, 0);
+    for (const Piece& piece : pieces_) ++ends_[(piece.to - lowest) / width];
+    std::exclusive_scan(ends_.begin(), ends_.end(), ends_.begin(), std::size_t{0});  // where each begins, for now
+    for (const Piece& piece : pieces_) by_part_[ends_[(piece.to - lowest) / width]++] = piece;
+  }
+
+  std::vector<Piece> pieces_;
+  std::vector<Piece> by_part_;
+  std::vector<std::size_t> ends_;
 };
 
 // A kernel that gets the list of places with each transfer, as a list of blocks is another each time.
@@ -257,9 +310,11 @@ std::unique_ptr<BlockStream> make_block_stream(Engine& engine, const Blocks& blo
   if (blocks.method == "cuMemcpyAsync") return std::make_unique<BlockCalls>(engine, blocks);
   if (blocks.method == "cuMemcpyBatchAsync") return std::make_unique<BlockBatch>(engine, blocks, blocks.count);
   if (blocks.method == "cuMemcpyBatchAsync-256") return std::make_unique<BlockBatch>(engine, blocks, 256);
+  if (blocks.method == "cuMemcpyBatchAsync-256-sorted") return std::make_unique<SortedBatch>(engine, blocks, 256);
   if (blocks.method == "kernel") return std::make_unique<BlockKernel>(engine, blocks, concurrent);
   throw host::Failure("no method '" + blocks.method + "' for pieces",
-                      "take cuMemcpyAsync, cuMemcpyBatchAsync, cuMemcpyBatchAsync-256 or kernel");
+                      "take cuMemcpyAsync, cuMemcpyBatchAsync, cuMemcpyBatchAsync-256, cuMemcpyBatchAsync-256-sorted "
+                      "or kernel");
 }
 
 }  // namespace

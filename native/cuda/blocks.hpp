@@ -19,7 +19,8 @@ struct Blocks {
   std::size_t bytes = 0;
   std::size_t count = 0;
   int node = host::kAnyNode;  // of the host's memory
-  // cuMemcpyAsync: a call a piece; cuMemcpyBatchAsync: one for all; cuMemcpyBatchAsync-256: one for so many; kernel
+  // cuMemcpyAsync: a call a piece; cuMemcpyBatchAsync: one for all; cuMemcpyBatchAsync-256: one for so many;
+  // cuMemcpyBatchAsync-256-sorted: these in the order of the addresses at dst; kernel
   std::string method;
   Flow flow() const { return {.src = src, .dst = dst, .bytes = bytes * count, .node = node}; }
 };

@@ -511,7 +511,8 @@ class CudaBlocks:
     """`count` pieces of `bytes` (a multiple of 16) from `src` to `dst`, scattered in both memories.
 
     `method`: 'cuMemcpyAsync' (a call a piece), 'cuMemcpyBatchAsync' (one for all), 'cuMemcpyBatchAsync-256' (one for
-    256), 'kernel'. Ends as of CudaFlow.
+    256), 'cuMemcpyBatchAsync-256-sorted' (these in the order of the addresses at the destination), 'kernel'. Ends as of
+    CudaFlow.
     """
 
     def __init__(self, src: int, dst: int, bytes: int, count: int, method: str, node: int = -1) -> None: ...

@@ -10,7 +10,9 @@ import pytest
 from lanewise._native import Cuda, CudaBlocks, ProbeFailure
 
 Open = Callable[..., Cuda]
-METHODS = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "kernel")
+METHODS = (
+    "cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "cuMemcpyBatchAsync-256-sorted", "kernel",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -50,6 +52,22 @@ def test_all_pieces_go_by_one_call_where_the_driver_has_it() -> None:
         several = driver.prepare_blocks([CudaBlocks(-1, 0, 64, 600, "cuMemcpyBatchAsync-256")])
         several.verify()
         assert fake_cuda.calls(library, "cuMemcpyBatchAsync") == count + 3
+
+
+@pytest.mark.parametrize("count", [1, 255, 256, 257, 1000])
+def test_sorted_pieces_are_posted_in_the_order_of_their_addresses_at_the_destination(count: int) -> None:
+    library = fake_cuda.build()
+
+    def descents(method: str) -> int:
+        run = Cuda(str(library)).prepare_blocks([CudaBlocks(0, -1, 64, count, method)])
+        run.verify()  # one transfer
+        before = fake_cuda.calls(library, "batched to a lower address than before")
+        run.run()  # starts at the lowest address again
+        return fake_cuda.calls(library, "batched to a lower address than before") - before
+
+    assert descents("cuMemcpyBatchAsync-256-sorted") == (count > 1)
+    assert count < 255 or descents("cuMemcpyBatchAsync-256") > count / 3
+    assert fake_cuda.calls(library, "cuMemcpyBatchAsync") >= 2 * -(-count // 256)
 
 
 @pytest.mark.parametrize(

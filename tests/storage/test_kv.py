@@ -19,7 +19,9 @@ from lanewise.results.match import CONTEXT, identity
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample, summarise
 
-COPIES = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "kernel")
+COPIES = (
+    "cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "cuMemcpyBatchAsync-256-sorted", "kernel",
+)  # fmt: skip
 RING = "psync" if io_uring_missing() else "io_uring"
 COMPAT = not Path("/proc/driver/nvidia-fs/version").exists()
 BLOCKS = "8 x 64 KiB"

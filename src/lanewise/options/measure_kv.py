@@ -11,7 +11,9 @@ from lanewise.options.measure_storage import StorageTarget, storage_target
 from lanewise.options.option import Options, option, words
 from lanewise.options.sampling import SamplingRule
 
-COPIES = ("cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "kernel")
+COPIES = (
+    "cuMemcpyAsync", "cuMemcpyBatchAsync", "cuMemcpyBatchAsync-256", "cuMemcpyBatchAsync-256-sorted", "kernel",
+)  # fmt: skip
 FILES = ("io_uring", "cuFile")
 LOOPBACK = "loopback"
 OVER = (*TRANSPORTS, "nixl")
@@ -34,9 +36,9 @@ class MeasureKvOptions(Options):
     blocks: str = option(..., "Blocks of each direction, as predict --blocks takes them.", metavar="'1024 x 64 KiB'")
     source: str = option("gpu0", "Memory that they start in: gpu0, host, host:1.", "--from", metavar="gpu0|host")
     software: tuple[str, ...] = option(
-        (), "cuMemcpyAsync, cuMemcpyBatchAsync, cuMemcpyBatchAsync-256 (calls of 256), kernel; to files io_uring, "
-        "cuFile.", metavar="NAME,...", parse=words,
-        default_text="all that are possible",
+        (), "cuMemcpyAsync, cuMemcpyBatchAsync, cuMemcpyBatchAsync-256 (calls of 256), "
+        "cuMemcpyBatchAsync-256-sorted (in the order of their addresses there), kernel; to files io_uring, cuFile.",
+        metavar="NAME,...", parse=words, default_text="all that are possible",
     )  # fmt: skip
     over: str | None = option(
         None, "The network between two processes that the blocks go over.", metavar="|".join(OVER),

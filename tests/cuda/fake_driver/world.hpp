@@ -38,6 +38,7 @@ struct Stream {
   std::deque<std::function<void()>> work;
   bool busy = false, stop = false;
   double now = 0;  // virtual seconds
+  std::uint64_t batched_to = 0;  // the last destination of a batch
   std::optional<std::vector<std::function<void(Stream&)>>> capture;  // what it is given goes there instead
   std::mutex lock;
   std::condition_variable changed;
