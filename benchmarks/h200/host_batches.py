@@ -109,6 +109,14 @@ def places(order: str, size: int, seed: int) -> list[int]:
     return [number * size for number in numbers]
 
 
+def in_windows(of: Sequence[int], at: Sequence[int], window: int) -> tuple[list[int], list[int]]:
+    """The same pieces, so many after each other sorted by where they go."""
+    pieces = list(zip(at, of, strict=True))
+    for first in range(0, len(pieces) if window else 0, window or 1):
+        pieces[first : first + window] = sorted(pieces[first : first + window])
+    return [piece[1] for piece in pieces], [piece[0] for piece in pieces]
+
+
 def words(values: Sequence[int]) -> Any:
     """A C array of 64-bit words."""
     return (c_uint64 * len(values))(*values)
@@ -211,7 +219,7 @@ class WholeRun:
         self.setup, self.row, self.seconds = setup, row, list[float]()
         self.host = setup.memories[row.memory]
         self.count = TOTAL // row.size
-        self.of, self.at = places("scattered", row.size, 1), places("scattered", row.size, 2)
+        self.of, self.at = in_windows(places("scattered", row.size, 1), places("scattered", row.size, 2), row.window)
         self.copied = self.count - round(self.count * row.share)  # by batches; a kernel has the rest
         self.targets = words([self.host + at for at in self.at])
         self.sources = words([setup.gpu + of for of in self.of])

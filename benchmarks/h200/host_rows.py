@@ -29,7 +29,10 @@ class Gated:
 
 @dataclass(frozen=True)
 class Whole:
-    """A transfer of TOTAL to the host: `share` of the pieces by a kernel of `blocks`, the others in batches."""
+    """A transfer of TOTAL to the host: `share` of the pieces by a kernel of `blocks`, the others in batches.
+
+    Before they are cut into calls, each `window` of pieces is sorted by their places on the host (0: none), untimed.
+    """
 
     name: str
     size: int = 128 * KIB
@@ -40,6 +43,7 @@ class Whole:
     streams: int = 1
     contexts: int = 1
     calls: int = 256
+    window: int = 0
 
 
 GATED = (
@@ -79,6 +83,11 @@ WHOLE = (
     *(Whole(f"1/{one_in} by {blocks} blocks", share=1 / one_in, blocks=blocks) for one_in, blocks in SHARES),
     *(Whole(f"{kib} KiB: {name}", kib * KIB, share, "pieces", blocks) for kib in (32, 64, 256)
       for name, share, blocks in (("base", 0.0, 264), ("1/8 by 1 blocks", 1 / 8, 1), ("1/8 by 2 blocks", 1 / 8, 2))),
+    *(Whole(f"{kib} KiB: {name}", kib * KIB, window=window) for kib in (64, 128, 256)
+      for name, window in (("sorted", TOTAL), ("sorted in windows of 2048", 2048), ("sorted in each call", 256))),
+    Whole("sorted, calls of 64", calls=64, window=TOTAL),
+    Whole("sorted, registered 4 KiB pages", memory=KINDS[1], window=TOTAL),
+    Whole("sorted, cuMemHostAlloc", memory=KINDS[2], window=TOTAL),
 )  # fmt: skip
 BULK = (
     Whole("long copies", PEAK_PIECE, calls=1),
