@@ -85,6 +85,15 @@ def test_the_other_direction_and_small_pieces_to_a_gpu_cost_more() -> None:
     assert one_way == other == pytest.approx(times("gpu0->gpu1", "cuMemcpyAsync", small)[0], rel=0.01)
 
 
+def test_blocks_to_the_host_are_faster_in_the_order_of_their_addresses() -> None:
+    rate, _ = path_of("gpu0->host0")
+    given, sorted_ = (
+        one("gpu0->host0", 8192, 128 << 10, f"cuMemcpyBatchAsync-256{order}").rate for order in ("", "-sorted")
+    )
+    assert 0.97 * rate.rate < sorted_ < rate.rate
+    assert given < sorted_
+
+
 def test_copies_in_turn_add_their_cost_to_the_path() -> None:
     rate, _ = path_of("host0->gpu0")
     copies = one("host0->gpu0", 128, 150528, "cuMemcpyAsync")
