@@ -15,9 +15,8 @@ CUresult batch(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size
       ++world().calls["batched to a lower address than before"];
     }
     if (holder(to[i], sizes[i]) == -2 || holder(from[i], sizes[i]) == -2) return kInvalidValue;
-    const CUresult result = submit(stream, [at = to[i], of = from[i], size = sizes[i]](Stream& on) {
-      move(on, at, of, size);
-    });
+    const CUresult result =
+        submit(stream, [at = to[i], of = from[i], size = sizes[i]](Stream& on) { move(on, at, of, size); });
     if (result != kSuccess) return result;
   }
   return kSuccess;

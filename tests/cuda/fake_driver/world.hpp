@@ -16,8 +16,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <random>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -37,8 +37,8 @@ struct Stream {
   int device;
   std::deque<std::function<void()>> work;
   bool busy = false, stop = false;
-  double now = 0;  // virtual seconds
-  std::uint64_t batched_to = 0;  // the last destination of a batch
+  double now = 0;                                                    // virtual seconds
+  std::uint64_t batched_to = 0;                                      // the last destination of a batch
   std::optional<std::vector<std::function<void(Stream&)>>> capture;  // what it is given goes there instead
   std::mutex lock;
   std::condition_variable changed;
@@ -61,7 +61,7 @@ struct Event {
 
 struct Range {
   std::size_t bytes;
-  int device;  // -1: registered host memory
+  int device;     // -1: registered host memory
   int file = -1;  // of a device's memory: what a dma-buf of it is
 };
 
@@ -127,5 +127,5 @@ CUresult submit(CUstream stream, std::function<void(Stream&)> work);
 
 }  // namespace fake
 
-#define FAKE(name)                            \
+#define FAKE(name) \
   if (fake::fails(#name)) return fake::kUnknown
