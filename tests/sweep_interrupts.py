@@ -129,26 +129,35 @@ def of_session(session: int) -> Iterator[tuple[int, str]]:
 @contextmanager
 def ray_cluster(cpus: int = 2) -> Iterator[tuple[str, int]]:
     """Address and session of a Ray on loopback, started by the guide's command with ports and a folder of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        ports = one.getsockname()[1], other.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="ray-") as folder:
+        process, port = _ray_head(Path(folder), cpus)
+        try:
+            yield f"ray://127.0.0.1:{port}", process.pid
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _ray_head(folder: Path, cpus: int) -> tuple[subprocess.Popen[bytes], int]:
+    """A head that answers, and its port; another process may take a port that was free, so it is tried thrice."""
     python = Path(sys.executable)
     variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
                  "PATH": f"{python.parent}:{os.environ['PATH']}"}  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="ray-") as folder:
+    for _ in range(3):
+        with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+            ports = one.getsockname()[1], other.getsockname()[1]
         command = [str(python.with_name("ray")), "start", "--head", "--block", "--include-dashboard", "false",
                    "--port", str(ports[0]), "--ray-client-server-port", str(ports[1]), "--num-cpus", str(cpus),
-                   "--temp-dir", folder]  # fmt: skip
+                   "--temp-dir", str(folder)]  # fmt: skip
         process = subprocess.Popen(
             command, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
-        try:
-            while process.poll() is None and not _answers(ports[1]):
-                time.sleep(0.2)
-            yield f"ray://127.0.0.1:{ports[1]}", process.pid
-        finally:
-            process.terminate()
-            process.wait()
+        while process.poll() is None and not _answers(ports[1]):
+            time.sleep(0.2)
+        if process.poll() is None:
+            return process, ports[1]
+    raise RuntimeError("no Ray on loopback stays alive")
 
 
 def _answers(port: int) -> bool:

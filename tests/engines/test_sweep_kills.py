@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -47,14 +49,23 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, expected: Rows) -> None:
     assert interrupt_round("predict", "ray:2", 4.0, tmp_path / "interrupted", rows).faults == []
 
 
+def sweep_under_way(words: Sequence[str], address: str, folder: Path) -> subprocess.Popen[bytes]:
+    """A sweep that has its first results; on a busy machine Ray's proxy may give a client up after 30 s."""
+    for attempt in range(3):
+        results, errors = folder / f"results-{attempt}", folder / f"stderr-{attempt}"
+        process = interruptible(words, address, results, errors)
+        while process.poll() is None and not list(results.glob("*.parquet")):
+            time.sleep(0.1)
+        if process.poll() is None:
+            return process
+    pytest.fail(f"no sweep began: {errors.read_text(errors='replace')}")
+
+
 def test_ctrl_c_ends_a_sweep_whose_cluster_answers_no_more(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="ray is not installed")
     words, _ = COMMANDS["predict"]
-    folder = tmp_path / "results"
     with ray_cluster() as (address, session):
-        process = interruptible([*words, "--sweep", "lanes=8,16"], address, folder)
-        while process.poll() is None and not list(folder.glob("*.parquet")):
-            time.sleep(0.1)
+        process = sweep_under_way([*words, "--sweep", "lanes=8,16"], address, tmp_path)
         cluster = [number for number, _ in of_session(session)]
         for number in cluster:
             os.kill(number, signal.SIGSTOP)
