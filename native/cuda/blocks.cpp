@@ -244,7 +244,7 @@ class SortedBatch : public BlockBatch {
     std::size_t first = 0;
     for (const std::size_t end : ends_) {
       const std::span<Piece> part = std::span(by_part_).subspan(first, end - first);
-      std::sort(part.begin(), part.end(), [](const Piece& one, const Piece& other) { return one.to < other.to; });
+      std::ranges::sort(part, {}, &Piece::to);
       for (std::size_t i = first; i < end; ++i) {
         to_[i] = by_part_[i].to;
         from_[i] = by_part_[i].from;
@@ -262,8 +262,7 @@ class SortedBatch : public BlockBatch {
 
   // Puts the pieces into by_part_, part after part; ends_ says where each part ends there.
   void divide() {
-    const auto [least, greatest] = std::minmax_element(
-        pieces_.begin(), pieces_.end(), [](const Piece& one, const Piece& other) { return one.to < other.to; });
+    const auto [least, greatest] = std::ranges::minmax_element(pieces_, {}, &Piece::to);
     const CUdeviceptr lowest = least->to;
     const CUdeviceptr width = (greatest->to - lowest) / ends_.size() + 1;
     std::ranges::fill(ends_, 0);
