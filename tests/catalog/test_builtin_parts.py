@@ -21,13 +21,15 @@ rtx-6000d rtx-a6000 rtx-a5000 rtx-a4000 v100-sxm3 m60 gtx-1070 gtx-1080 gtx-1080
 rtx-2080-ti rtx-3060 rtx-3080 rtx-4060-ti rtx-4070 rtx-4080
 rtx-5060-ti rtx-5070 rtx-5070-ti rtx-5080
 mi50 mi100 mi210 mi250x mi300x mi325x mi355x radeon-pro-vii rx-7900-xtx
+mi25 radeon-vii rx-580 rx-6900-xt
 """
 CPUS = """
 ivy-bridge-ep haswell-ep broadwell-ep skylake-sp cascade-lake-sp ice-lake-sp sapphire-rapids
 emerald-rapids rome milan genoa turin threadripper-pro-7000 xeon-e5-2600-v2 xeon-gold-6454s
 xeon-gold-6530 xeon-gold-6526y xeon-gold-5120t epyc-7452 epyc-7742 naples granite-rapids granite-rapids-sp
 xeon-w-sapphire-rapids xeon-w-3300 threadripper-2000 threadripper-3000 threadripper-7000 threadripper-9000
-threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-am5 grace power9
+threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-2000 ryzen-am5 grace grace-480gb
+power9
 """
 SWITCHES = """
 pex8747 pex8764 pex8796 pex9781 pex9797 pex88032 pex88048 pex88064 pex88080 pex88096 pex89024 pex89032 pex89048 pex89072

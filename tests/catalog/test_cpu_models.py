@@ -30,6 +30,7 @@ MODELS = {
     "AMD Ryzen Threadripper PRO 7955WX 16-Cores": "threadripper-pro-7000",
     "AMD Ryzen Threadripper 2950X 16-Core Processor": "threadripper-2000",
     "AMD Ryzen 9 3900X 12-Core Processor": "ryzen-am4",
+    "AMD Ryzen 7 2700X Eight-Core Processor": "ryzen-2000",
     "Ryzen 9 7950X3D": "ryzen-am5",
     "AMD EPYC 8534P 64-Core Processor": "siena",
     "AMD EPYC 4564P 16-Core Processor": "ryzen-am5",

@@ -109,6 +109,23 @@ parts:
     assert catalog.without_machine("beta").get("newer").number("intersocket.link_rate") == 40e9
 
 
+def test_a_share_of_the_memory_left_out_gives_way_to_an_inherited_one_whatever_the_memory() -> None:
+    text = """
+parts:
+  - part: old
+    kind: cpu
+    figures:
+      memory.rate: {value: 512 GB/s, source: data sheet}
+      memory.dma_writes: {value: 0.73, source: blog, basis: calibrated}
+  - part: new
+    extends: old
+    figures:
+      memory.rate: {value: 384 GB/s, source: data sheet}
+      memory.dma_writes: {value: 0.92, source: blog, basis: calibrated, machines: [alpha]}
+"""
+    assert read_parts(text, "mine.yaml").without_machine("alpha").get("new").number("memory.dma_writes") == 0.73
+
+
 def test_a_block_lends_its_source_and_a_figure_may_overrule_it() -> None:
     text = """
 parts:

@@ -138,6 +138,25 @@ def test_all_traffic_of_a_direction_shares_the_inter_socket_links() -> None:
     assert total(upi, "host0:1->gpu0") == pytest.approx(builtin().get("t4").number("engine.h2d.gen3") / 1e9)  # type: ignore[operator]
 
 
+def test_peers_that_nvlink_joins_to_their_cpus_cross_the_sockets_as_other_peers_do() -> None:
+    text = """lanewise: 1
+system: s
+devices:
+  "cpu[0-1]": {cpu: power9}
+  "gpu[0-1]": {gpu: v100-sxm2}
+links:
+  - {from: cpu0, to: cpu1, socket: auto}
+  - {from: "cpu[0-1]", to: "gpu[0-1]", pairs: true, nvlink: 3}
+policies: {peers: system}
+"""
+    system = read_system(text, "s.yaml")
+    peers = lanewise.predict(system, "gpu0->gpu1").rates[0]
+    assert peers.rate == builtin().get("power9").number("intersocket.planning")
+    assert peers.limit == "peer writes between the sockets cpu0->cpu1"
+    far = lanewise.predict(system, "cpu1->gpu0").rates[0]  # what memory sends is no peer traffic
+    assert far.rate > peers.rate
+
+
 def test_planning_figures_limit_peers_across_intel_sockets_and_nothing_else() -> None:
     system = sockets("sapphire-rapids", "h100-sxm", gen=5)
     peers = lanewise.predict(system, "gpu0->gpu4").rates[0]

@@ -31,6 +31,7 @@ _MODELS = tuple(
         (rf"threadripper{_GAP}79\d0x\b", "threadripper-7000"),
         (rf"threadripper{_GAP}99\d0x\b", "threadripper-9000"),
         (rf"ryzen{_GAP}[3579]{_GAP}[35]\d[05]0(?:x|xt|x3d)?\b", "ryzen-am4"),
+        (rf"ryzen{_GAP}[3579]{_GAP}[12]\d[05]0x?\b", "ryzen-2000"),
         (rf"ryzen{_GAP}[3579]{_GAP}[79]\d[05]0(?:x|f|x3d|x3d2)?\b", "ryzen-am5"),
         (rf"e5{_GAP}26\d\d[lw]?{_GAP}v2\b", "ivy-bridge-ep"),
         (rf"e5{_GAP}26\d\d[lw]?{_GAP}v3\b", "haswell-ep"),

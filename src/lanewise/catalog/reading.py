@@ -172,6 +172,9 @@ def _machines(node: YamlNode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry.as_written() for entry in node.items("machines: [rtx4090-rome]")))
 
 
+_SHARES = ("memory.dma_reads", "memory.dma_writes")
+
+
 def _build(draft: Draft, parent: Part | None) -> Part:
     kind = draft.kind or (parent.kind if parent else "")
     if parent and parent.kind != kind:
@@ -211,7 +214,12 @@ def _inherited(draft: Draft, parent: Part) -> dict[str, Figure]:
 
 
 def _alike(key: str, parent: Part, figures: Mapping[str, Figure]) -> bool:
-    """Whether a measured figure of the parent would hold here too: the specifications that it depends on are equal."""
+    """Whether a measured figure of the parent would hold here too: the specifications that it depends on are equal.
+
+    Shares of the memory's rate depend on none: they scale with it.
+    """
+    if key in _SHARES:
+        return True
     group = "nvlink." if key in ("engine.nvlink", "engine.c2c_h2d", "engine.c2c_d2h") else f"{key.partition('.')[0]}."
     stated = {name: figure.value for name, figure in parent.figures.items()
               if figure.basis == "physics" and not figure.machines}  # fmt: skip

@@ -147,12 +147,17 @@ def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Re
             yield from memory_demand(system, segment.src, segment.dst, route.memory_node)
         if segment.hops[0].link.kind in _PCIE_TRANSPORT:
             yield from _peer_root_ports(system, segment)
-            yield from socket_demand(system, segment.hops, segment.is_peer(system), segment.is_read)
+            yield from socket_demand(system, segment.hops, _joins_devices(system, segment, route), segment.is_read)
             yield from _engines(system, segment)
             yield from bridge_demand(system, segment.hops)
             yield from _root_port(system, segment)
             yield from _windows(system, segment)
     yield from _ends(system, route)
+
+
+def _joins_devices(system: System, segment: Segment, route: Route) -> bool:
+    """Whether a segment carries data from device to device, also where NVLink joins both of them to their CPUs."""
+    return segment.is_peer(system) or not (_is_cpu(system, route.src) or _is_cpu(system, route.dst))
 
 
 def _links(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
