@@ -25,7 +25,7 @@ EARLIER = {
 # Described on 2026-11-23 from our documentation alone, before anyone saw a prediction of theirs: held out, all of them.
 RUNS = Path(__file__).parents[2] / "benchmarks/runs"
 UNSEEN = [name for lists in ("2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
-                              "2026-11-24-accuracy-unseen-6")
+                              "2026-11-24-accuracy-unseen-6", "2026-11-24-accuracy-unseen-7")
           for name in (RUNS / lists / "machines.txt").read_text(encoding="utf-8").split()]  # fmt: skip
 THREAD = re.compile(r"[\w.-]+/[\w.-]+ (?:issue|pull request) \d+")
 every_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
