@@ -27,6 +27,19 @@ def test_an_unknown_figure_is_the_median_of_the_makers_parts_with_their_spread()
     assert figure.source == "median of a, b, c"
 
 
+def test_gaps_of_staged_copies_are_those_of_cards_for_desktops_or_of_gpus_for_servers() -> None:
+    def staged(name: str, rate: float | None) -> Part:
+        figure = Figure(rate, "B/s", f"a bench of {name}", basis="calibrated")
+        return Part(name, "gpu", f"NVIDIA {name}", (), {"staging.rate": figure})
+
+    known = (staged("H100", 113e9), staged("TITAN RTX", 135e9), staged("GeForce RTX 5090", 184e9))
+    parts = catalog(*known, staged("RTX PRO 6000", None), staged("B200", None))
+    assert completed(parts, parts.get("RTX PRO 6000")).number("staging.rate") == 159.5e9
+    assert completed(parts, parts.get("B200")).number("staging.rate") == 113e9
+    alone = catalog(*known[1:], staged("B200", None))  # nobody measured one for servers
+    assert completed(alone, alone.get("B200")).number("staging.rate") == 159.5e9
+
+
 def test_a_maker_without_any_measurement_gets_the_median_of_all() -> None:
     parts = catalog(gpu("a", 24e9), gpu("b", 26e9), gpu("x", None, "AMD"))
     assert completed(parts, parts.get("x")).number(KEY) == 25e9

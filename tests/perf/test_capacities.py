@@ -252,7 +252,7 @@ def test_the_best_read_of_a_root_port_is_one_of_a_gpu_of_the_same_maker() -> Non
     assert best("rtx-5070") == max(part.number("engine.h2d.gen5") or 0.0 for part in gpus) / 2
 
 
-@pytest.mark.parametrize(("cpu", "gen", "share"), [("null", 3, 0.69), ("null", 4, 1), ("rome", 3, 1)])
+@pytest.mark.parametrize(("cpu", "gen", "share"), [("null", 3, 0.66), ("null", 4, 1), ("rome", 3, 1)])
 def test_a_cpu_that_is_not_named_is_a_xeon_between_gen3_slots(cpu: str, gen: int, share: float) -> None:
     system = machine(
         f"cpu0: {{cpu: {cpu}}}\n'gpu[0-1]': {{gpu: a100-pcie-80gb}}",
@@ -261,7 +261,8 @@ def test_a_cpu_that_is_not_named_is_a_xeon_between_gen3_slots(cpu: str, gen: int
     limit = "peer traffic through the root complex of cpu0 at rp1" if share < 1 else "copy engine (peer write) of gpu0"
     rate = lanewise.predict(system, "gpu0->gpu1").rates[0]
     assert rate.limit == limit
-    assert share == 1 or rate.rate == pytest.approx(share * 15.754e9, rel=0.05)
+    # The middle of 10.0 and 10.8 GB/s, each of which many parts have from the one CPU that was measured.
+    assert share == 1 or rate.rate == pytest.approx(share * 15.754e9, rel=0.002)
 
 
 def pair(gpu: str, gen: int = 4) -> System:

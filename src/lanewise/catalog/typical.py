@@ -26,6 +26,7 @@ _OF_GENERATION = {
 }
 _GOODPUT = "nvlink.goodput"
 _NVLINK = re.compile(r"NVLink (\d)")
+_GRAPHICS = re.compile(r"\b(?:GeForce|RTX|TITAN|Quadro|Radeon)\b")
 _MOST_NAMES = 6
 _Stated: TypeAlias = "list[tuple[Part, Figure]]"
 
@@ -101,6 +102,7 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
     if key == _STAGING:  # a gap beside stages that overlap, or between stages that take turns
         order = part.text("staging.stages")
         near = [pair for pair in near if pair[0].text("staging.stages") == order]
+        near = [pair for pair in near if _is_graphics_card(pair[0]) == _is_graphics_card(part)] or near
     chosen = near if (near and word) or key == _STAGING else stated
     if not chosen or (chosen is not near and _of_other_generations(catalog, part, key)):
         return None
@@ -189,6 +191,15 @@ def _stated(catalog: Catalog, part: Part, key: str) -> Iterator[tuple[Part, Figu
         if own and (figure.value, figure.source) not in counted:
             counted.add((figure.value, figure.source))
             yield other, figure
+
+
+def _is_graphics_card(part: Part) -> bool:
+    """Whether a GPU is made for desktops and workstations, by its maker's series.
+
+    Their copies through host memory have shorter gaps, 5.4 to 7.4 ps a byte (TITAN RTX, RTX 6000 Ada, RTX 5090), than
+    those of GPUs for servers, 8 to 19 (P100, V100, A100, H100, H200).
+    """
+    return bool(_GRAPHICS.search(part.title))
 
 
 def _maker(part: Part) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lanewise.catalog.keys import GENERATIONS
@@ -119,8 +119,9 @@ def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | Non
     least, share, rests_on = RANGES[UNKNOWN][0], 1.0, "the link's raw rate"
     if part is None or part.title.startswith("Intel"):
         stated = _peer_shares(system)
-        least = min((low for _, _, low in stated), default=least)
-        if part is None and link.gen == _XEON_SLOTS and (xeons := [at for gen, at, _ in stated if gen == link.gen]):
+        least = min((each.least for each in stated), default=least)
+        xeons = sorted({each.share for each in stated if each.gen == link.gen and each.is_own})
+        if part is None and link.gen == _XEON_SLOTS and xeons:
             share = statistics.median(xeons)
             rests_on = f"{share:.2f} of the link's raw rate, median of the Xeons that were measured with Gen{link.gen}"
     raw = packets.raw_rate(link.gen, link.lanes or 16)
@@ -131,13 +132,23 @@ def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | Non
     )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _PeerShare:
+    """What peer writes get of a x16 link, the least of it, and whether that was measured on CPUs of this kind."""
+
+    gen: int
+    share: float
+    least: float
+    is_own: bool
+
+
 @lru_cache(maxsize=64)
-def _peer_shares(system: System) -> tuple[tuple[int, float, float], ...]:
-    """What peer writes get through root complexes that were measured: generation, share of a x16 link, the least."""
+def _peer_shares(system: System) -> tuple[_PeerShare, ...]:
+    """What peer writes get through root complexes that were measured."""
     cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]
     stated = ((gen, part.figure(f"peer.rate.gen{gen}")) for part in cpus for gen in GENERATIONS)
     return tuple(
-        (gen, share, share * figure_range(figure)[0])
+        _PeerShare(gen, share, share * figure_range(figure)[0], not figure.carried_from)
         for gen, figure in stated
         if isinstance(figure.value, float) and (share := figure.value / packets.raw_rate(gen, 16))
     )
