@@ -62,6 +62,16 @@ def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
         assert machine.held_out == held_out, machine.name
 
 
+def test_no_two_machines_have_the_same_range_of_values() -> None:
+    # A page that copies another machine's output: the RTX 6000D had eight numbers of nvbandwidth's README.
+    machines: dict[tuple[float, float], set[str]] = {}
+    for machine in MACHINES:
+        for row in machine.rows:
+            if row.low is not None and row.high is not None and row.low < row.high and not (row.skip or row.latency):
+                machines.setdefault((row.low, row.high), set()).add(machine.name)
+    assert [names for names in machines.values() if len(names) > 1] == []
+
+
 def test_no_figure_cites_the_thread_of_an_unseen_machine() -> None:
     parts = " ".join(figure.source + str(figure.condition) for part in builtin().parts.values()
                      for figure in part.figures.values())  # fmt: skip
