@@ -14,7 +14,7 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demand
 from lanewise.perf.packets import raw_rate
 from lanewise.perf.predict import FlowRate, Prediction
-from lanewise.perf.uncertainty import RANGES, SHARED, figure_range, product
+from lanewise.perf.uncertainty import RANGES, SHARED, figure_range, independent, product
 from lanewise.topology.read import read_system
 
 ONE_GPU = "{lanewise: 1, system: one, devices: {cpu0: {cpu: genoa}, gpu0: {gpu: l40s}}, links: [%s]}"
@@ -48,8 +48,37 @@ def test_a_figure_of_another_part_of_the_same_chip_has_the_wider_range() -> None
 
 def test_the_total_of_flows_has_the_interval_of_their_sum() -> None:
     found = predicted(Figure(20e9, "B/s", "s", basis="calibrated"), "host0->gpu0 x2, host0->gpu0")
-    assert found.total_low == pytest.approx(20e9 * RANGES["calibrated"][0] * SHARED[0])
+    assert found.total_low == pytest.approx(20e9 * independent(RANGES["calibrated"], SHARED)[0])
     assert found.total_high == pytest.approx(sum(rate.high for rate in found.rates))
+
+
+RANGE = st.tuples(st.floats(0.05, 1.0), st.floats(1.0, 4.0))
+
+
+def test_independent_errors_add_in_quadrature() -> None:
+    # exp(-sqrt(ln(0.93)^2 + ln(0.90)^2)) and exp(sqrt(ln(1.05)^2 + ln(1.02)^2)), by hand
+    assert independent((0.93, 1.05), (0.90, 1.02)) == pytest.approx((0.8799, 1.0541), abs=1e-4)
+    assert independent((0.5, 2.0)) == pytest.approx((0.5, 2.0))
+    assert independent((0.5, 0.9), (1.0, 1.0)) == pytest.approx((0.5, 1.0))  # an end beyond the value does not narrow
+
+
+@given(RANGE, RANGE)
+def test_two_independent_errors_are_wider_than_the_larger_and_narrower_than_both_at_their_ends(
+    one: tuple[float, float], other: tuple[float, float]
+) -> None:
+    low, high = independent(one, other)
+    assert one[0] * other[0] * (1 - 1e-9) <= low <= min(one[0], other[0]) * (1 + 1e-9)
+    assert max(one[1], other[1]) * (1 - 1e-9) <= high <= one[1] * other[1] * (1 + 1e-9)
+
+
+def test_slow_stages_and_a_long_gap_of_a_staged_copy_are_independent() -> None:
+    (rate,) = lanewise.predict("h200-pair", "gpu0->gpu1", p2p=False).rates
+    lone = [lanewise.predict("h200-pair", flow).rates[0] for flow in ("gpu0->host0", "host0->gpu1")]
+    slowest, slow = (min(getattr(flow, end) for flow in lone) for end in ("rate", "low"))
+    gap = 1 / rate.rate - 1 / slowest
+    worst = 1 / (1 / slow + 20e-12)  # both at their ends
+    either = min(1 / (1 / slow + gap), 1 / (1 / slowest + 20e-12))
+    assert worst < rate.low < either
 
 
 def test_the_interval_of_a_staged_copy_reaches_from_slow_stages_and_a_long_gap_to_full_overlap() -> None:
@@ -127,6 +156,7 @@ def test_without_a_figure_an_interval_is_no_narrower_and_begins_no_higher(
 @given(st.sampled_from(["milan", "rome", "genoa", "sapphire-rapids", "ice-lake-sp"]),
        st.sampled_from(["l40s", "rtx-4090-p2p", "rtx-5090"]), st.sampled_from(PATHS),
        st.sampled_from(["cpu", "gpu", "link", "sockets"]))  # fmt: skip
+@example("rome", "l40s", "cpu1->gpu0", "cpu")  # far memory: what is unknown is no independent error
 @example("ice-lake-sp", "rtx-4090-p2p", "gpu0->gpu1", "cpu")  # peer writes between its sockets may be slow
 @example("genoa", "rtx-5090", "gpu0->gpu1", "gpu")  # its driver refuses peer access, so copies are staged
 def test_without_a_part_or_a_speed_an_interval_is_no_narrower_and_begins_no_higher(

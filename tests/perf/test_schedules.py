@@ -10,6 +10,7 @@ from lanewise.options.predict import SCHEDULES as NAMES
 from lanewise.perf.flow import Flow
 from lanewise.perf.schedules import SCHEDULES, share_in_order
 from lanewise.perf.sharing import SolverFlow
+from lanewise.perf.uncertainty import RANGES
 
 
 def total(name: str, pairs: str, rates: dict[str, float] | None = None) -> float:
@@ -69,6 +70,17 @@ def test_a_prediction_counts_what_the_tool_counts() -> None:
 def test_a_resource_that_is_full_all_the_time_is_the_limit_not_the_order() -> None:
     (rate,) = lanewise.predict("rack-16gpu", "gpu0->gpu1", schedule="pytorch").rates
     assert rate.limit == lanewise.predict("rack-16gpu", "gpu0->gpu1").rates[0].limit
+
+
+def test_a_rate_that_the_order_of_copies_limits_is_known_as_a_typical_figure_is() -> None:
+    flows = "gpu0->gpu1, gpu0->gpu4"
+    ordered = lanewise.predict("rack-16gpu", flows, schedule="pytorch")
+    assert "order of the copies" in ordered.rates[0].limit
+    low, high = RANGES["typical"]
+    assert ordered.total_low < low * ordered.total
+    assert high * ordered.total <= ordered.total_high
+    one = [lanewise.predict("rack-16gpu", "gpu0->gpu1", schedule=name).rates[0] for name in ("pytorch", "together")]
+    assert one[0].low == pytest.approx(one[1].low)
 
 
 def test_schedules_are_named_as_the_option_lists_them() -> None:

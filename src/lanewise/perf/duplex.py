@@ -30,7 +30,7 @@ from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
 from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.resources import DMA_ENGINE_DOUBT, Resource, is_of_amd
-from lanewise.perf.uncertainty import figure_range
+from lanewise.perf.uncertainty import figure_range, independent
 from lanewise.routes.model import Hop, LinkDirection, Route, Via
 from lanewise.topology.model import Kind, LinkKind, System
 
@@ -143,7 +143,7 @@ def _left(system: System, resource: Resource, taken: float) -> Resource:
         least, most = (end(pair) for end, pair in zip((min, max), zip(RANGE, *ranges, strict=True), strict=True))
     share = capacity / resource.capacity
     return replace(
-        resource, beside=True, capacity=capacity, low=resource.low * share * least,
+        resource, beside=True, capacity=capacity, low=capacity * independent(resource.factors, (least, 1.0))[0],
         high=max(capacity, resource.high * min(1.0, share * most)),
     )  # fmt: skip
 

@@ -13,10 +13,12 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
 from lanewise.perf.resources import Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
-from lanewise.perf.sharing import SolverFlow
-from lanewise.perf.uncertainty import SHARED, is_tie
+from lanewise.perf.sharing import Shares, SolverFlow
+from lanewise.perf.uncertainty import RANGES, SHARED, independent, is_tie
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
+
+_ENDS: tuple[Literal["low", "high"], ...] = ("low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,10 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
     solution = share_in_order(schedule, capacities, flows, solver_flows)
-    cases = [solution.rates, *(_case(schedule, demands, resources, solver_flows, end) for end in ("low", "high"))]
+    cases: list[Sequence[float]] = [solution.rates]
+    for end in _ENDS:
+        case = _case(schedule, demands, resources, solver_flows, end)
+        cases.append(_ordered(solution, case, end) if schedule.rounds > 1 else case)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
         flow_rate(system, demand, flow_cases, limit, schedule)
@@ -128,9 +133,22 @@ def _case(
     """The rates with every capacity at that end of its range; staged copies take their stages in turn, or overlap."""
     capped = [replace(flow, cap=demand.cap(end)) for flow, demand in zip(flows, demands, strict=True)]
     places = Counter(place for demand in demands for place in {_undirected(each) for each in demand.per_byte})
-    factor = SHARED[0 if end == "low" else 1]
-    capacities = [resource.at(end) * (factor if places[_undirected(resource)] > 1 else 1.0) for resource in resources]
+    shared = (
+        resource.within(independent(resource.factors, SHARED)) if places[_undirected(resource)] > 1 else resource
+        for resource in resources
+    )
+    capacities = [resource.at(end) for resource in shared]
     return share_in_order(schedule, capacities, [demand.flow for demand in demands], capped).rates
+
+
+def _ordered(solution: Shares, case: Sequence[float], end: Literal["low", "high"]) -> list[float]:
+    """The rates of a case; those that the order of a tool's copies limits are known no better than a typical figure."""
+    side = 0 if end == "low" else 1
+    typical = RANGES["typical"]
+    return [
+        value if limit is not None else rate * independent((value / rate, value / rate), typical)[side]
+        for rate, limit, value in zip(solution.rates, solution.limits, case, strict=True)
+    ]
 
 
 def _undirected(resource: Resource) -> frozenset[str]:

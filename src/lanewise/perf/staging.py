@@ -28,7 +28,7 @@ from lanewise.perf.known_parts import part_of
 from lanewise.perf.measured_capacity import BESIDE, MEASURED, CapacityClass, as_measured
 from lanewise.perf.resources import Resource, cite, weakest
 from lanewise.perf.route_demand import summed
-from lanewise.perf.uncertainty import RANGES, Bound, figure_range
+from lanewise.perf.uncertainty import RANGES, Bound, Range, figure_range, independent
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import LinkKind, System
 
@@ -43,7 +43,7 @@ _GAPS: Mapping[Bound, float] = {"low": 20e-12, "nominal": 8e-12, "high": 4e-12}
 # PCIe): there reads starve behind writes on some hosts. Where the stages take turns, so do those of opposite copies:
 # 6.1 GB/s in all of two RTX 3090, 5.9 of a lone copy.
 _PORT_SHARES = {3: (0.75, 0.62, 0.88)}
-_PORT_SHARE = (0.75, 0.42, 1.0)
+_PORT_SHARE = (0.75, 0.39, 1.0)
 _PORT_SHARE_IN_TURNS = (1.0, 0.85, 1.10)
 _QUEUE = 546e6  # B of one direction that wait in the driver's queue while the other is issued
 _SAMPLE_SIZE = 800e6  # B of one direction that p2pBandwidthLatencyTest issues before the other
@@ -114,17 +114,23 @@ class Staging:
         return self._rate(bound)
 
     def _rate(self, bound: Bound) -> float:
+        shares = self._shares()
+        rate = self.rates["nominal"] * shares["nominal"]
+        rates = _within(rate, independent(_factors(self.rates), _factors(shares)))
+        return min(rates[bound], self.rates["high"])
+
+    def _shares(self) -> Mapping[Bound, float]:
+        """What it reaches of a lone copy's rate."""
         beside = _BESIDE[self.stages]
         if self.opposite is Opposite.NONE:
-            return self.rates[bound]
+            return dict.fromkeys(_BOUNDS, 1.0)
         if self.opposite is Opposite.IN_TURNS:
-            return self.rates[bound] * beside[bound]
+            return beside
         nominal = beside["nominal"]
         if self.size is not None or self.opposite is Opposite.SAMPLE:
-            share = _share(nominal, self.size or _SAMPLE_SIZE) * _SAMPLE_RANGE[bound]
-            return self.rates[bound] * min(1.0, share)
-        shares = {"low": _share(nominal, math.inf), "nominal": _share(nominal, _SAMPLE_SIZE), "high": nominal}
-        return self.rates[bound] * shares[bound]
+            share = _share(nominal, self.size or _SAMPLE_SIZE)
+            return {bound: share * factor for bound, factor in _SAMPLE_RANGE.items()}
+        return {"low": _share(nominal, math.inf), "nominal": _share(nominal, _SAMPLE_SIZE), "high": nominal}
 
 
 def _share(beside: float, size: float) -> float:
@@ -189,9 +195,10 @@ def staging(
     # Stages that overlap share the port and the way to a far socket; memory is full even in the gaps.
     shared = [[*port, *(pair for each in stages for pair in each if pair[0].kind == "far_memory")]]
     together, limits = (sum, list(stages)) if order is Stages.IN_TURNS else (max, [*stages, *filter(None, shared)])
-    rates = {bound: 1 / (together(_time(each, bound) for each in limits) + gaps[bound]) for bound in _BOUNDS}
+    rates = _rates({bound: together(_time(each, bound) for each in limits) for bound in _BOUNDS}, gaps)
     if basis == _NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
-        rates["low"] = min(rates["low"], 1 / (sum(_time(each, "low") for each in stages) + gaps["low"]))
+        in_turns = _rates({bound: sum(_time(each, bound) for each in stages) for bound in _BOUNDS}, gaps)
+        rates["low"] = min(rates["low"], in_turns["low"])
     bases, rests = [*(each for each, _ in cited), basis], [*(text for _, text in cited), rests_on]
     kind = (rests_on, *_places(stages, port))
     text = f"staging of {name} through host memory"
@@ -227,6 +234,24 @@ def _gaps(system: System, src: str) -> tuple[Mapping[Bound, float], str, str]:
         "high": min(_GAPS["high"], 1 / (figure.value * high)),
     }  # fmt: skip
     return gaps, figure.basis, cite(part, "staging.rate", figure)
+
+
+def _rates(times: Mapping[Bound, float], gaps: Mapping[Bound, float]) -> dict[Bound, float]:
+    """Rates of copies whose stages take `times` and whose gaps are `gaps`, in s/B: two independent errors."""
+    rate = 1 / (times["nominal"] + gaps["nominal"])
+    by_stages = {bound: 1 / (time + gaps["nominal"]) for bound, time in times.items()}
+    by_gap = {bound: 1 / (times["nominal"] + gap) for bound, gap in gaps.items()}
+    return _within(rate, independent(_factors(by_stages), _factors(by_gap)))
+
+
+def _factors(values: Mapping[Bound, float]) -> Range:
+    """The ends as factors of the nominal value."""
+    return values["low"] / values["nominal"], values["high"] / values["nominal"]
+
+
+def _within(value: float, factors: Range) -> dict[Bound, float]:
+    """A value with its ends as factors of it."""
+    return {"low": value * factors[0], "nominal": value, "high": value * factors[1]}
 
 
 _NOT_MEASURED = "typical"  # the basis of a gap that nobody measured on that GPU

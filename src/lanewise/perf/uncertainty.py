@@ -7,6 +7,7 @@ constants below come from it (benchmarks/runs/2026-11-23-intervals.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
@@ -57,8 +58,15 @@ def is_tie(one: Interval, other: Interval) -> bool:
 
 
 def product(one: Range, other: Range) -> Range:
-    """The range of the product of two factors."""
+    """The range of the product of two factors that may be at the same end together, as where a part is unknown."""
     return one[0] * other[0], one[1] * other[1]
+
+
+def independent(*ranges: Range) -> Range:
+    """The range of a product of factors whose errors are independent: logarithms add in quadrature, at either end."""
+    low = math.hypot(*(min(0.0, math.log(low)) for low, _ in ranges))
+    high = math.hypot(*(max(0.0, math.log(high)) for _, high in ranges))
+    return math.exp(-low), math.exp(high)
 
 
 def widest(ranges: Iterable[Range]) -> Range:
