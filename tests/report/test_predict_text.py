@@ -64,13 +64,13 @@ def test_flows_fit_the_terminal_and_their_sources_are_footnotes() -> None:
     assert predict.render_flow_rates(prediction, Screen(80)) == snapshot("""\
 rack-16gpu
 flow           GB/s  interval      limit                      basis       source
-gpu0->gpu4    21.65  17.5 to 23.0  peer writes through the    calibrated  [1]
+gpu0->gpu4    21.65  18.7 to 23.0  peer writes through the    calibrated  [1]
                                    root complex of cpu0 at
                                    rp1
-gpu1->gpu5    21.65  17.5 to 23.0  peer writes through the    calibrated  [1]
+gpu1->gpu5    21.65  18.7 to 23.0  peer writes through the    calibrated  [1]
                                    root complex of cpu0 at
                                    rp1
-all together  43.30  35.1 to 46.0
+all together  43.30  37.3 to 46.0
 not shown in 80 columns: route
 
 calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates)
