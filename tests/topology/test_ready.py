@@ -31,6 +31,9 @@ MISSION = {
     "falcon-4010-epyc",
     "dgx-a100",
     "dgx-a100-network",
+    "dgx-h100",
+    "dgx-h200",
+    "dgx-b200",
     "pax-storage-fabric",
     "rack-16gpu",
     "h200-pair",
@@ -111,6 +114,16 @@ def test_the_dgx_has_two_gpus_and_two_cards_at_each_switch() -> None:
         kinds = sorted(system.device(link.b).kind for link in system.links_at(switch) if link.a == switch)
         assert kinds == ["gpu", "gpu", "nic", "nic"]
     assert {link.count for link in system.links_at("nvs")} == {12}
+
+
+@pytest.mark.parametrize("name", ["dgx-h100", "dgx-h200", "dgx-b200"])
+def test_each_gpu_of_a_later_dgx_has_a_card_at_its_own_switch(name: str) -> None:
+    system = load_system(name)
+    for i in range(8):
+        below = {link.b for link in system.links_at(f"sw{i}") if link.a == f"sw{i}"}
+        assert below == {f"gpu{i}", f"nic{i}"}
+        assert system.domain_of(f"gpu{i}") == system.domain_of(f"nic{i}")
+    assert {link.count for link in system.links_at("nvs")} == {18}
 
 
 def test_the_frontend_and_the_accelerator_meet_only_at_the_network_switch() -> None:
