@@ -43,10 +43,10 @@ void bind_scenario(nb::module_& m) {
   nb::class_<Leg>(m, "Leg").def(
       "__init__",
       [](Leg* self, std::int32_t flow_class, double bytes, double setup, double latency, double alone,
-         std::int32_t slots,
-         std::int32_t most) { new (self) Leg{flow_class, bytes, setup, latency, alone, slots, most}; },
+         std::int32_t slots, std::int32_t most,
+         double setup_each) { new (self) Leg{flow_class, bytes, setup, setup_each, latency, alone, slots, most}; },
       "flow_class"_a = kNoFlow, "bytes"_a = 0.0, "setup"_a = 0.0, "latency"_a = 0.0,
-      "alone"_a = std::numeric_limits<double>::infinity(), "slots"_a = 1, "most"_a = 1);
+      "alone"_a = std::numeric_limits<double>::infinity(), "slots"_a = 1, "most"_a = 1, "setup_each"_a = 0.0);
   nb::class_<Worker>(m, "Worker")
       .def(
           "__init__",

@@ -22,7 +22,7 @@ void check_leg(const sim::Network& network, const Leg& leg, const std::string& o
   expect(leg.flow_class >= kNoFlow && leg.flow_class < classes,
          owner + " moves data in flow class " + std::to_string(leg.flow_class),
          "flow classes count from 0; -1 is none");
-  expect(usable(leg.bytes) && usable(leg.setup) && usable(leg.latency) && leg.alone > 0.0,
+  expect(usable(leg.bytes) && usable(leg.setup) && usable(leg.setup_each) && usable(leg.latency) && leg.alone > 0.0,
          owner + " has a size, time or rate that is none", "give bytes, seconds and B/s of zero or more");
   expect(leg.slots >= 1 && leg.most >= 1, owner + " has no slot to move data in", "give at least one slot and sample");
 }

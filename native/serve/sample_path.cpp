@@ -131,7 +131,9 @@ const Leg& Simulator::leg(Move move, std::int32_t owner) const {
 }
 
 void Simulator::set_off(Move move, std::int32_t group) {
-  const double setup = leg(move, groups_[at(group)].owner).setup;
+  const Group& moved = groups_[at(group)];
+  const Leg& way = leg(move, moved.owner);
+  const double setup = way.setup + way.setup_each * static_cast<double>(moved.samples.size());
   if (setup > 0.0) return later(now_ + setup, kBegins + move, group);
   begin_move(move, group);
 }

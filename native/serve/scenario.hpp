@@ -9,12 +9,14 @@ namespace lanewise::serve {
 
 inline constexpr std::int32_t kNoFlow = -1;
 
-// One transfer of a query. It holds a slot from `setup` s before its first byte to its last one, and arrives
-// `latency` s later. `alone` is the rate in B/s that it reaches without other traffic; `bytes` are those of a sample.
+// One transfer of a query. It holds a slot from `setup` s, and `setup_each` s for every sample, before its first byte
+// to its last one, and arrives `latency` s later. `alone` is the rate in B/s that it reaches without other traffic;
+// `bytes` are those of a sample.
 struct Leg {
   std::int32_t flow_class = kNoFlow;
   double bytes = 0.0;
   double setup = 0.0;
+  double setup_each = 0.0;
   double latency = 0.0;
   double alone = std::numeric_limits<double>::infinity();
   std::int32_t slots = 1;  // transfers under way at once

@@ -16,7 +16,9 @@ namespace {
 
 constexpr std::int64_t kIndex = (std::int64_t{1} << 48) - 1;
 
-bool is_nothing(const Leg& leg) { return leg.flow_class == kNoFlow && leg.setup == 0.0 && leg.latency == 0.0; }
+bool is_nothing(const Leg& leg) {
+  return leg.flow_class == kNoFlow && leg.setup == 0.0 && leg.setup_each == 0.0 && leg.latency == 0.0;
+}
 
 }  // namespace
 

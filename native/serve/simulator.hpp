@@ -130,7 +130,8 @@ class Simulator {
   std::int32_t take_group(std::int32_t owner);
   void later(double time, std::int64_t what, std::int64_t index) { events_.push({time, (what << 48) | index}); }
   static double alone(const Leg& leg, std::size_t samples) {
-    return leg.setup + leg.latency + leg.bytes * static_cast<double>(samples) / leg.alone;
+    const auto count = static_cast<double>(samples);
+    return leg.setup + leg.setup_each * count + leg.latency + leg.bytes * count / leg.alone;
   }
 
   Scenario scenario_;

@@ -68,6 +68,7 @@ class Leg:
         alone: float = ...,
         slots: int = 1,
         most: int = 1,
+        setup_each: float = 0.0,
     ) -> None: ...
 
 class Worker:

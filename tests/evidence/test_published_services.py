@@ -42,7 +42,9 @@ def test_the_ready_services_are_of_known_gpus_and_workloads() -> None:
         assert all(lower.qps < service.server.qps for lower in service.lower)
         assert service.round
         assert service.harness is not None
+        # BERT's harness takes what is there and gathers it; LWIS copies each query of a batch with a call of its own.
         assert (service.timeout == 0) == service.workload.startswith("bert")
+        assert (service.harness.copies == "gathered") == service.workload.startswith("bert")
         assert service.server.p99 <= workloads()[service.workload].bound
 
 
@@ -80,6 +82,12 @@ def test_a_harness_is_simulated_as_its_settings_say() -> None:
     padded = replace(service, timeout=0.0, harness=PublishedHarness(policy, on_device=True))
     partial = replace(padded, harness=PublishedHarness(replace(policy, whole=False), on_device=True))
     assert served_p99(padded, builtin()) > 1.05 * served_p99(partial, builtin())
+    # A call for each query of a batch takes longer than one for all.
+    plain = replace(service.harness.policy, whole=False, own_batcher=False)
+    rated = replace(service, workload="resnet50", batch=64, offline=40_000.0, server=ServedRate(20_000.0, 0.01))
+    many = replace(rated, timeout=2e-3, harness=PublishedHarness(plain, on_device=True))
+    calls = replace(many, harness=PublishedHarness(plain, on_device=True, copies="each"))
+    assert served_p99(calls, builtin()) > served_p99(many, builtin()) + 50e-6
     # Offline at twice the power of Server was faster, by 2^0.40 for RetinaNet (serving/power.py).
     powered = TEXT.replace("lower: []", "lower: [], power: 100 W, offline_power: 200 W")
     (limited,) = read_services(powered, "mine.yaml")
@@ -103,6 +111,7 @@ def test_a_harness_is_simulated_as_its_settings_say() -> None:
         ("slot: gen4 x16", "slots: 1", "slots"),
         ("lower: []", "lower: [], harness: {streams: 2}", "in_flight"),
         ("lower: []", "lower: [], harness: {streams: 0, in_flight: 4}", "streams"),
+        ("lower: []", "lower: [], harness: {streams: 1, in_flight: 4, copies: some}", "copies of 'some'"),
     ],
 )
 def test_what_cannot_be_used_is_an_error_with_its_line(old: str, new: str, cause: str) -> None:

@@ -27,6 +27,7 @@ class Leg:
     slots: int = 1
     most: int = 1
     alone: float = math.inf
+    setup_each: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,9 @@ def simulate(case: Case, seed: int = 1, trace: int = 0, steps: int = 0, skip: fl
 
 
 def _leg(leg: Leg) -> native.Leg:
-    return native.Leg(leg.flow_class, leg.bytes, leg.setup, leg.latency, leg.alone, leg.slots, leg.most)
+    return native.Leg(
+        leg.flow_class, leg.bytes, leg.setup, leg.latency, leg.alone, leg.slots, leg.most, leg.setup_each
+    )
 
 
 class Slow:
@@ -232,7 +235,7 @@ class Slow:
             else:
                 self.flows.append(_Flow(leg.flow_class, leg.bytes * samples, ended))
 
-        self._after(leg.setup, begin)
+        self._after(leg.setup + leg.setup_each * samples, begin)
 
     def _after(self, seconds: float, what: Callable[[], None]) -> None:
         if seconds > 0:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import lanewise
 from lanewise.serving.load import ServiceLoad
-from lanewise.serving.simulation import Simulation
+from lanewise.serving.simulation import COPY_SETUP, Simulation
 from lanewise.serving.workload import workload
 
 STATED = [
@@ -56,6 +56,13 @@ def test_eight_samples_of_a_query_share_a_batch():
     seconds = stated("a100-sxm-80gb", "resnet50")[8]
     assert found.batch == 8
     assert seconds <= found.latency <= 1.2 * seconds
+
+
+def test_a_call_for_each_query_of_a_batch_takes_the_time_of_so_many_calls():
+    load = ServiceLoad(workload("resnet50"), scenario="multi-stream", gpus=("gpu0",))
+    once, each = (lanewise.simulate("dgx-a100", replace(load, copies=copies))[0] for copies in ("gathered", "each"))
+    assert each.latency - once.latency == pytest.approx((each.batch - 1) * COPY_SETUP, rel=1e-6)
+    assert "a call for each query" in " ".join(each.assumptions)
 
 
 def test_the_peak_is_the_run_that_decided():

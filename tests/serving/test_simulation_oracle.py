@@ -13,7 +13,7 @@ from serving.slow_queues import Batch, Case, Leg, Pool, Service, Slow, Worker, s
 import lanewise._native as native
 
 ALL = 10**9  # samples to trace
-CLOSE = 1e-9
+CLOSE = 1e-8
 
 
 def compared(case: Case, seed: int = 1) -> tuple[native.Outcome, list[Batch]]:
@@ -63,11 +63,12 @@ def cases(draw):
         kind = draw(st.sampled_from(["none", "flow", "flow", "flow"] if plain else ["flow"]))
         setup = about(2e-4) if draw(st.booleans()) else 0.0
         latency = about(1e-4) if draw(st.booleans()) else 0.0
+        each = about(1e-4) if draw(st.booleans()) else 0.0
         if kind == "none":
-            return Leg() if draw(st.booleans()) else Leg(-1, 0.0, setup, latency, slots)
+            return Leg() if draw(st.booleans()) else Leg(-1, 0.0, setup, latency, slots, setup_each=each)
         uses = {r: about(1.0) for r in range(links) if r == 0 or draw(st.booleans())}
         classes.append((uses, about(2e6) if draw(st.booleans()) else None))
-        return Leg(len(classes) - 1, about(bytes_), setup, latency, slots, most)
+        return Leg(len(classes) - 1, about(bytes_), setup, latency, slots, most, setup_each=each)
 
     services, pools, workers = [], [], []
     gpus = draw(st.integers(1, 3))

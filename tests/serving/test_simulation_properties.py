@@ -25,10 +25,10 @@ EPS = 1e-12
 def alone(case: Case, leg: Leg, samples: int = 1) -> float:
     """How long a leg takes with nothing beside it."""
     if leg.flow_class < 0:
-        return leg.setup + leg.latency
+        return leg.setup + leg.setup_each * samples + leg.latency
     uses, cap = case.classes[leg.flow_class]
     rate = min([cap or math.inf, *(case.capacities[r] / amount for r, amount in uses.items())])
-    return leg.setup + leg.latency + samples * leg.bytes / rate
+    return leg.setup + leg.setup_each * samples + leg.latency + samples * leg.bytes / rate
 
 
 def shared(gpus: int = 4, rate: float = 4000.0, link: float = 1e9, **more) -> Case:

@@ -103,7 +103,7 @@ def test_two_services_of_one_cable_get_no_more_than_it_has() -> None:
     assert sum(rates) == pytest.approx(alone.answered / alone.last_answer, rel=0.02)
 
 
-@pytest.mark.parametrize("copies", ["gathered", "per-query"])
+@pytest.mark.parametrize("copies", ["gathered", "each", "per-query"])
 def test_single_stream_is_the_sum_of_its_unloaded_parts(copies: str) -> None:
     load = ServiceLoad(RESNET, scenario="single-stream", gpus=("gpu0",), copies=copies)
     one = simulation("composable-server-gen4", [load], path=3, gpus=1)

@@ -167,6 +167,29 @@ def test_with_a_policy_a_batch_takes_a_fixed_time_and_that_of_its_queries_in_off
     assert (other.basis, "as on other GPUs" in other.doubt) == ("typical", True)
 
 
+def test_batches_of_unequal_queries_as_they_came_take_longer_than_sorted_ones() -> None:
+    ratio = Figure(1.2, "1", "this test", basis="fitted")
+    part = gpu({1: 1.5e-3}, offline=1000.0).with_figure("service_unsorted.w", ratio)
+    work = replace(ONE_MS, name="w")
+    in_order, in_offline = offline_times(part, work, in_order=True), offline_times(part, work)
+    assert in_order.at(10) == pytest.approx(0.5e-3 + 12e-3)
+    assert (in_order.peak, in_order.basis) == (pytest.approx(1000.0 / 1.2), "fitted")
+    assert "service_unsorted.w" in in_order.rests_on[0]
+    assert in_offline.at(10) == pytest.approx(10.5e-3)
+
+
+def test_a_network_needs_as_long_for_a_small_batch_in_either_precision() -> None:
+    part, work = builtin().get("a30"), workload("bert-99.9")
+    lone, offline = part.number("service_time.bert-99.1"), part.number("service.bert-99.offline")
+    assert lone is not None
+    assert offline is not None
+    rate = part.number("service.bert-99.9.offline")
+    assert rate is not None
+    found = offline_times(part, work)
+    assert found.at(1) == pytest.approx(lone - 1 / offline + 1 / rate)
+    assert (found.basis, found.doubt) == ("typical", "")
+
+
 def test_a_server_score_follows_from_offline_as_published_ones_did() -> None:
     share, mine = server_share("resnet50"), replace(ONE_MS, name="w")
     derived = server_from_offline(gpu(offline=1000.0), mine)

@@ -33,6 +33,7 @@ def cable(**more) -> tuple[str, list[float], list[ServiceLoad]]:
 
 CASES = {
     "gathered": cable(),
+    "a call each": cable(copies="each"),
     "per query": cable(copies="per-query"),
     "lone queries": ("composable-server-gen4", [0.0], [ServiceLoad(RESNET, scenario="single-stream")]),
     "multi-stream": ("composable-server-gen4", [0.0], [ServiceLoad(RESNET, scenario="multi-stream")]),

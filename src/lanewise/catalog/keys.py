@@ -150,12 +150,14 @@ def unit_of(name: str) -> str | None:
 
 
 def _workload_key(name: str) -> Key | None:
-    """Keys with a workload's name: service.NAME.server and .offline, service_time.NAME.BATCH, software.NAME."""
+    """Keys with a workload's name: service.NAME.server, .offline; service_time.NAME.BATCH; software.NAME; others."""
     stem, _, rest = name.partition(".")
     if stem == "service" and rest.rpartition(".")[2] in ("server", "offline") and rest.rpartition(".")[0]:
         return Key(("gpu",), "1/s", "queries of that workload one GPU answers a second")
     if stem == "service_time" and _TIMED.fullmatch(rest):
         return Key(("gpu",), "s", "time from the start of a batch of that many queries to its end, one GPU")
+    if stem == "service_unsorted" and rest:
+        return Key(("gpu",), "1", "time of a query in an unsorted batch, over that in Offline's sorted batches")
     if stem == "software" and rest:
         return Key(("gpu",), "s", "time a query's handling on the host adds when it comes over the network")
     return None

@@ -10,7 +10,7 @@ from lanewise import package_data
 from lanewise.catalog import Catalog, Figure
 from lanewise.errors import InputError
 from lanewise.evidence.score import quantile
-from lanewise.serving.load import MOST_STREAMS, BatchPolicy, ServiceLoad
+from lanewise.serving.load import COPIES, MOST_STREAMS, BatchPolicy, ServiceLoad
 from lanewise.serving.power import rate_ratio
 from lanewise.serving.simulation import Simulation, SimulationInput
 from lanewise.serving.simulation_result import STALLING
@@ -23,7 +23,7 @@ from lanewise.yaml_positions import YamlNode, load
 
 VERSION = 1
 _TOP = ("lanewise-services", "source", "round", "systems")
-_HARNESS = ("streams", "in_flight", "whole", "own_batcher", "on_device")
+_HARNESS = ("streams", "in_flight", "whole", "own_batcher", "on_device", "copies")
 _SYSTEM = ("system", "gpu", "gpus", "slot", "cpu", "rows")
 _ROW = ("workload", "batch", "timeout", "offline", "server", "lower")
 # By so much a GPU may be slower or faster than its Offline rate, of other batches and another run, tells: with it the
@@ -46,10 +46,14 @@ class ServedRate:
 
 @dataclass(frozen=True, slots=True)
 class PublishedHarness:
-    """The settings with which a published service was run: how batches reach a GPU, and whether queries lie there."""
+    """The settings with which a published service was run: how batches reach a GPU, and whether queries lie there.
+
+    `copies` says whether the queries of a batch are copied in one call (gathered) or with a call each.
+    """
 
     policy: BatchPolicy
     on_device: bool
+    copies: str = "gathered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,8 @@ def served_p99(
     load = ServiceLoad(work, qps=service.server.qps, batch=service.batch)
     if harness is not None:
         mode = "offline"
-        load = replace(load, policy=harness.policy, workload=replace(work, bytes_in=0.0) if harness.on_device else work)
+        near = replace(work, bytes_in=0.0) if harness.on_device else work
+        load = replace(load, policy=harness.policy, copies=harness.copies, workload=near)
     simulation = Simulation(service.described(catalog, mode, speed, fixed), [load])
     # Of so many queries the p99 is known to a few per cent, and a queue that grows has grown out of the bound.
     seconds = max(SIMULATED / service.server.qps, 20.0 * work.bound)
@@ -221,7 +226,10 @@ def _harness(node: YamlNode) -> PublishedHarness | None:
         in_flight=node["in_flight"].integer(1, MOST_STREAMS, 4), streams=node["streams"].integer(1, MOST_STREAMS, 2),
         whole=node["whole"].flag(False), own_batcher=node["own_batcher"].flag(False),
     )  # fmt: skip
-    return PublishedHarness(policy, node["on_device"].flag(False))
+    copies = node["copies"].line() or "gathered"
+    if copies not in COPIES:
+        raise node["copies"].error(f"copies of '{copies}'", f"write {', '.join(COPIES)}")
+    return PublishedHarness(policy, node["on_device"].flag(False), copies)
 
 
 def _services(node: YamlNode, series: str) -> Iterable[PublishedService]:

@@ -36,10 +36,11 @@ def service_sections(rows: Sequence[PredictedService]) -> list[str]:
         markdown_table(scores_table(rows)),
         "The p99 is simulated at the published rate. Batches, streams, batches in flight and padded CUDA graphs are as "
         "the harness's settings and source say, and the GPU is as fast as its Offline score, at the power limit of "
-        "Server; nothing is fitted to a p99. Those with a time-out (NVIDIA's LWIS) of v2.0 and v2.1 were first read "
-        "after the simulation of v3.0 was written. BERT's harness has none: it takes what is queued, so that the p99 "
-        "is proportional to the fixed time of a batch, which is known from runs with CUDA graphs only; v3.0 worked "
-        "without. That a worker has two batches under way, whatever its copy streams, is learned from v2.1. The "
+        "Server; nothing is fitted to a p99 of these machines. Those with a time-out (NVIDIA's LWIS) of v2.0 and v2.1 "
+        "were first read after the simulation of v3.0 was written. BERT's harness has none: it takes what is queued, "
+        "so that the p99 is proportional to the fixed time of a batch, which is known from runs with CUDA graphs only; "
+        "v3.0 worked without. What its unsorted batches cost is learned from machines of other submitters. That a "
+        "worker has two batches under way, whatever its copy streams, is learned from v2.1. The "
         "interval is that of GPUs 5 % slower and faster, and of BERT's fixed time on all GPUs of the catalogue. It "
         f"ends at the bound, which a VALID score keeps, and from {STALLING:,.0f} queries/s on it reaches it: there the "
         f"p99 is that of the host's stalls, of which nothing is published.{change}",

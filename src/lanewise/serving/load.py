@@ -16,7 +16,7 @@ from lanewise.topology.model import Kind, System
 from lanewise.topology.ranges import expand
 
 SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
-COPIES = ("gathered", "per-query")
+COPIES = ("gathered", "each", "per-query")
 DISPATCHES = ("least", "round-robin", "random")
 ONE_BY_ONE = ("single-stream", "multi-stream")
 MAX_QPS = 1e12
@@ -48,10 +48,11 @@ class ServiceLoad:
 
     `gpus` may also name one host; none means all GPUs of `host`, or of the first host that has any. With a `frontend`
     queries come from that host over the network, else from the memory of each GPU's own host. `batch` and `timeout`
-    (s) are the workload's unless given. `slots` copies to a GPU run at once, and up to `buffers` batches are on their
-    way to or on it. `variation` is the coefficient of variation of a batch's time, the workload's unless given. With a
-    `policy` batches are formed and run as it says (for `slots` and `buffers`), in times that follow from the GPU's
-    Offline rate.
+    (s) are the workload's unless given. `copies`: the queries of a batch are gathered and copied in one call, or with a
+    call each; per-query: each as it comes. `slots` copies to a GPU run at once, and up to `buffers` batches are on
+    their way to or on it. `variation` is the coefficient of variation of a batch's time, the workload's unless given.
+    With a `policy` batches are formed and run as it says (for `slots` and `buffers`), in times that follow from the
+    GPU's Offline rate.
     """
 
     workload: Workload

@@ -188,10 +188,11 @@ class Simulation:
             )  # fmt: skip
 
     def _leg(self, item: FlowDemand, flow_class: int, size: float, load: ServiceLoad) -> _native.Leg:
+        each = load.copies == "each" and not load.networked and item.flow.dst in self.gpus
         return _native.Leg(
             flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
             latency=latency(self.system, item.flow.src, item.flow.dst).wire,
-            setup=0.0 if load.networked else COPY_SETUP,
+            setup=0.0 if load.networked or each else COPY_SETUP, setup_each=COPY_SETUP if each else 0.0,
             slots=1 if load.one_by_one else load.copies_at_once, most=CHAIN if load.networked else 1,
         )  # fmt: skip
 
@@ -219,7 +220,7 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
 
 def _times(part: Part, load: ServiceLoad) -> ServiceTimes:
     if load.policy is not None:
-        return offline_times(part, replace(load.workload, batch=load.largest))
+        return offline_times(part, replace(load.workload, batch=load.largest), in_order=load.scenario != "offline")
     return service_times(part, load.workload, load.mode, load.networked)
 
 

@@ -197,7 +197,7 @@ def _percentiles(out: _native.ServiceOutcome) -> tuple[tuple[float, float], ...]
 
 
 def _stages(load: ServiceLoad, out: _native.ServiceOutcome, latency: float) -> tuple[Stage, ...]:
-    names = CLOSED_STAGES if load.copies == "gathered" else OWN_STAGES
+    names = OWN_STAGES if load.copies == "per-query" else CLOSED_STAGES
     names = NETWORK_STAGES if load.frontend else names
     pairs = zip(names, out.stages(0.0), out.stages(latency), strict=True)
     return tuple(Stage(name, mean, slow) for name, mean, slow in pairs if name)
@@ -211,8 +211,9 @@ def _assumptions(deployment: Deployment) -> tuple[str, ...]:
         assumptions.append(
             "each query is a message of its own, straight into GPU memory; those that wait leave as one chain"
         )
-    elif load.copies == "gathered":
-        assumptions.append(f"a batch is copied in one go, {load.slots} copies to a GPU at once, {load.buffers} buffers")
-    else:
+    elif load.copies == "per-query":
         assumptions.append("each query is copied on its own as it comes, one copy to a GPU at once")
+    else:
+        calls = "in one go" if load.copies == "gathered" else "with a call for each query"
+        assumptions.append(f"a batch is copied {calls}, {load.slots} copies to a GPU at once, {load.buffers} buffers")
     return tuple(assumptions)

@@ -32,6 +32,8 @@ TIMES_ONLY = "no rate is known, so a full batch is taken to lie on the slope of 
 # SSD-ResNet34 of the A2, A30 and A100 in Inference v2.0, 0.6 to 1.1 (benchmarks/runs/2026-11-23-service-p99.md).
 FIXED_TIME = {"resnet50": 0.40e-3, "retinanet": 1.1e-3, "bert-99": 1.2e-3, "bert-99.9": 1.2e-3,
               "ssd-resnet34": 0.75e-3}  # fmt: skip
+# Workloads of one network in two precisions, of which MLPerf has SingleStream results of the first only.
+SAME_NETWORK = {"bert-99.9": "bert-99"}
 # Largest share that a batch may take of a Server bound less the wait for it to fill: a query may find one running
 # and another queued. Published batches of slow GPUs (L4: RetinaNet 2, A30: ResNet-50 64) come out near this.
 BATCH_SHARE = 0.25
@@ -104,24 +106,39 @@ def service_times(part: Part, work: Workload, mode: str = "server", networked: b
     return ServiceTimes(batch, tuple(points), weakest(bases), tuple(sources), doubt, peak)
 
 
-def offline_times(part: Part, work: Workload) -> ServiceTimes:
+def offline_times(part: Part, work: Workload, in_order: bool = False) -> ServiceTimes:
     """Times of a GPU whose batches run as a harness starts them: T(n) = T0 + n / Offline, T0 = T(1) - 1 / Offline.
 
-    Offline serves batches so large that T0 does not count, a lone query (SingleStream) all of it. InputError without an
-    Offline rate.
+    Offline serves batches so large that T0 does not count, a lone query (SingleStream) all of it. Offline also sorts
+    queries by length; with `in_order` batches hold queries as they came, which takes `service_unsorted` times as long.
+    InputError without an Offline rate.
     """
     rate, basis, source = stated_rate(part, work.name, "offline")
-    key = time_key(work.name, 1)
-    lone = part.figure(key)
-    if isinstance(lone.value, float):
-        fixed, doubt = max(0.0, lone.value - 1.0 / rate), ""
-        basis, source = weakest([basis, lone.basis]), f"{source}; {cite(part, key, lone)}"
-    else:
-        fixed = FIXED_TIME.get(work.name, 0.0)
-        doubt = f"a batch is taken to need {readable(fixed, 's')} however small it is, as on other GPUs"
-        basis = weakest([basis, "typical"])
+    fixed, fixed_basis, fixed_source = _fixed_time(part, work.name)
+    doubt = "" if fixed_source else f"a batch is taken to need {readable(fixed, 's')} however small, as on other GPUs"
+    bases, sources = [basis, fixed_basis], [source, fixed_source]
+    key = f"service_unsorted.{work.name}"
+    unsorted = part.figure(key)
+    if in_order and isinstance(unsorted.value, float):
+        rate /= unsorted.value
+        bases.append(unsorted.basis)
+        sources.append(cite(part, key, unsorted))
     points = tuple((size, fixed + size / rate) for size in dict.fromkeys((1, work.batch)))
-    return ServiceTimes(work.batch, points, basis, (source,), doubt, rate)
+    return ServiceTimes(work.batch, points, weakest(bases), ("; ".join(filter(None, sources)),), doubt, rate)
+
+
+def _fixed_time(part: Part, name: str) -> tuple[float, str, str]:
+    """T0 of a GPU with basis and source: its own, else that of the same network in other precision, else of all GPUs.
+
+    T0 is mostly starts of kernels, of which one network has as many in every precision. No source for that of all GPUs.
+    """
+    for network in filter(None, (name, SAME_NETWORK.get(name))):
+        key, offline = time_key(network, 1), _score(part, network, "offline")
+        lone = part.figure(key)
+        if isinstance(lone.value, float) and offline is not None:
+            basis = lone.basis if network == name else weakest([lone.basis, "typical"])
+            return max(0.0, lone.value - 1.0 / offline), basis, cite(part, key, lone)
+    return FIXED_TIME.get(name, 0.0), "typical", ""
 
 
 @dataclass(frozen=True, slots=True)
