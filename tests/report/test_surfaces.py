@@ -140,6 +140,11 @@ def test_a_value_is_never_rounded_to_nothing() -> None:
     assert [scale.text(value) for value in (250.0, 0.004, 0.5, 0.0)] == ["250", "0.004", "0.5", "0"]
 
 
+def test_a_scale_of_three_steps_has_marks_though_a_third_of_it_is_rounded_down() -> None:
+    words = [text.text for text in ElementTree.fromstring(plot(chart(row("1", 0.3)))).iter(f"{SVG}text")]
+    assert {"0.1", "0.2", "0.3"} <= set(words)
+
+
 @examples(60)
 @given(st.lists(st.lists(st.none() | st.floats(-1e12, 1e12), max_size=5), max_size=4), st.none() | st.floats(0, 0.99))
 def test_any_surface_is_well_formed_and_the_same_each_time(

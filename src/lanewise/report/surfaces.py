@@ -157,7 +157,7 @@ def _ticks(scale: ColourScale) -> list[float]:
     if span < 1e-300:  # a third of it may be no number any more
         return [scale.low, scale.high]
     step = 10.0 ** math.floor(math.log10(span / 3))
-    step *= next(factor for factor in (5, 2, 1) if span / (step * factor) >= 3)
+    step *= next(factor for factor in (5, 2, 1) if span / (step * factor) >= 3 - 1e-9)
     first, last = math.ceil(scale.low / step - 1e-9), math.floor(scale.high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
 
