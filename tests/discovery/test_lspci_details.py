@@ -77,7 +77,7 @@ FORMS = {
 
 def lanes_by_node(tree: LspciTree) -> Counter[int]:
     """PCIe lanes at root ports of each NUMA node."""
-    nodes = {function.address: function.numa for function in tree.functions}
+    nodes = {function.address: function.numa or 0 for function in tree.functions}
     return sum((Counter({nodes[at]: lanes or 0}) for at, (_, port, _, lanes) in tree.placed.items() if port), Counter())
 
 
