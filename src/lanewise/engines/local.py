@@ -144,20 +144,22 @@ class LocalEngine:
         except BrokenProcessPool as error:
             again = losses < RETRIES
             self.losses.append(WorkerLoss(f"worker {slot + 1} of {self.workers}", self._ending(slot), batch, again))
-            self._end({slot})
             if not again:
                 return lost(batch, str(error))
             self._pending.appendleft((batch, losses + 1))
             return None
 
     def _ending(self, slot: int) -> str:
-        """How the process of a worker ended."""
-        executor = self._executors[slot]
-        for process in list((executor._processes or {}).values()) if executor is not None else ():
-            process.join(1.0)  # it is dead; that its pipe broke shows a moment earlier
-            code = process.exitcode or 0
-            return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        return "it ended"
+        """How the process of a lost worker ended, once its executor is shut down."""
+        executor, self._executors[slot] = self._executors[slot], None
+        processes = list((executor._processes or {}).values()) if executor is not None else []
+        if executor is not None:
+            # Its thread reaps the process. Whoever waits for it here as well may leave both without the exit code.
+            executor.shutdown(wait=True)
+        codes = [process.exitcode for process in processes if process.exitcode is not None]
+        if not codes:
+            return "it ended"
+        return f"killed by signal {-codes[0]}" if codes[0] < 0 else f"exit code {codes[0]}"
 
     def _end(self, slots: set[int]) -> None:
         for slot in slots:
