@@ -5,7 +5,8 @@
     python benchmarks/h200/flow_sets.py compare FOLDER
 
 The flows of two GPUs: each GPU from and to the host, and each GPU to the other one; of one GPU: from and to the host.
-A set is measured while all its flows run; staged copies (peer access off) are measured alone and both ways.
+A set is measured while all its flows run; staged copies (peer access off) are measured alone and both ways. So both ways
+is predicted for copies that are issued in turns, not for all of one direction before the other.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import lanewise
 from lanewise.api.provenance import now, version
 from lanewise.perf.flow import parse_flows
 from lanewise.perf.predict import predict
+from lanewise.perf.schedules import SCHEDULES, TOGETHER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,13 +51,15 @@ def predictions(path: str) -> dict[str, Any]:
     gpus = sum(name.startswith("gpu") for name in system.devices)
     rows = []
     for text, p2p in flow_sets(gpus):
-        rates = predict(system, parse_flows(text, p2p)).rates
+        flows = parse_flows(text, p2p)
+        schedule = TOGETHER if p2p or len(flows) == 1 else SCHEDULES["p2pBandwidthLatencyTest-cuda9"]
+        rates = predict(system, flows, schedule).rates
         rows += [
             {"flows": text, "p2p": p2p, "flow": rate.flow.name, "predicted": rate.rate, "low": rate.low,
              "high": rate.high, "limit": rate.limit, "basis": rate.basis, "rests_on": rate.rests_on}
             for rate in rates
         ]  # fmt: skip
-    return {"created": now(), "version": version(), "system": path, "gpus": gpus, "rows": rows}
+    return {"created": now(), "version": version(), "system": path, "title": system.title, "gpus": gpus, "rows": rows}
 
 
 def measurements(gpus: int) -> dict[str, Any]:
@@ -89,7 +93,7 @@ def comparison(folder: Path) -> str:
     of_sets = [abs(ours / theirs - 1) for ours, theirs in sums.values()]
     return "\n".join(
         [
-            f"# Every set of up to {MOST} flows on {predicted['gpus']} H200",
+            f"# Every set of up to {MOST} flows: {predicted['title']}",
             "",
             f"Predicted {predicted['created']} from {predicted['system']}, measured {measured['created']}.",
             "",
