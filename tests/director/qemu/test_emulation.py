@@ -16,7 +16,7 @@ from director.qemu.emulated import ONE_SERVER
 from lanewise import api
 from lanewise.director.drivers.base import DriverError, Gone, Unknown
 from lanewise.director.drivers.qemu import driver as qemu_driver
-from lanewise.director.drivers.qemu.boot import GuestSoftware, find_software, initramfs
+from lanewise.director.drivers.qemu.boot import GuestSoftware, find_software, initramfs, kept_folders
 from lanewise.director.drivers.qemu.channel import CommandChannel, CommandFailed
 from lanewise.director.drivers.qemu.driver import QemuDriver, link_status
 from lanewise.director.drivers.qemu.tree import emulated_tree, pool_devices
@@ -116,6 +116,11 @@ def test_modules_are_loaded_after_those_they_depend_on(tmp_path: Path) -> None:
     assert archive.startswith(b"070701")
     assert len(archive) % 4 == 0
     assert b"for module in t10_pi.ko nvme_core.ko nvme.ko; do" in archive
+
+
+def test_a_guest_keeps_what_lies_where_it_may_write() -> None:
+    folders = [Path("/tmp/clone/src"), Path("/usr"), Path("/mnt/data/venv"), Path("/tmp/clone/src"), Path("/")]
+    assert kept_folders(folders) == ["/mnt/data/venv", "/tmp/clone/src"]
 
 
 def test_a_missing_kernel_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

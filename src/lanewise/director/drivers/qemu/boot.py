@@ -21,6 +21,8 @@ _HINT = "apt-get install qemu-system-x86 busybox-static linux-image-amd64 (or un
 _MODULES = (
     "virtio_pci", "virtio_console", "9pnet_virtio", "9p", "crc32c_generic", "nvme", "md_mod", "raid0", "ext4", "e1000e",
 )  # fmt: skip
+# A guest may write there; what the host has there is hidden, but for the agent's own files.
+_SCRATCH = ("tmp", "run", "mnt")
 _INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc none /proc
 for module in {modules}; do /bin/busybox insmod /modules/$module; done
@@ -28,7 +30,10 @@ for module in {modules}; do /bin/busybox insmod /modules/$module; done
 /bin/busybox mount -t devtmpfs none /host/dev
 /bin/busybox mount -t sysfs none /host/sys
 /bin/busybox mount -t proc none /host/proc
-for folder in tmp run mnt; do /bin/busybox mount -t tmpfs none /host/$folder; done
+/bin/busybox mount -o bind /host /under
+for folder in {scratch}; do /bin/busybox mount -t tmpfs none /host/$folder; done
+for folder in {kept}; do /bin/busybox mkdir -p /host$folder; /bin/busybox mount -o bind /under$folder /host$folder; done
+/bin/busybox umount /under
 /bin/busybox umount /proc
 export PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME=/tmp LC_ALL=C.UTF-8 PYTHONPATH={source}
 exec /bin/busybox switch_root /host {python} -m {agent}
@@ -78,16 +83,25 @@ def _version(path: str) -> list[int]:
 def initramfs(software: GuestSoftware) -> bytes:
     """An archive with busybox, the modules a guest needs, and an `init` that starts the agent."""
     modules = dict(_load_order(software.modules, _MODULES))
+    source = Path(__file__).parents[4]
+    kept = kept_folders((source, Path(sys.prefix), Path(sys.base_prefix)))
     init = _INIT.format(
         modules=" ".join(modules),
-        source=shlex.quote(str(Path(__file__).parents[4])),
+        scratch=" ".join(_SCRATCH),
+        kept=" ".join(map(shlex.quote, kept)),
+        source=shlex.quote(str(source)),
         python=shlex.quote(sys.executable),
         agent="lanewise.director.drivers.qemu.guest",
     )
-    members = [(name, 0o040755, b"") for name in ("bin", "modules", "proc", "host", "dev")]
+    members = [(name, 0o040755, b"") for name in ("bin", "modules", "proc", "host", "under", "dev")]
     members += [("bin/busybox", 0o100755, software.busybox.read_bytes()), ("init", 0o100755, init.encode())]
     members += [(f"modules/{name}", 0o100644, data) for name, data in modules.items()]
     return _archive(members)
+
+
+def kept_folders(folders: Iterable[Path]) -> list[str]:
+    """Those of the host's folders that a guest's scratch folders would hide."""
+    return sorted({str(folder) for folder in folders if folder.parts[1:2] and folder.parts[1] in _SCRATCH})
 
 
 def _archive(members: Iterable[tuple[str, int, bytes]]) -> bytes:
