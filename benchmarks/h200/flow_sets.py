@@ -5,8 +5,8 @@
     python benchmarks/h200/flow_sets.py compare FOLDER
 
 The flows of two GPUs: each GPU from and to the host, and each GPU to the other one; of one GPU: from and to the host.
-A set is measured while all its flows run; staged copies (peer access off) are measured alone and both ways. So the latter
-are predicted as issued in turns, not all of one direction before the other.
+A set is measured while all its flows run; staged copies (peer access off) are measured alone and both ways, which
+is predicted as issued in turns, not all of one direction before the other.
 """
 
 from __future__ import annotations
