@@ -79,6 +79,20 @@ def test_a_figure_of_several_machines_is_their_median_and_without_one_that_of_th
     assert read_parts(write_parts(catalog), "again.yaml") == catalog
 
 
+def test_a_word_that_several_machines_showed_stays_without_one_of_them() -> None:
+    text = """
+parts:
+  - part: new
+    kind: gpu
+    title: A GPU
+    from:
+      - {source: two logs, basis: calibrated, machines: [alpha, beta], figures: {staging.port: in turns}}
+"""
+    catalog = read_parts(text, "mine.yaml")
+    assert catalog.without_machine("alpha").get("new").text("staging.port") == "in turns"
+    assert catalog.without_machine("alpha").without_machine("beta").get("new").text("staging.port") is None
+
+
 @pytest.mark.parametrize("entries", ["{}", "{alpha: null}", "3 GB/s"])
 def test_what_machines_measured_is_a_number_of_each(entries: str) -> None:
     text = re.sub(r"measured: {.*?}", f"measured: {entries}", SEVERAL)

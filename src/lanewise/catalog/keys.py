@@ -56,6 +56,12 @@ _PLAIN: dict[str, Key] = {
     "staging.stages": Key(
         ("gpu",), TEXT, "whether a staged copy's stages overlap, or 1/x = 1/B1 + 1/B2 + 1/staging.rate", _STAGES
     ),
+    "staging.port": Key(
+        ("gpu",),
+        TEXT,
+        "how the stages of opposite copies pass a port that they share, below a CPU of AMD",
+        _STAGES,
+    ),
     "latency.api_p2p": Key(("gpu",), "s", "small CUDA copy between two GPUs, peer access on, whole figure"),
     "latency.api_nvlink": Key(("gpu",), "s", "small CUDA copy between two GPUs over NVLink, as measured in full"),
     "latency.api_staged": Key(("gpu",), "s", "the same with peer access off, so staged through the host"),

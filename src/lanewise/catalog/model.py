@@ -54,13 +54,15 @@ class Figure:
 
     def without_machine(self, machine: str) -> Figure:
         """What would be stated if nobody had measured that machine: the median of the other machines that the figure
-        comes from, else the inherited figure, or that it is unknown.
+        comes from, the word that the others showed too, else the inherited figure, or that it is unknown.
         """
         if machine not in self.machines:
             return self
         others = tuple(pair for pair in self.measured if pair[0] != machine)
         if others:
             return replace(self, **median_of(others))
+        if isinstance(self.value, str) and len(self.machines) > 1:
+            return replace(self, machines=tuple(name for name in self.machines if name != machine))
         if self.inherited is not None:
             return self.inherited.without_machine(machine)
         return Figure(None, self.unit, f"left out: measured on {machine}")
