@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from lanewise.checking.verdict import Verdict
 from lanewise.readers.kinds import read_posted, read_results
 from lanewise.report.text.check import render_checkup
 from lanewise.results.conditions import LinkState, MachineConditions, OffBus
+from lanewise.results.observation import Observation, Source
+from lanewise.results.posted import PostedFacts
 from lanewise.topology.read import read_system
 
 COPY = """\
@@ -369,6 +372,40 @@ def test_what_the_bounds_of_a_collective_do_not_reach_is_unknown(text: str):
 
 def test_a_ring_on_pcie_is_too_fast_above_the_wire():
     assert checked(nccl_table({2**30: 33.0}, "NVIDIA GeForce RTX 4090")).count(Verdict.FAST) == 2
+
+
+def measured_by_us(tmp_path: Path, host_to_device: float) -> Checkup:
+    """Copies of one H200 both ways, as `measure gpu` writes them."""
+    here = {"flows": "host0->gpu0, gpu0->host0", "engine": "copy engine"}
+    both = "host to device, device to host"
+    rows = [
+        Observation("both ways", flow, metric, rate * 1e9, "B/s", Source.MEASURED, path=path, how=here)
+        for flow, metric, rate, path in (
+            ("host0->gpu0", "goodput", host_to_device, "host to device"),
+            ("gpu0->host0", "goodput", 51.5, "device to host"),
+            (here["flows"], "total", host_to_device + 51.5, both),
+        )
+    ]
+    facts = {"gpu0": "NVIDIA H200, 0000:00:06.0, ordinal 0, NUMA node 0, at most Gen5 x16"}
+    api.save_run(replace(api.as_measured_run((), facts), rows=tuple(rows)), tmp_path / "run.json")
+    return api.check([tmp_path / "run.json"])
+
+
+def test_a_run_of_our_own_names_its_gpus(tmp_path: Path):
+    fine = [(result.row.metric, result.verdict) for result in measured_by_us(tmp_path, 45.7).results]
+    assert fine == [("goodput", Verdict.OK), ("goodput", Verdict.OK), ("total", Verdict.OK)]
+    assert Verdict.SLOW in [result.verdict for result in measured_by_us(tmp_path, 12.4).results]
+
+
+@pytest.mark.parametrize(("ranks", "verdict"), [(2, Verdict.UNKNOWN), (8, Verdict.SLOW)])
+def test_two_ranks_gather_at_less_of_their_nvlinks_than_more_do(ranks: int, verdict: Verdict):
+    # Two healthy H200 reach 234.6 GB/s with messages of 256 MiB (benchmarks/runs/2026-11-26-two-gpus).
+    ring = ", ".join(f"gpu{rank}->gpu{(rank + 1) % ranks}" for rank in range(ranks))
+    settings = {"bytes": 2**28, "ranks": ranks, "hosts": 1}
+    row = Observation("reduce_scatter", ring, "bus_bandwidth", 234.6e9, "GB/s", Source.MEASURED, settings=settings,
+                      path="collective")  # fmt: skip
+    (result,) = check([row], posted=PostedFacts({"gpu": "NVIDIA H200"})).results
+    assert result.verdict is verdict
 
 
 def test_the_sizes_of_a_collective_are_one_line():

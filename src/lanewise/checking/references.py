@@ -190,7 +190,7 @@ class References:
         if part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "", self.catalog) if len(flows) == 1 else ()
-        elif row.path in HOST_COPIES:
+        elif set(row.path.split(", ")) <= set(HOST_COPIES):
             yield from host_copy(part, flows, row, self.posted)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
             yield from peer_copy(part, row)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.tool_results import ImportedResults
 from lanewise.results.codec import decode, run_from_json
 from lanewise.results.observation import Source
+from lanewise.results.posted import PostedFacts
 from lanewise.results.run_1 import row_2
 from lanewise.results.sample import Sample, summarise
 
@@ -28,7 +30,13 @@ def read_run(text: str, file: str) -> ImportedResults:
     if not rows:
         hint = "lanewise measure ... -o run.json writes one that has"
         raise FormatError("the run has no measured rows", location=Location(file), hint=hint)
-    return ImportedResults(f"lanewise {run.version}", tuple(rows), own=True)
+    return ImportedResults(f"lanewise {run.version}", tuple(rows), own=True, posted=_names(run.machine_facts))
+
+
+def _names(machine: Mapping[str, str]) -> PostedFacts:
+    """The GPUs of the machine that a run was measured on, by the names that their driver gives them."""
+    gpus = {key: text.partition(",")[0] for key, text in machine.items() if re.fullmatch(r"gpu\d+", key)}
+    return PostedFacts(gpus)
 
 
 def is_samples(lines: Sequence[str]) -> bool:
