@@ -27,6 +27,8 @@ RUNS = Path(__file__).parents[2] / "benchmarks/runs"
 UNSEEN = [name for lists in ("2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
                               "2026-11-24-accuracy-unseen-6", "2026-11-24-accuracy-unseen-7")
           for name in (RUNS / lists / "machines.txt").read_text(encoding="utf-8").split()]  # fmt: skip
+# Held out until 2026-11-26: the second machine that shows what a figure or a rule says (decision 37).
+LEARNED_SINCE = {"a100-a147"}
 THREAD = re.compile(r"[\w.-]+/[\w.-]+ (?:issue|pull request) \d+")
 every_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 
@@ -59,7 +61,7 @@ def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
     for machine in MACHINES:
         third = int(hashlib.sha256(machine.name.encode()).hexdigest()[:8], 16) % 3 == 0
         held_out = machine.name in UNSEEN or (third and machine.name not in EARLIER)
-        assert machine.held_out == held_out, machine.name
+        assert machine.held_out == (held_out and machine.name not in LEARNED_SINCE), machine.name
 
 
 def test_no_two_machines_have_the_same_range_of_values() -> None:

@@ -56,3 +56,49 @@ def test_links_between_sockets_that_are_set_narrower_carry_less_with_a_narrower_
     assert totals[0][0] == pytest.approx(0.70 * 108e9)
     assert totals[1][0] == pytest.approx(0.70 * 54e9)
     assert totals[0] == pytest.approx(totals[2])
+
+
+UNSTATED = MACHINE.replace("policies: {staging: %s}\n", "").replace("{cpu: milan}", "{cpu: %s}")
+GAP = 8.8e-12  # s/B, the median of GPUs for servers
+
+
+@pytest.mark.parametrize(("cpu", "memory"), [("rome-or-milan", "cpu0"), ("ice-lake-sp", "cpu1"), ("null", "cpu1")])
+def test_the_buffers_of_two_epyc_are_taken_to_be_at_the_first_socket(cpu: str, memory: str) -> None:
+    # Pairs of the second socket get half of what those of the first one do (a100-distserve, a100-a147). Where the
+    # program runs is not known, so the interval of either reaches the other.
+    system = read_system(UNSTATED % (cpu, ""), "s.yaml")
+    assert route(system, "gpu2", "gpu3", p2p=False).stages[0].dst == memory
+    near, far = (lanewise.predict(system, pair, p2p=False) for pair in ("gpu0->gpu1", "gpu2->gpu3"))
+    assert (near.total > 1.4 * far.total) == (memory == "cpu0")
+    assert near.total_low <= far.total
+    assert far.total_high >= near.total
+    assert ("policies: {staging: ...}" in near.rates[0].doubt) == (memory == "cpu0")
+
+
+def test_gaps_of_copies_both_ways_leave_far_memory_idle() -> None:
+    # 20.95 and 19.1 GB/s within the second socket, 21.8 and 20 between the two, 11.2 and 10.2 below one switch.
+    text = MACHINE.replace("gpu[0-3]", "gpu[0-7]").replace("sw[0-1]", "sw[0-3]") % ("", "cpu0")
+    system = read_system(text, "s.yaml")
+    for flows, seconds in (
+        ("gpu4<->gpu6", 1 / 25e9 + GAP),
+        ("gpu0<->gpu4", 1 / 25e9 + GAP / 2),
+        ("gpu4<->gpu5", 2 / 25e9 + GAP),
+    ):
+        assert lanewise.predict(system, flows, p2p=False).total == pytest.approx(1 / seconds, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cpu", "in_turns"),
+    [
+        ("a100-sxm-80gb", "rome-or-milan", True),
+        ("a100-sxm-80gb", "ice-lake-sp", False),
+        ("a100-sxm-80gb", "null", False),
+        ("a100-pcie-80gb", "rome-or-milan", False),
+    ],
+)
+def test_stages_of_an_a100_sxm_take_turns_below_a_port_of_an_epyc_both_ways(gpu: str, cpu: str, in_turns: bool) -> None:
+    # 10.8 and 12.2 GB/s both ways, 17.1 and 17.0 one way; 20.1 and 18.1 on a host with the bus numbers of Ice Lake.
+    system = read_system((UNSTATED % (cpu, "")).replace("a100-sxm-80gb", gpu), "s.yaml")
+    one, both = (lanewise.predict(system, flows, p2p=False).total for flows in ("gpu0->gpu1", "gpu0<->gpu1"))
+    assert one == pytest.approx(17.5e9, rel=0.02)
+    assert both == pytest.approx(1 / (1 / 25e9 + 1 / 24.8e9 + GAP) if in_turns else 20.65e9, rel=0.02)

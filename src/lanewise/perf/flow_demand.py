@@ -14,13 +14,13 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.resources import END_DOUBT, UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
-from lanewise.perf.sockets import least_peer_writes
-from lanewise.perf.staging import Amounts, Opposite, Staging, shared_port, slowest_of, staging
+from lanewise.perf.sockets import far_buffers, least_peer_writes
+from lanewise.perf.staging import Amounts, Opposite, Staging, beside_opposite_copy, shared_port, slowest_of, staging
 from lanewise.perf.uncertainty import Bound
 from lanewise.routes.classify import SYS
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
-from lanewise.routes.rules import known_scope
+from lanewise.routes.rules import known_scope, staging_socket
 from lanewise.topology.model import Kind, LinkKind, System, Volume
 
 ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
@@ -51,6 +51,7 @@ class FlowDemand:
     portions: tuple[float, ...]
     per_byte: Mapping[Resource, float]
     staging: Staging | None = None
+    beside_opposite: Amounts = ()  # what a byte of a staged copy takes besides while the opposite one runs
     doubt: str = ""
     other_route: OtherRoute | None = None
 
@@ -75,7 +76,11 @@ def flow_demands(system: System, flows: Sequence[Flow], opposite: Opposite = Opp
     demands = [flow_demand(system, flow) for flow in flows]
     staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
     demands = [
-        replace(demand, staging=replace(demand.staging, opposite=opposite, size=demand.flow.size))
+        replace(
+            demand,
+            staging=replace(demand.staging, opposite=opposite, size=demand.flow.size),
+            per_byte=summed([*demand.per_byte.items(), *demand.beside_opposite]),
+        )
         if demand.staging is not None and (demand.flow.dst, demand.flow.src) in staged
         else demand
         for demand in demands
@@ -109,6 +114,8 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
         for number, (copy, peer_read) in enumerate(_copies(flow, route)):
             on_route = route_demand(system, copy, peer_read)
             copy_amounts = [(resource, amount * portion) for resource, amount in on_route.items()]
+            if route.stages and staging_socket(system, route.src, route.dst) is not None:
+                copy_amounts += [(each, amount * portion) for each, amount in far_buffers(system, copy.hops)]
             amounts += copy_amounts
             if route.stages:
                 staged[number] += copy_amounts
@@ -126,6 +133,7 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
     return FlowDemand(
         flow=flow, routes=tuple(routes), portions=tuple(portions), per_byte=per_byte,
         staging=_staging(system, flow, routes, list(staged.values()), port), doubt=_doubt(system, routes, per_byte),
+        beside_opposite=beside_opposite_copy(system, routes, list(staged.values())),
         other_route=_other_route(system, flow, routes[0]) if flow.p2p else None,
     )  # fmt: skip
 

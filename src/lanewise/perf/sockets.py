@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lanewise.perf.known_parts import number_of, part_of
+from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.resources import Resource, figure_resource, socket_link, socket_links
 from lanewise.perf.uncertainty import figure_range
 from lanewise.routes.model import Hop
@@ -24,6 +25,9 @@ from lanewise.topology.model import Kind, LinkKind, System
 READS_OF_GPU, READS_RANGE = 10.5e9, (0.7, 2.3)
 READS_SOURCE = (
     "two hosts with a card of 200 Gb/s, 11 and 10.1 GB/s (linux-rdma/perftest issue 241; Spiderpool documentation)"
+)
+BUFFERS_DOUBT = (
+    "which socket has the buffers of copies through host memory is not known: state policies: {staging: ...}"
 )
 PLANNING_DOUBT = "a planning figure for traffic between GPUs; no measurement between such sockets is known"
 
@@ -66,6 +70,25 @@ def _far_memory(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple
         place = (*sorted((hop.start, hop.end)), port.link.a, port.link.port)
         name = f"{resource.name.rpartition(' of ')[0]} (traffic of root port {port.link.port} of {port.link.a})"
         yield replace(resource, place=place, name=name), 1.0
+
+
+def far_buffers(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
+    """A byte of a copy with buffers taken to be in its own socket's memory; at the low end they are at the other."""
+    root = next((hop.link for hop in hops if _is_cpu(system, hop.link.a)), None)
+    if root is None or any(hop.link.kind is LinkKind.SOCKET for hop in hops):
+        return
+    joined = next((link for link in system.links_at(root.a) if link.kind is LinkKind.SOCKET), None)
+    part = part_of(system, root.a)
+    if joined is None or part is None:
+        return
+    hop = Hop(joined, down=joined.a == root.a)
+    for far, amount in _far_memory(system, hop, hops):
+        most = 2 * socket_links(part, hop) * far.capacity
+        name = f"buffers at the other socket (traffic of root port {root.port} of {root.a})"
+        buffers = replace(
+            far, kind="far_buffers", name=name, capacity=most, low=far.capacity, high=most, doubt=BUFFERS_DOUBT
+        )
+        yield as_measured(system, buffers), amount
 
 
 def _is_cpu(system: System, name: str) -> bool:

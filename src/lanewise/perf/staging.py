@@ -26,10 +26,10 @@ from typing import TypeAlias
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
 from lanewise.perf.measured_capacity import BESIDE, MEASURED, CapacityClass, as_measured
-from lanewise.perf.resources import Resource, cite, weakest
+from lanewise.perf.resources import Resource, cite, is_of_amd, weakest
 from lanewise.perf.route_demand import summed
 from lanewise.perf.uncertainty import RANGES, Bound, Range, figure_range, independent
-from lanewise.routes.model import LinkDirection, Route
+from lanewise.routes.model import Hop, LinkDirection, Route
 from lanewise.topology.model import LinkKind, System
 
 Amounts: TypeAlias = Sequence[tuple[Resource, float]]
@@ -45,6 +45,13 @@ _GAPS: Mapping[Bound, float] = {"low": 20e-12, "nominal": 8e-12, "high": 4e-12}
 _PORT_SHARES = {3: (0.75, 0.62, 0.88)}
 _PORT_SHARE = (0.75, 0.39, 1.0)
 _PORT_SHARE_IN_TURNS = (1.0, 0.85, 1.10)
+# Beside posted writes of an EPYC: 0.96 and 1.09 of what stages in turns give on two hosts; 1.4 in a virtual machine.
+_PORT_SHARE_BEHIND_WRITES = (1.0, 0.85, 1.45)
+_TURNS = "both stages one after the other, as two RTX 3090 below a port"
+_OVERLAP = (
+    "{} of what it passes of a stage alone, as other ports that pass both stages (DGX-1, DGX-2, TITAN RTX, two M60 of "
+    "a board, A100)"
+)
 _QUEUE = 546e6  # B of one direction that wait in the driver's queue while the other is issued
 _SAMPLE_SIZE = 800e6  # B of one direction that p2pBandwidthLatencyTest issues before the other
 
@@ -147,35 +154,83 @@ def stages_of(system: System, src: str) -> Stages:
 
 def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amounts]) -> list[tuple[Resource, float]]:
     """What a byte takes of the link that both stages of a copy cross, the slowest and of these the one at the CPU."""
-    if len(stages) != 2 or len(routes) != 1:
+    hop = _shared_hop(routes, stages)
+    if hop is None:
         return []
-    first, second = routes[0].stages
-    back = {hop.direction for hop in second.hops}
-    shared = [hop for hop in first.hops if hop.reverse.direction in back and hop.link.gen and hop.link.lanes]
-    if not shared:
-        return []
-    hop = min(reversed(shared), key=lambda hop: packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0))
     # Of what crosses the link one way and the other: seconds a byte.
     ways = ((stages[0], hop.direction), (stages[1], hop.reverse.direction))
     times = [
         max(amount / r.capacity for r, amount in summed(amounts).items() if r.place == way) for amounts, way in ways
     ]
-    time, (share, low, high) = sum(times) / 2, _PORT_SHARES.get(hop.link.gen or 0, _PORT_SHARE)
-    gaps, basis, _ = _gaps(system, routes[0].src)
-    in_turns = sum(_time(amounts, "nominal") for amounts in stages) + gaps["nominal"]
+    time, shares = sum(times) / 2, _PORT_SHARES.get(hop.link.gen or 0, _PORT_SHARE)
+    in_turns = _time_in_turns(system, routes[0].src, stages)
     if stages_of(system, routes[0].src) is Stages.IN_TURNS:
-        time, (share, low, high) = in_turns, _PORT_SHARE_IN_TURNS
-    elif basis == _NOT_MEASURED:
-        low = min(low, _PORT_SHARE_IN_TURNS[1] * time / in_turns)
-    raw = packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0)
-    ends = sorted((hop.start, hop.end))
+        return [(_port(system, hop, _PORT_SHARE_IN_TURNS, _TURNS), _raw_rate(hop) * in_turns)]
+    if _gaps(system, routes[0].src)[1] == _NOT_MEASURED:
+        nominal, low, high = shares
+        shares = (nominal, min(low, _PORT_SHARE_IN_TURNS[1] * time / in_turns), high)
+    return [(_port(system, hop, shares, _OVERLAP.format(shares[0])), _raw_rate(hop) * time)]
+
+
+def beside_opposite_copy(
+    system: System, routes: Sequence[Route], stages: Sequence[Amounts]
+) -> list[tuple[Resource, float]]:
+    """What a byte takes besides while the opposite copy runs: the gaps on the way to far memory, a port in turns.
+
+    A far stage waits half of the gap between chunks, and the opposite copy does not fill it: 1/x = 1/C + gap of both
+    together where both stages of each are far, 1/C + gap / 2 between the sockets. That gives 19.7 and 21.5 GB/s with
+    A100 on EPYC 7002 or 7003 (two hosts: 20.95 and 19.1, 21.8 and 20), 20.0 with RTX 4090 (21) and A40 (20.2) on 7002.
+    """
+    if len(stages) != 2 or len(routes) != 1:
+        return []
+    src, far = routes[0].src, [resource for each in stages for resource, _ in each if resource.kind == "far_memory"]
+    idle = _gaps(system, src)[0]["nominal"] * len(far) / 2
+    amounts = [(resource, idle * resource.capacity) for resource in dict.fromkeys(far)]
+    hop, turns = _shared_hop(routes, stages), _turns_at_port(system, routes[0])
+    if hop is not None and turns:
+        port = replace(_port(system, hop, _PORT_SHARE_BEHIND_WRITES, turns), kind="port_in_turns")
+        amounts.append((port, _raw_rate(hop) * _time_in_turns(system, src, stages)))
+    return amounts
+
+
+def _shared_hop(routes: Sequence[Route], stages: Sequence[Amounts]) -> Hop | None:
+    if len(stages) != 2 or len(routes) != 1:
+        return None
+    first, second = routes[0].stages
+    back = {hop.direction for hop in second.hops}
+    shared = [hop for hop in first.hops if hop.reverse.direction in back and hop.link.gen and hop.link.lanes]
+    return min(reversed(shared), key=_raw_rate, default=None)
+
+
+def _raw_rate(hop: Hop) -> float:
+    return packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0)
+
+
+def _port(system: System, hop: Hop, shares: tuple[float, float, float], rests_on: str) -> Resource:
+    """What a link passes of both stages, nominal, least and most as shares of its raw rate."""
+    (share, low, high), raw, ends = shares, _raw_rate(hop), sorted((hop.start, hop.end))
     port = Resource(
         kind="staged_port", place=(*ends,), name=f"link {ends[0]}<->{ends[1]} (both stages of copies through it)",
-        capacity=share * raw, basis="typical", low=low * raw, high=high * raw,
-        rests_on=f"{share} of what it passes of a stage alone, as other ports that pass both stages (DGX-1, DGX-2, "
-        "TITAN RTX, two M60 of a board, A100 PCIe)",
+        capacity=share * raw, basis="typical", low=low * raw, high=high * raw, rests_on=rests_on,
     )  # fmt: skip
-    return [(as_measured(system, port), raw * time)]
+    return as_measured(system, port)
+
+
+def _time_in_turns(system: System, src: str, stages: Sequence[Amounts]) -> float:
+    """Seconds a byte of a copy whose stages take turns."""
+    return sum(_time(amounts, "nominal") for amounts in stages) + _gaps(system, src)[0]["nominal"]
+
+
+def _turns_at_port(system: System, route: Route) -> str:
+    """What says that stages of opposite copies pass a port that they share in turns; '' if they overlap.
+
+    Read requests do not pass posted writes, so they wait where a host takes writes slowly: two of EPYC, none of Intel.
+    """
+    gpu, cpu = system.part(route.src), system.part(route.stages[0].dst)
+    figure = gpu.figure("staging.port") if gpu is not None and gpu.kind == "gpu" else None
+    if gpu is None or figure is None or figure.value != Stages.IN_TURNS or cpu is None or not is_of_amd(cpu):
+        return ""
+    return cite(gpu, "staging.port", figure)
 
 
 def slowest_of(amounts: Amounts) -> Resource:
@@ -193,7 +248,7 @@ def staging(
     gaps, basis, rests_on = _gaps(system, src)
     order = stages_of(system, src)
     # Stages that overlap share the port and the way to a far socket; memory is full even in the gaps.
-    shared = [[*port, *(pair for each in stages for pair in each if pair[0].kind == "far_memory")]]
+    shared = [[*port, *(pair for each in stages for pair in each if pair[0].kind in _FAR)]]
     together, limits = (sum, list(stages)) if order is Stages.IN_TURNS else (max, [*stages, *filter(None, shared)])
     rates = _rates({bound: together(_time(each, bound) for each in limits) for bound in _BOUNDS}, gaps)
     if basis == _NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
@@ -254,6 +309,7 @@ def _within(value: float, factors: Range) -> dict[Bound, float]:
     return {"low": value * factors[0], "nominal": value, "high": value * factors[1]}
 
 
+_FAR = ("far_memory", "far_buffers")
 _NOT_MEASURED = "typical"  # the basis of a gap that nobody measured on that GPU
 _BOUNDS: tuple[Bound, ...] = ("low", "nominal", "high")
 

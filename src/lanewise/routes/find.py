@@ -25,7 +25,7 @@ from lanewise.routes.paths import (
     shortest,
     simple_paths,
 )
-from lanewise.routes.rules import domain_key, peer_hops, refusal, why_not_below_root
+from lanewise.routes.rules import domain_key, peer_hops, refusal, staging_socket, why_not_below_root
 from lanewise.topology.model import Kind, LinkKind, System
 
 OFF = "P2P is off"
@@ -104,7 +104,8 @@ def _route(system: System, a: str, b: str, p2p: bool) -> Route:
     direct = _peer(system, a, b)
     if direct.allowed and p2p:
         return direct
-    memory = system.policies.staging.get(device_a.host or "") or cpu_above(system, _owner(system, a, b))
+    stated = system.policies.staging.get(device_a.host or "")
+    memory = stated or staging_socket(system, a, b) or cpu_above(system, _owner(system, a, b))
     return _staged(system, a, b, (memory,), direct.cls, direct.reason or OFF)
 
 
@@ -149,9 +150,10 @@ def _staged(system: System, a: str, b: str, memories: Sequence[str], cls: str, n
 def _owner(system: System, a: str, b: str) -> str:
     """The device near whose memory the driver's staging buffers are: the source.
 
-    The policy `staging` names another one where a program is bound to a socket. Where sockets have several NUMA nodes,
-    both directions of a pair share the buffers of one node, the first device's: at NPS4 both together move no more
-    than one (18.9 and 20.3 GB/s of RTX 4090, 19.5 of A40, one node's 51.2).
+    The policy `staging` names another one where a program is bound to a socket, and where xGMI joins the sockets it is
+    the first one (rules.staging_socket). Where sockets have several NUMA nodes, both directions of a pair share the
+    buffers of one node, the first device's: at NPS4 both together move no more than one (18.9 and 20.3 GB/s of RTX
+    4090, 19.5 of A40, one node's 51.2).
     """
     split = any(len(system.numa_nodes(cpu_above(system, end))) > 1 for end in (a, b))
     return min(a, b, key=list(system.devices).index) if split else a

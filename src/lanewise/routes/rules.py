@@ -14,6 +14,22 @@ _WITHIN = {"root-complex": "one host bridge", "socket": "one socket"}
 _ASSUMED = f"peer scope {DEFAULT_SCOPE}, as none is known; policies: {{peers: system}} states another"
 
 
+def staging_socket(system: System, a: str, b: str) -> str | None:
+    """The socket in whose memory copies between two GPUs are staged where xGMI joins the sockets, if none is stated.
+
+    The driver takes its buffers where the program runs, which is the first socket on both hosts that tell (a100-a147,
+    a100-distserve). None for other hosts, whose links between sockets hide it, and for sockets of several NUMA nodes.
+    """
+    host = system.device(a).host
+    if {system.device(a).kind, system.device(b).kind} != {Kind.GPU} or host is None or host in system.policies.staging:
+        return None
+    cpus = system.of_kind(Kind.CPU, host=host)
+    parts = [system.part(cpu) for cpu in cpus]
+    on_xgmi = all(part is not None and part.figure("intersocket.kind").value == "xgmi" for part in parts)
+    whole = all(len(system.numa_nodes(cpu)) < 2 for cpu in cpus)
+    return cpus[0] if len(cpus) > 1 and on_xgmi and whole else None
+
+
 def peer_scope(system: System, cpu: str) -> str:
     """How far a CPU forwards traffic between GPUs: none, root-complex, socket or system."""
     return known_scope(system, cpu) or DEFAULT_SCOPE

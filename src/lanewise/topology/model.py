@@ -142,7 +142,7 @@ class Volume:
 class Policies:
     """What is allowed: peer scope by CPU (none, root-complex, socket, system; absent: the CPU part's own),
     switches and CPUs whose ACS redirects peer traffic upstream, IOMMU mode, peers across virtual domains, and by host
-    the CPU in whose memory copies between its GPUs are staged (absent: that of the source)."""
+    the CPU in whose memory copies between its GPUs are staged (absent: see routes.rules.staging_socket)."""
 
     peer_scope: Mapping[str, str] = field(default_factory=dict)
     acs_redirect: frozenset[str] = frozenset()
