@@ -64,6 +64,8 @@ LONG_TEXTS = {
     "quotes of quotes": "> " * (LONG // 2) + "\n",
     "paths of functions": "00:00.0/" * (LONG // 8) + TITLE + "x\n",
     "blank lines of lscpu": "Architecture: x\n" + "\n" * (LONG // 10) + "CPU(s): 1\n",
+    "blanks in a line of lscpu": "Architecture: x\nCPU(s): 1\n" + (" " * 4000 + "x\n") * (LONG // 4000),
+    "blanks and tabs of cpuinfo": "processor : 0\n" + (" \t" * 2000 + "\n") * 38,
     "sockets of cpuinfo": "processor : 0\n" + "physical id : 1\n" * (LONG // 16),
     "many GPUs": "".join(f"{n >> 8:04x}:{n & 255:02x}:00.0 3D controller: NVIDIA [10de:2330]\n" for n in range(30_000)),
     "many NUMA nodes": "".join(

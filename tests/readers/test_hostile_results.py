@@ -69,6 +69,11 @@ BAD_FIGURES = [
     ("gdsio.txt", "Threads: 24", "Threads: " + "9" * 5000, 0),
     ("bandwidth-test.txt", "12.3", "9" * 400, 0),
     ("bandwidth-test.txt", "32000000", "9" * 5000, 0),
+    ("iperf3.txt", "10.00", "3.0.0", 0),
+    ("iperf3.txt", "0.00-", "3.0.0-", 0),
+    ("transfer-bench.txt", "CPU 00       GPU 00", f"CPU 00       GPU {'9' * 5000}", 17),
+    ("transfer-bench.txt", "45.11", "4_5.11", 0),
+    ("gdsio.txt", "6.5", "\u0666.5", 0),
     ("p2p.txt", "26.10", "1e999", 0),
     ("p2p.txt", "26.10", "-26.10", 0),
     ("p2p.txt", "26.10", "infinity", 0),
@@ -100,6 +105,12 @@ def test_a_figure_that_is_none_is_refused_with_its_line(name, old, new, line):
     assert caught.value.location is not None
     assert (caught.value.location.file, caught.value.location.line) == (name, max(0, expected))
     assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("interval", ["0.00-0.00", "9.00-1.00"])
+def test_an_interval_of_iperf_without_length_is_read(interval):
+    line = f"[  5]   {interval}   sec  2.10 GBytes  18.0 Gbits/sec    0\n"
+    assert [row.metric for row in read_results(line, "f").observations] == ["goodput"]
 
 
 def fio(**changes: object) -> str:

@@ -70,6 +70,18 @@ hint:  leave it out if it is unknown\
 """)
 
 
+def test_a_rate_that_is_not_finite(refused: Shown) -> None:
+    body = """\
+devices: {cpu0: {cpu: null}, gpu0: {gpu: null}, gpu1: {gpu: null}, sw0: {switch: null}, sw1: {switch: null}}
+links:
+  - {from: gpu0, to: gpu1, nvlink: 1, rate: 1e999}
+"""
+    assert refused(body) == snapshot("""\
+error: s.yaml:5: '1e999' must be finite
+hint:  leave it out if it is unknown\
+""")
+
+
 def test_a_rate_in_the_wrong_unit(refused: Shown) -> None:
     body = """\
 devices: {cpu0: {cpu: null}, gpu0: {gpu: null}, gpu1: {gpu: null}, sw0: {switch: null}, sw1: {switch: null}}

@@ -8,7 +8,6 @@ from lanewise.discovery.facts import MACHINE, DumpFacts
 from lanewise.units import whole
 
 LSCPU, CPUINFO, NUMACTL = "lscpu", "/proc/cpuinfo", "numactl --hardware"
-_LINE = re.compile(r"[ \t]*([^:\n]{1,60}?)[ \t]*:[ \t]*([^\n]*)")
 _NODE = re.compile(r"NUMA node(\d{1,4}) CPU\(s\)")
 _CPUS = re.compile(r"node (\d{1,4}) cpus:[ \t]*(\d?)")
 # Arm CPUs that have no name in cpuinfo, by implementer and part.
@@ -32,8 +31,9 @@ def read_lscpu(text: str, file: str) -> DumpFacts:
     facts = DumpFacts(file, LSCPU)
     said: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        if words := _LINE.match(line):
-            said.setdefault(words[1], (words[2].strip(), number))
+        key, colon, value = line.partition(":")
+        if colon:
+            said.setdefault(key.strip(), (value.strip(), number))
     model, sockets = (said.get(key, ("", 0)) for key in ("Model name", "Socket(s)"))
     facts.add(MACHINE, "model", model[0], "Model name", model[1])
     facts.add(MACHINE, "sockets", _sockets(sockets[0]), "Socket(s)", sockets[1])
@@ -75,8 +75,9 @@ def cpuinfo(text: str) -> dict[str, str]:
     """The `model` of the first CPU, and its `cpu_id`: vendor, family and model number; what is unknown is left out."""
     said: dict[str, str] = {}
     for line in text.split("\n", _FIRST_LINES)[:_FIRST_LINES]:
-        if words := _LINE.match(line):
-            said.setdefault(words[1], words[2].strip())
+        key, colon, value = line.partition(":")
+        if colon:
+            said.setdefault(key.strip(), value.strip())
     model = said.get("model name") or said.get("cpu") or ""
     model = model or _ARM.get((said.get("CPU implementer", ""), said.get("CPU part", "")), "")
     values = [said.get(key, "") for key in ("vendor_id", "cpu family", "model")]

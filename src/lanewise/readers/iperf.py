@@ -27,8 +27,9 @@ def is_text(lines: Sequence[str]) -> bool:
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """The rate over the longest interval, of all connections where there is a sum, as the receiver saw it."""
     matches = [(number, match) for number, line in enumerate(lines, 1) if (match := _LINE.search(line))]
-    longest = max(float(match["end"]) - float(match["start"]) for _, match in matches)
-    whole = [each for each in matches if float(each[1]["end"]) - float(each[1]["start"]) > 0.9 * longest]
+    lengths = [_seconds(match, Location(file, number)) for number, match in matches]
+    longest = max(lengths)
+    whole = [each for each, length in zip(matches, lengths, strict=True) if length >= 0.9 * longest]
     sums = [each for each in whole if each[1]["id"] == "SUM"]
     received = [each for each in sums or whole if "receiver" in each[1]["rest"]] or sums or whole
     connections = len({match["id"] for _, match in matches} - {"SUM"})
@@ -37,3 +38,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     rate = figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]]
     value = ToolValue("host0->host1", "host0->host1", unit="GB/s", path="network")
     return ImportedResults(tool, (observation(tool, tool, value, rate, {}, {"connections": connections}),))
+
+
+def _seconds(match: re.Match[str], at: Location) -> float:
+    """The length of a line's interval; 0 where it ends before it starts."""
+    return max(0.0, figure(match["end"], at) - figure(match["start"], at))

@@ -42,8 +42,9 @@ def short_lines(lines: Sequence[str]) -> list[str]:
 def figure(word: str | float | int, location: Location) -> float:
     """A figure that a tool reports: finite and not negative; FormatError otherwise."""
     value = math.nan
+    plain = not isinstance(word, str) or (word.isascii() and "_" not in word)  # float() takes 5_5 and other scripts
     with suppress(TypeError, ValueError, OverflowError):
-        value = float(word)
+        value = float(word) if plain else value
     if isinstance(word, bool) or not 0 <= value <= _MAX_FIGURE:
         text = str(word) if isinstance(word, (str, float)) else "this"
         cause = f"'{text if len(text) <= 40 else text[:37] + '...'}' is no figure that a tool reports"

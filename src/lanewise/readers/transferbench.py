@@ -22,7 +22,7 @@ _TRANSFER = re.compile(
 _TEST = re.compile(r"Test (\d+):")
 _MATRIX = re.compile(r"(Unidirectional|Bidirectional) copy peak bandwidth GB/s \[.*\] \(GPU-Executor: (\w+)\)")
 _HEAD = re.compile(r"SRC(?:\+EXE)?\\DST\s")
-_MATRIX_ROW = re.compile(r"([CG]PU \d+)\s*(<->|->|<-)\s+(\S.*)")
+_MATRIX_ROW = re.compile(r"([CG]PU \d{1,6})\s*(<->|->|<-)\s+(\S.*)")
 _MEMORY = re.compile(r"([A-Z])(\d{1,3})")
 _BARS = str.maketrans("│┬┼┴─", "|||||")
 _ENGINES = {"G": "SM", "GPU": "SM", "D": "copy engine", "DMA": "copy engine", "C": "CPU", "CPU": "CPU"}
@@ -85,7 +85,7 @@ def _flow(source: str, target: str) -> str:
 
 def _matrix(lines: Sequence[str], start: int, file: str, way: str, executor: str) -> Iterator[Observation]:
     head = lines[start].strip() if start < len(lines) else ""
-    columns = [_device(name) for name in re.findall(r"[CG]PU \d+", head)] if _HEAD.match(head) else []
+    columns = [_device(name) for name in re.findall(r"[CG]PU \d{1,6}\b", head)] if _HEAD.match(head) else []
     if not columns or len(columns) > MAX_COLUMNS:
         raise FormatError("no matrix below its title", location=Location(file, start + 1), hint=WHOLE)
     number, read = start + 1, 0

@@ -89,7 +89,8 @@ def read_positive(value: str | float, unit: str) -> float:
     """A quantity above zero as SI in `unit`; FormatError otherwise."""
     number = units.parse(value, unit)
     if not 0 < number < float("inf"):
-        raise FormatError(f"'{value}' must be more than zero", hint="leave it out if it is unknown")
+        limit = "finite" if number > 0 else "more than zero"
+        raise FormatError(f"'{value}' must be {limit}", hint="leave it out if it is unknown")
     return number
 
 
