@@ -169,7 +169,7 @@ def test_kernels_that_read_host_memory_are_fine_at_six_tenths_of_a_copy_engine()
     for rate, verdict in ((35, Verdict.OK), (25, Verdict.SLOW)):
         row = f'flows: "host0->gpu0", value: {rate} GB/s, engine: SM'
         assert checked(row, head="gpus: NVIDIA H100 80GB HBM3\n").results[0].verdict is verdict
-        described = 'lanewise: 1\nsystem: s\ndevices: {cpu0: {cpu: sapphire-rapids}, gpu0: {gpu: h100-sxm}}\nlinks:\n'
+        described = "lanewise: 1\nsystem: s\ndevices: {cpu0: {cpu: sapphire-rapids}, gpu0: {gpu: h100-sxm}}\nlinks:\n"
         system = read_system(described + "  - {from: cpu0, to: gpu0, pcie: gen5 x16}\n", "s.yaml")
         assert checked(row, system=system).results[0].verdict is verdict
 
@@ -190,7 +190,7 @@ def test_rows_over_lines_of_other_rates_are_not_compared_with_each_other():
 
 
 def test_a_network_card_whose_link_carries_no_more_is_named():
-    checkup = checked('flows: "host0->host1", value: 12 GB/s, line: 200 Gb/s')
+    checkup = checked('flows: "host0->host1", value: 12.9 GB/s, line: 200 Gb/s')
     keys = [cause.key for cause in checkup.findings[0].causes]
     assert keys[:2] == [("software",), ("link", "network card")]
     assert "Gen3 x16 or Gen4 x8" in checkup.findings[0].causes[1].what

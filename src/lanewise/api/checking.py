@@ -67,6 +67,7 @@ def check(
     """
     from lanewise.api.discovery import from_dumps
     from lanewise.checking import checkup
+    from lanewise.discovery.nvidia_smi import NVLINKS
     from lanewise.results.conditions import PeerState
     from lanewise.results.posted import join
     from lanewise.results.sample import summarise
@@ -88,7 +89,8 @@ def check(
     by_number: dict[str, Mapping[str, Any]] = {}
     if files:
         by_number = _figures_by_number(dumps, target)
-        discovered = from_dumps(dumps, catalog, "machine") if dumps and not by_number else None
+        devices_known = not (posted and dumps) or any(dump.kind != NVLINKS for dump in dumps)
+        discovered = from_dumps(dumps, catalog, "machine") if dumps and devices_known and not by_number else None
     else:
         rows += summarise(quick_samples(every_note) if samples is None else samples)
         discovered = _discover_this_machine(catalog, every_note)

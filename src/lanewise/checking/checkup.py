@@ -273,8 +273,8 @@ def _findings(results: Sequence[PathResult], knowledge: Knowledge) -> list[Findi
     ]
     findings = [_finding(group) for group in _grouped(diagnoses)]
     blamed = {finding.causes[0].key for finding in findings if finding.causes}
-    known = (*knowledge.of_machine, *posted_faults(knowledge.posted))
-    faults = [cause for cause in known if cause.fault and cause.key not in blamed]
+    known = {cause.key: cause for cause in (*posted_faults(knowledge.posted), *knowledge.of_machine) if cause.fault}
+    faults = [cause for key, cause in known.items() if key not in blamed]
     return findings + [Finding("fault", fault.what, (), (fault,), fault.step) for fault in faults]
 
 

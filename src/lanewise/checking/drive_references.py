@@ -120,7 +120,7 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
     # What a write costs depends on what the drive holds, its size and how long it is written to.
     slow = slow if reads else 0.0
     limit = f"{'reads' if reads else 'writes'} of {drive.title}, {speed(drive.gen, drive.lanes)}"
-    fastest = raw_rate(drive.gen, drive.lanes) if row.how.get("mode") == "direct" or drive.named else None
+    fastest = raw_rate(drive.gen, drive.lanes)
     yield Reference("parts", nominal, _FINE * nominal, slow, fastest, limit, drive.source)
 
 

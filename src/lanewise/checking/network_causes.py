@@ -21,6 +21,10 @@ _PROGRAM_STEP = (
 )
 # Half of a line is what one of two ports or cards carries.
 _HALF = (0.42, 0.53)
+# Rates of ports that many machines have besides their fast ones, Gb/s. Of these, one of two ports and one of four lanes
+# TCP gets 0.94 with packets of 1500 B, RDMA and larger packets 0.97 to 0.99.
+_OTHER_PORTS = (0.1, 1, 2.5, 10)
+_PAYLOAD, _PAYLOAD_OF_PORT = (0.915, 0.992), 0.96
 # How far apart rates of one network card from two kinds of memory may be that its link limits.
 _ALIKE = 0.15
 # Writes into a GPU that are this many times faster than reads of it cross a root complex.
@@ -192,6 +196,23 @@ def one_port(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("port",), what, step)
 
 
+def lesser_port(symptom: RowSymptom) -> Iterator[Cause]:
+    """The payload of a lesser port than the line: it came up at a lower rate, carries all alone, or is another one."""
+    row, result = symptom.row, symptom.result
+    if row.path != "network" or row.metric != "goodput" or result.tolerance is None or result.tolerance.basis != "line":
+        return
+    if _crosses_a_link(symptom) or not result.expected.value:
+        return  # what lies between GPU and card is likelier
+    line, rate = result.expected.value * 8e-9, (row.value or 0.0) * 8e-9
+    for port in sorted({*_OTHER_PORTS, line / 2, line / 4}):
+        if port < line and _PAYLOAD[0] * port < rate < _PAYLOAD[1] * port:
+            what = f"a port on the way runs at {port:g} Gb/s, or one of {port:g} Gb/s carries all data"
+            step = (
+                "ethtool DEVICE or ibstat at both ends: the rate of each port; ip route get ADDRESS: which card it is"
+            )
+            yield Cause(("port",), what, step, predicted=_PAYLOAD_OF_PORT * port * 1e9 / 8, explains=True)
+
+
 def far_socket(symptom: RowSymptom) -> Iterator[Cause]:
     """The program or its memory is on the socket away from the network card."""
     row = symptom.row
@@ -229,7 +250,23 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
         link = replace(link, evidence=own.evidence)
         yield from (link, own, program) if steps else (own, link, program)
         return
+    yield from _over_time(symptom, drive)
     yield from (program,) if better or too_short(row) else (link, program) if steps else (program, link)
+
+
+def _over_time(symptom: RowSymptom, drive: str) -> Iterator[Cause]:
+    """The drive itself, if the same requests of the same program were faster at another time."""
+    row = symptom.row
+    like = [
+        other for other in symptom.better(same_flow=True)
+        if other.settings == row.settings and row.settings and other.scenario != row.scenario
+        and all(other.how.get(key) == row.how.get(key) for key in ("tool", "engine", "mode", "pattern"))
+    ]  # fmt: skip
+    if like:
+        evidence = f"'{like[0].scenario}' reached {value_text(like[0])} with the same requests"
+        what = f"{drive} itself, later on: its write cache (SLC) is full, it is hot, or its blocks are not discarded"
+        step = "nvme smart-log /dev/DEVICE (temperature, percentage used); fstrim; measure again after a pause"
+        yield Cause(("drive", drive), what, step, evidence=evidence, devices=frozenset({drive}))
 
 
 def _drive_unlike_others(symptom: RowSymptom, drive: str) -> Cause | None:
@@ -271,8 +308,8 @@ def _far_end(row: Observation) -> frozenset[str]:
 
 
 NETWORK_CAUSES = (
-    congestion, one_of_like, other_program, staged_through_host, far_apart, far_redirection, link_of_card, one_port,
-    relaxed_ordering, far_socket, slow_drive,
+    congestion, one_of_like, other_program, staged_through_host, far_apart, far_redirection, lesser_port, link_of_card,
+    one_port, relaxed_ordering, far_socket, slow_drive,
 )  # fmt: skip
 # Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.
 NETWORK_WITH_A_MODEL = (staged_through_host, relaxed_ordering, far_apart, one_port, far_socket)

@@ -145,7 +145,7 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
         yield Reference("parts", staged, 0.4 * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
     elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
         nvlink = part.nvlink_rate * both
-        slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.15 * pcie
+        slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.28 * pcie
         high = 1.15 * nvlink
         yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
         if not part.all_linked and (row.value or 0.0) <= pcie * 1.15:

@@ -44,7 +44,32 @@ _CAUSES = (
     _StatedCause("peer transport", r"(?i)shm", "setting", ("collective",),
                  "NCCL moves data between these GPUs through host memory (via SHM), not peer to peer",
                  "nvidia-smi topo -p2p r; look for NCCL_P2P_* settings, ACS and the IOMMU"),
-    _StatedCause("iommu", r"(?i)translate|on|dma", "iommu", (*_PEER_PATHS, "network", "storage"),
+    _StatedCause("NCCL_MAX_NCHANNELS", r"[1-4]", "setting", ("collective",),
+                 "NCCL_MAX_NCHANNELS={value} leaves too few channels to fill the links", "unset NCCL_MAX_NCHANNELS"),
+    _StatedCause("NCCL_PROTO", r"(?i)\^?LL", "setting", ("collective",),
+                 "NCCL_PROTO={value}: LL carries half as much as the links do", "unset NCCL_PROTO"),
+    _StatedCause("NCCL_NET", r"(?i)socket", "transport", ("network", "collective"),
+                 "NCCL_NET=Socket leaves TCP sockets for traffic between hosts", "unset NCCL_NET"),
+    _StatedCause("UCX_TLS", r"(?i)(?!.*(?:rc|dc|ud|ib|all)).*tcp.*", "transport", ("network",),
+                 "UCX_TLS={value} leaves TCP sockets for traffic between hosts", "unset UCX_TLS"),
+    _StatedCause("network transport", r"(?i)socket|tcp", "transport", ("network", "collective"),
+                 "data between hosts goes by TCP sockets, not by RDMA",
+                 "ibv_devinfo in the container; unset NCCL_IB_DISABLE; NCCL_DEBUG=INFO must show NET/IB"),
+    _StatedCause("mtu", r"\d{3}|1[0-4]\d\d|1500", "mtu", ("network",),
+                 "MTU {value}: a packet costs the CPU as much as one of 9000 B, and RoCE has packets of 1024 B",
+                 "ip link set DEVICE mtu 9000 at both ends and the switch, then measure again"),
+    _StatedCause("lost packets", r".+", "congestion", ("network", "collective"),
+                 "the network loses packets: {value}",
+                 "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; PFC or ECN, cables"),
+    _StatedCause("link errors", r".+", "link", _ALL_GPU_PATHS,
+                 "a PCIe link repeats packets because of errors: {value}",
+                 "reseat the card, replace its riser or cable, or try a lower generation; dmesg | grep -i aer"),
+    _StatedCause("drive health", r".+", "drive", ("storage",),
+                 "the drive is hot or worn: {value}", "nvme smart-log /dev/DEVICE; more air, or another drive"),
+    _StatedCause("fabric manager", r"(?i).*(?:not|inactive|failed|dead).*", "nvlink", _PEER_PATHS,
+                 "the fabric manager is {value}: NVSwitches carry nothing without it",
+                 "systemctl status nvidia-fabricmanager; its version must be that of the driver"),
+    _StatedCause("iommu", r"(?i)translate|on|dma", "iommu", _ALL_GPU_PATHS,
                  "the IOMMU translates: traffic between devices goes up to the root complex",
                  "boot with iommu=pt, or turn the IOMMU off in the BIOS"),
     _StatedCause("acs", r"(?i)on|redirect", "acs", (*_PEER_PATHS, "network", "storage"),
@@ -69,6 +94,9 @@ _CAUSES = (
     _StatedCause("slot", r"(?i).*(?:chipset|pch).*", "chipset", _ALL_GPU_PATHS,
                  "the card's slot is behind the chipset, whose link to the CPU all its devices share",
                  "put the card into a slot of the CPU: sudo lspci -tv"),
+    _StatedCause("virtual machine", r"(?i)(?!(?:no|off|false|0)$).+", "virtual machine", ("storage", *HOST_COPIES),
+                 "a virtual machine: virtual devices, memory of any NUMA node and an IOMMU that translates",
+                 "pass the device through, with huge pages of its NUMA node; compare on the host"),
     _StatedCause("virtual machine", r"(?i)(?!(?:no|off|false|0)$).+", "virtual machine", (*_PEER_PATHS, "network"),
                  "a virtual machine: peer traffic needs ACS direct translation, or goes through the root complex",
                  "NVIDIA's P2P in virtual machines needs ATS and the hypervisor's consent; compare on the host"),
@@ -91,11 +119,28 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
         step = "dmesg | grep -iE 'xid|aer|pcie'; power the machine off and on, reseat the card or its cable"
         what = f"a GPU fell off the bus: {statement.value}"
         yield Cause(("off bus",), what, step, evidence=statement.source, fault=True)
+    for statement in posted.stated("NVLink errors"):
+        step = "nvidia-smi nvlink -e; nvidia-smi nvlink -s; reset the GPUs, reseat the bridge or baseboard"
+        what = f"an NVLink fails: {statement.value.rstrip(',')}"
+        yield Cause(
+            ("nvlink", *re.findall(r"\bgpu\d+", statement.value)), what, step, evidence=statement.source, fault=True
+        )
     if corrupt := posted.stated("wrong values"):
         more = f", and {len(corrupt) - 1} more such" if len(corrupt) > 1 else ""
         what = f"data arrived wrong, so no rate of this run counts: {corrupt[0].value}{more}"
         step = "look for Xid and ECC errors (dmesg, nvidia-smi -q -d ECC), turn ACS and the IOMMU off, dcgmi diag -r 3"
         yield Cause(("wrong values",), what, step, evidence=corrupt[0].source, fault=True)
+    if not posted.stated("tunnel"):
+        for statement in posted.stated("narrow slot"):
+            what, step = (
+                f"a slot leaves a card fewer lanes than it can: {statement.value}",
+                "move the card, or set the slot's lanes in the BIOS",
+            )
+            yield Cause(("link",), what, step, evidence=statement.source, fault=True)
+    for statement in posted.stated("link speed"):
+        what = f"a link runs at a lower generation than its device can: {statement.value}"
+        step = "is the slot older? else set its generation in the BIOS, reseat the card; lspci -vv of the port above"
+        yield Cause(("link", statement.value), what, step, evidence=statement.source, fault=True)
     for statement in posted.stated("link width"):
         what = f"a link has fewer lanes than it can: {statement.value}"
         step = "reseat the card or its riser, look which slot it is in: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"

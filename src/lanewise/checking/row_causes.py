@@ -15,7 +15,9 @@ from lanewise import units
 from lanewise.checking.abilities import GpuAbility, is_coherent, lesser_links, link_rate, raw_rate
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import WIRE_SHARE, too_short
+from lanewise.checking.fast_causes import FAST_CAUSES
 from lanewise.checking.host_names import one_memory
+from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, PEER_STEP, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE, smaller_message
 from lanewise.checking.posted_causes import stated_causes
@@ -43,9 +45,12 @@ _PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "d
 def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
-    for find in (*ROW_CAUSES, stated_causes):
+    finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else (stated_causes, named_conditions, *ROW_CAUSES)
+    for find in finders:
         for cause in find(symptom):
-            by_key.setdefault(cause.key, cause)
+            known = by_key.setdefault(cause.key, cause)
+            if cause.rank < known.rank:
+                by_key[cause.key] = cause
     return tuple(sorted(by_key.values(), key=lambda cause: cause.rank))
 
 
@@ -185,10 +190,13 @@ def riser(symptom: RowSymptom) -> Iterator[Cause]:
 def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
     """Two GPUs whose copies are far below those of other pairs by the same method: they are farther apart."""
     row, gpus = symptom.row, row_devices(symptom.row)
-    if row.path != "peer" or symptom.over_nvlink or lower_is_better(row.unit):
+    if row.path != "peer" or symptom.surely_over_nvlink or lower_is_better(row.unit):
         return
     near = [other for other in symptom.better(same_flow=False) if other.how.get("p2p") == row.how.get("p2p")]
     near = [other for other in near if (row.value or 0.0) < FAR_BELOW * (other.value or 0.0)]
+    if symptom.over_nvlink and symptom.ability is not None:
+        wires = (2 if row.metric == "total" else 1) * raw_rate(symptom.ability.gen, symptom.ability.lanes)
+        near = [other for other in near if (other.value or 0.0) <= wires]  # not pairs with a bridge
     if near:
         pair = " and ".join(sorted(gpus))
         what = f"{pair} hang below different root complexes or sockets, which forward little between them"
@@ -291,7 +299,8 @@ def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
         step = "nvidia-smi nvlink -s; nvidia-smi topo -m; systemctl status nvidia-fabricmanager"
         pcie = both * part.peer_rate()
         below = 0.1 * pcie < (row.value or 0.0) <= 1.05 * pcie and not too_short(row)
-        yield Cause(("nvlink",), what, step, evidence="the rate is one of PCIe" if below else "")
+        evidence = "the rate is one of PCIe" if below and part.all_linked else ""
+        yield Cause(("nvlink",), what, step, evidence=evidence)
 
 
 def common_device(symptom: RowSymptom) -> Iterator[Cause]:

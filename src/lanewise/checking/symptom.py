@@ -47,6 +47,11 @@ class RowSymptom:
         """Whether the GPUs of the row have NVLinks, so that no root complex need be on their way."""
         return self.ability is not None and self.ability.nvlink_rate is not None
 
+    @property
+    def surely_over_nvlink(self) -> bool:
+        """Whether NVLinks join the GPUs of the row whatever the machine: boards do so, cards need a bridge."""
+        return self.ability is not None and self.ability.nvlink_rate is not None and self.ability.all_linked
+
     def best_host_copy(self) -> float:
         """The fastest lone copy between the row's GPU and host memory, B/s, either way; 0 if none."""
         return max(

@@ -6,7 +6,9 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers import (
     bandwidth_test,
     bus_grind,
+    clpeak,
     dcgm,
+    disk_tools,
     figures,
     fio,
     fio_text,
@@ -22,6 +24,7 @@ from lanewise.readers import (
     rocm_bandwidth,
     serving_logs,
     simple_p2p,
+    socket_tools,
     spdk_perf,
     torch_collectives,
     transferbench,
@@ -35,13 +38,14 @@ KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
     "ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench and DeepSpeed's benchmarks of "
-    "torch.distributed, iperf, dcgmi diag, SPDK's perf, runs and samples of lanewise, and figures "
+    "torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, CrystalDiskMark, KDiskMark, qperf, "
+    "netperf, runs and samples of lanewise, and figures "
     "typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, rocm_bandwidth, transferbench, bus_grind, nixlbench,
     dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
-    ucx_perftest, serving_logs,
+    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 

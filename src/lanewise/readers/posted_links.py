@@ -18,8 +18,12 @@ _WIDTH, _MOST_WIDTH = "pcie.link.width.current", "pcie.link.width.max"
 # The line that begins a device in a dump of lspci.
 _DEVICE = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S")
 _ADDRESS = re.compile(r"lspci .*-s (\S{5,12})")
+_BRIDGE = re.compile(r"bridge|Root Port|Switch", re.IGNORECASE)
+# These do not lower the generation of their link when idle, as GPUs do.
+_STEADY = re.compile(r"Infiniband controller|Ethernet controller|Non-Volatile memory controller")
 _LSPCI_MOST = re.compile(r"LnkCap:.*Width x(\d{1,2})")
 _LSPCI_NOW = re.compile(r"LnkSta:.*Width x(\d{1,2}) \(downgraded\)")
+_SPEED = re.compile(r"Lnk(Cap|Sta):.*Speed (\d{1,2}(?:\.\d)?)GT/s")
 # Properties of a device as Windows and the kernel (sysfs) name them.
 _MOST = re.compile(r"(?:MaxLinkWidth|max_link_width)\s*[=:]?\s*x?(\d{1,2})\b")
 _NOW = re.compile(r"(?:CurrentLinkWidth|current_link_width)\s*[=:]?\s*x?(\d{1,2})\b")
@@ -30,7 +34,7 @@ _PORT_NOW = re.compile(r"Link width is (\d{1,2}) lanes")
 
 def narrow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
     """The links that such lines show to have fewer lanes than they can."""
-    whole = any(_DEVICE.match(line) for _, line in lines)
+    whole = not _singled_out(lines)
     most, address = 0, "a device"
     for number, line in lines:
         if match := _ADDRESS.search(line):
@@ -43,6 +47,28 @@ def narrow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement
             lanes = int(match[1])
             if 0 < lanes < most and (port is None or lanes == 1):
                 yield Statement("link width", f"{address} x{lanes} of x{most}", f"{file}:{number}")
+
+
+def slow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
+    """The links of network cards and drives that somebody singled out, at a lower generation than the device can."""
+    if not _singled_out(lines):
+        return
+    device, most, steady = "a device", 0.0, False
+    for number, line in lines:
+        if _DEVICE.match(line):
+            device, most, steady = line.split()[0], 0.0, bool(_STEADY.search(line))
+        if steady and (match := _SPEED.search(line)):
+            rate = float(match[2])
+            if match[1] == "Cap":
+                most = rate
+            elif rate < most:
+                yield Statement("link speed", f"{device} {rate:g} of {most:g} GT/s", f"{file}:{number}")
+
+
+def _singled_out(lines: Sequence[NumberedLine]) -> bool:
+    """Whether the lines are of one or two devices that somebody chose, without the bridges above them."""
+    heads = [line for _, line in lines if _DEVICE.match(line)]
+    return len(heads) <= 2 and not any(map(_BRIDGE.search, heads))
 
 
 def queried_links(lines: Sequence[str], file: str) -> Iterator[Statement]:

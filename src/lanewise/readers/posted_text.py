@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanewise.readers.posted_links import NumberedLine, narrow_links, queried_gpu, queried_links
+from lanewise.readers.posted_links import NumberedLine, narrow_links, queried_gpu, queried_links, slow_links
 from lanewise.results.posted import PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
@@ -16,7 +16,9 @@ _RELEVANT = re.compile(
     r"NCCL|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
-    r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s"
+    r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
+    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
+    r"Comp\. Temp|_temp"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -30,6 +32,21 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("tunnel", "Thunderbolt or USB4", re.compile(
         r"Thunderbolt (?:[345]|Bridge)|USB4 |Barlow Ridge|Titan Ridge|Alpine Ridge|Maple Ridge|Goshen Ridge")),
     ("resizable BAR", "off", re.compile(r"Resizable BAR\s*: ?(?:Off|Disabled|No)", re.I)),
+    ("mtu", "", re.compile(
+        r"\d{1,4}: (?!lo:)\S{1,40}: <\S{1,80}> mtu (\d{3,5})|(?!lo)\w{2,16}: flags=\S{1,80} {1,4}mtu (\d{3,5})")),
+    ("network transport", "Socket", re.compile(r"NCCL INFO Using network Socket")),
+    ("lost packets", "", re.compile(
+        r"\b((?:rx_)?(?:prio\d_)?(?:out_of_buffer|discards(?:_phy)?|missed_errors)|packet_seq_err|out_of_sequence"
+        r"|local_ack_timeout_err|rnr_nak_retry_err|roce_adp_retrans\w{0,8})\s{0,20}[:=]?\s{0,20}([1-9]\d{0,18})\b")),
+    ("link errors", "", re.compile(
+        r"PCIe Bus Error: severity=\w{1,12}.{0,20} type=(?:Data Link|Physical) Layer|BadTLP\+|BadDLLP\+"
+        r"|Replays Since Reset\s{0,40}: ?[1-9]\d{2,9}")),
+    ("NVLink errors", "", re.compile(r"\bXid\b.{0,40}: 74,")),
+    ("fabric manager", "not running", re.compile(
+        r"fabric-?manager\S{0,12}\b.{0,60}\b(?:inactive|failed|not running|dead)\b|CUDA_ERROR_SYSTEM_NOT_READY", re.I)),
+    ("drive health", "", re.compile(
+        r"[Pp]ercentage[ _][Uu]sed\s{0,20}: {1,40}(?:9\d|[12]\d\d)%|(?:Warning|Critical) +Comp\. Temp\w{0,8}\.? Time"
+        r"\s{0,4}: {1,20}[1-9]\d{0,9}|(?:warning|critical)_temp_time\s{0,8}: [1-9]\d{0,9}")),
     ("off the bus", "", re.compile(
         r"fallen off the bus|GPU is lost|\bXid\b.*: 79,|Unable to determine the device handle for GPU")),
 )  # fmt: skip
@@ -48,6 +65,10 @@ _MODEL = re.compile(r"\s*Model Number\s*: *(\S.{2,60}?)\s*$")
 _CLOCKS = re.compile(r"((?:SW|HW) (?:Power Cap|Thermal Slowdown|Slowdown|Power Brake Slowdown))\s*: Active")
 _BAR1 = re.compile(r"BAR1 Memory Usage")
 _TOTAL = re.compile(r"\s*Total\s*: (\d{1,9} MiB)")
+_BOARD = re.compile(r"GPU (\d{1,3}): \S.{0,100}\(UUID")
+# Boards with NVSwitches use every NVLink; cards have bridges for some of them.
+_ALL_NVLINKS = re.compile(r"A[18]00-SXM|H\d00(?! PCIe| NVL)|H20\b|B[23]00")
+_INACTIVE = re.compile(r"\s{1,12}Link \d{1,2}: <inactive>")
 _SECTION = re.compile(r"GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)")
 _LINK_VALUE = re.compile(r"\s*(Max|Current|Device Max)\s*: (\d{1,2})(x?)$")
 _VIA = re.compile(r"NCCL INFO Channel \S+ ?:? .* via (P2P|SHM|NET/\w+)(\S*)")
@@ -77,12 +98,15 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
         yield from (Statement(match[1], match[2].rstrip(".,"), source) for match in _NCCL.finditer(line))
         for key, value, pattern in _LINES:
             if match := pattern.search(line):
-                yield Statement(key, value or match[0], source)
+                yield Statement(key, value or _said(match), source)
         if match := _CPU.match(line):
             yield Statement("cpu", match[1].strip(), source)
         if (match := _LIMITED.search(line)) and {match[1], match[4]} <= _GENERATIONS.keys():
             now, best = f"Gen{_GENERATIONS[match[1]]} x{match[2]}", f"Gen{_GENERATIONS[match[4]]} x{match[5]}"
             yield Statement("limited link", f"{now} at {match[3]}, a device there can {best}", source)
+            # Tunnels of Thunderbolt print 2.5 GT/s; a host of an older generation is no fault.
+            if int(match[2]) < int(match[5]) and match[1] != "2.5":
+                yield Statement("narrow slot", f"{now} at {match[3]}, of a device that can {best}", source)
         if match := _RATE.match(line):
             yield Statement("line", f"{next(filter(None, match.groups()))} Gb/s", source)
         if match := _CLOCKS.search(line):
@@ -94,6 +118,23 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
     yield from _transports(lines, file)
     yield from _links(lines, file)
     yield from narrow_links(lines, file)
+    yield from slow_links(lines, file)
+    yield from _nvlinks(lines, file)
+
+
+def _said(match: re.Match[str]) -> str:
+    """What a matched line says: its groups, else all that matched."""
+    return " ".join(filter(None, match.groups())) or " ".join(match[0].split())
+
+
+def _nvlinks(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
+    """NVLinks of `nvidia-smi nvlink -s` that are down on a board that uses all of them."""
+    gpu = ""
+    for number, line in lines:
+        if match := _BOARD.match(line):
+            gpu = f"gpu{match[1]}" if _ALL_NVLINKS.search(line) else ""
+        elif gpu and _INACTIVE.match(line):
+            yield Statement("NVLink errors", f"a link of {gpu} is inactive", f"{file}:{number}")
 
 
 def _transports(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
@@ -102,6 +143,9 @@ def _transports(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
     local = [(number, match[1]) for number, match in ways if match[1] in ("P2P", "SHM")]
     if local and all(way == "SHM" for _, way in local):
         yield Statement("peer transport", "SHM", f"{file}:{local[0][0]}")
+    sockets = [number for number, match in ways if match[1] == "NET/Socket"]
+    if sockets:
+        yield Statement("network transport", "Socket", f"{file}:{sockets[0]}")
     network = [(number, match) for number, match in ways if match[1] == "NET/IB"]
     if network and not any("GDRDMA" in match[2] for _, match in network):
         yield Statement("GPUDirect RDMA", "off", f"{file}:{network[0][0]}")

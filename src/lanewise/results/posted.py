@@ -24,6 +24,12 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "GPUDirect RDMA": _ON_OFF,
     "peer transport": (r"(?i)p2p.*|shm|net.*", "SHM, P2P"),
     "line": (r"\d[\d.]* ?[MGT]b/s", "100 Gb/s"),
+    "mtu": (r"\d{3,5}", "1500, 9000"),
+    "network transport": (r"(?i)socket|tcp|ib|rdma|roce", "Socket, IB"),
+    "lost packets": (r".+", "rx_out_of_buffer 1234, 180000 retransmits"),
+    "link errors": (r".+", "BadTLP, 1500 replays"),
+    "drive health": (r".+", "percentage used 98 %, thermal throttling"),
+    "fabric manager": (r".+", "not running"),
 }
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")

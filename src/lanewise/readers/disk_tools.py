@@ -1,0 +1,113 @@
+"""What dd, hdparm and disk benchmarks for desktops print: CrystalDiskMark, KDiskMark.
+
+dd gives decimal units beside binary sizes, hdparm MB of 2^20 bytes, the others MB of 1e6. Sources: coreutils' and
+hdparm's manual pages, the header of CrystalDiskMark's reports ("MB/s = 1,000,000 bytes/s").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise.errors import Location
+from lanewise.readers.texts import figure
+from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, observation
+from lanewise.results.observation import Observation
+
+_DD = re.compile(r"\d{1,18} bytes .{0,40}copied, {1,2}\d[\d.e-]{0,14} s(?:econds)?, {1,2}(\d[\d.]{0,12}) ([kMGT]?)B/s")
+_COMMAND = re.compile(r"(?:^|[\s$#`])dd ((?:\S{1,200} {0,4}){1,16})")
+_OPERAND = re.compile(r"\b(if|of|bs|iflag|oflag)=(\S{1,200})")
+_NO_FILE = re.compile(r"/dev/(?:zero|null|u?random|shm/)|^-$")
+_HDPARM = re.compile(
+    r"\s*Timing (buffered disk|O_DIRECT disk) reads: .{0,40} seconds = {1,3}(\d[\d.]{0,12}) ([kMG]B)/sec"
+)
+_DISK = re.compile(r"/dev/([\w/-]{1,40}):$")
+_MARK = re.compile(
+    r"\s*(?:(?P<kind>SEQ|RND) {1,6}(?P<size>\d{1,4})(?P<unit>[KM]i?B)|(?P<old>Sequential|Random) (?P<way>Read|Write)"
+    r"(?: (?P<old_size>\d{1,4})(?P<old_unit>[KM]i?B))?) ?\(Q= {0,4}(?P<depth>\d{1,4}), ?T= {0,4}(?P<threads>\d{1,4})\)"
+    r" ?: {1,12}(?P<rate>\d[\d.]{0,12}) MB/s"
+)
+_WAY = re.compile(r"\s*\[(Read|Write)\]")
+_POWERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_BINARY = {"kB": 1024.0, "MB": MIB, "GB": 1024 * MIB}
+_SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether the lines hold rates of one of these tools."""
+    return any(pattern.match(line) for line in lines for pattern in (_DD, _HDPARM, _MARK))
+
+
+def read_text(lines: list[str], file: str) -> ImportedResults:
+    """A row for each rate; FormatError with the line of a figure that is none."""
+    rows = (*_copies(lines, file), *_timings(lines, file), *_marks(lines, file))
+    tools = dict.fromkeys(row.how["tool"] for row in rows)
+    return ImportedResults(", ".join(tools), rows)
+
+
+def _copies(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """What dd copied from or to a file or drive, if its command stands above; between two files nothing is said."""
+    operands: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if match := _COMMAND.search(line):
+            operands = dict(_OPERAND.findall(match[1]))
+        if match := _DD.match(line):
+            reads, writes = (_name(operands.get(key, "")) for key in ("if", "of"))
+            if bool(reads) is bool(writes):
+                continue
+            flag = operands.get("iflag" if reads else "oflag", "")
+            flow = f"{reads}->host0" if reads else f"host0->{writes}"
+            rate = figure(match[1], Location(file, number)) * _POWERS[match[2]]
+            settings = {"depth": 1, **_block(operands.get("bs", ""))}
+            yield _row("dd", flow, rate, "direct" if "direct" in flag else "cached", settings)
+
+
+def _name(path: str) -> str:
+    """The name of a drive or file as an end of a flow; empty for what is none."""
+    return "" if not path or _NO_FILE.match(path) else re.sub(r"[^\w.-]", "_", path.rstrip("/").rpartition("/")[2])
+
+
+def _block(text: str) -> dict[str, int]:
+    match = re.fullmatch(r"(\d{1,12})([KMG]?)(?:i?B)?", text, re.IGNORECASE)
+    return {"bytes": int(match[1]) * _SIZES.get(match[2].upper(), 1)} if match else {}
+
+
+def _timings(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """hdparm's reads: one program, one request after another."""
+    disk = "drive"
+    for number, line in enumerate(lines, 1):
+        if match := _DISK.match(line.strip()):
+            disk = match[1].rpartition("/")[2]
+        elif match := _HDPARM.match(line):
+            rate = figure(match[2], Location(file, number)) * _BINARY[match[3]]
+            yield _row("hdparm", f"{disk}->host0", rate, "direct" if "DIRECT" in match[1] else "cached", {"depth": 1})
+
+
+def _marks(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """The tests of CrystalDiskMark and KDiskMark, which pass the page cache by."""
+    way = "Read"
+    for number, line in enumerate(lines, 1):
+        if match := _WAY.match(line):
+            way = match[1]
+        elif match := _MARK.match(line):
+            size, unit = match["size"] or match["old_size"] or "1", match["unit"] or match["old_unit"] or "MiB"
+            settings = {
+                "bytes": int(size) * _SIZES[unit[0]],
+                "depth": int(match["depth"]),
+                "threads": int(match["threads"]),
+            }
+            flow = "drive->host0" if (match["way"] or way) == "Read" else "host0->drive"
+            rate = figure(match["rate"], Location(file, number)) * 1e6
+            yield _row(
+                "DiskMark",
+                flow,
+                rate,
+                "direct",
+                settings,
+                "random" if match["kind"] == "RND" or match["old"] == "Random" else "",
+            )
+
+
+def _row(tool: str, flow: str, rate: float, mode: str, settings: dict[str, int], pattern: str = "") -> Observation:
+    value = ToolValue(flow, flow, unit="GB/s", path="storage")
+    return observation(tool, tool, value, rate / 1e9, {"mode": mode, "pattern": pattern}, settings)
