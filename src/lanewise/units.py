@@ -18,7 +18,8 @@ _SCALE: dict[str, tuple[str, float]] = {
     "b/s": ("B/s", 0.125), "Mb/s": ("B/s", 0.125e6), "Gb/s": ("B/s", 0.125e9), "Tb/s": ("B/s", 0.125e12),
     "s": ("s", 1.0), "ms": ("s", 1e-3), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ns": ("s", 1e-9),
     "min": ("s", 60.0),
-    "1/s": ("1/s", 1.0), "Hz": ("1/s", 1.0), "QPS": ("1/s", 1.0), "T/s": ("T/s", 1.0), "GT/s": ("T/s", 1e9),
+    "1/s": ("1/s", 1.0), "Hz": ("1/s", 1.0), "QPS": ("1/s", 1.0), "IOPS": ("1/s", 1.0),
+    "T/s": ("T/s", 1.0), "GT/s": ("T/s", 1e9),
     "%": ("1", 0.01), "1": ("1", 1.0), "x": ("1", 1.0), "m": ("m", 1.0), "W": ("W", 1.0),
 }  # fmt: skip
 
@@ -27,7 +28,7 @@ NATURAL = {"B/s": "GB/s", "B": "B", "s": "ns", "T/s": "GT/s"}
 _PREFIX = {"k": 1e3, "M": 1e6}  # of counts and rates: 300k, 1.5M, 300k QPS
 _LONGEST = 200  # characters of a quantity
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)"
-_QUANTITY = re.compile(rf"^\s*([+-]?(?:{_DIGITS}\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/0-9]*)\s*(QPS)?\s*$")
+_QUANTITY = re.compile(rf"^\s*([+-]?(?:{_DIGITS}\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/0-9]*)\s*(QPS|IOPS)?\s*$")
 _KIND = {
     "B": "size", "B/s": "rate", "s": "time", "1/s": "number of queries/s", "m": "length", "W": "power", "1": "number",
 }  # fmt: skip

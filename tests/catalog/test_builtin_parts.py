@@ -48,7 +48,7 @@ samsung-970-evo samsung-970-evo-plus samsung-970-pro samsung-980 samsung-980-pro
 intel-p3700 intel-p4500 intel-p4800x
 intel-p5500 intel-p5800x solidigm-p5316 solidigm-p5336 solidigm-p5810 micron-7300 micron-7400 micron-7450 micron-9200
 micron-9400 kioxia-cd6 kioxia-cd7 kioxia-cd8 kioxia-xg6 wd-sn750 wd-sn770 wd-sn850 wd-sn850x crucial-p5-plus
-crucial-t700 skhynix-p41 seagate-firecuda-540 kingston-kc3000
+crucial-t700 crucial-t705 skhynix-p41 seagate-firecuda-540 kingston-kc3000
 """
 RAIDS = "smartroc-3200 highpoint-ssd7540"
 NVLINKS = """

@@ -36,6 +36,7 @@ _MODELS = tuple(
         (r"\bSN770\b", "wd-sn770"), (r"\bFireCuda[ _]540\b", "seagate-firecuda-540"),
         (r"\bSN850X\b", "wd-sn850x"), (r"\bSN850\b", "wd-sn850"), (r"\bSN750\b", "wd-sn750"),
         (r"\bCT\d+P5PSSD|\bP5 Plus\b", "crucial-p5-plus"), (r"\bCT\d+T700SSD|\bCrucial T700\b", "crucial-t700"),
+        (r"\bCT\d+T705SSD|\bCrucial T705\b", "crucial-t705"),
         (r"\bPlatinum[ _]P41\b|\bSHPP41\b", "skhynix-p41"),
         (r"\bSKC3000\w|\bKC3000\b", "kingston-kc3000"),
     )

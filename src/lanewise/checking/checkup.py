@@ -24,6 +24,7 @@ from lanewise.checking.expectation import (
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.notes import (
     OTHER_GPU,
+    downgraded_notes,
     idle_link_notes,
     left_aside_note,
     library_notes,
@@ -162,7 +163,7 @@ def check(
              *unused_statement_notes(posted, system, parts))  # fmt: skip
     notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results),
              *short_block_notes(rows_aside))  # fmt: skip
-    notes = (*notes, *idle_link_notes(machine.conditions, results))
+    notes = (*notes, *idle_link_notes(machine.conditions, results), *downgraded_notes(posted, results))
     if model is not None:
         notes = (*notes, *misfit_notes(results, model.system, model.device))
         notes = (*notes, *(library_notes(results, model.system) if not earlier else ()))

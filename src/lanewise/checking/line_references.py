@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise import units
-from lanewise.checking.part_references import LEAST_MESSAGE, Reference
+from lanewise.checking.abilities import GpuAbility
+from lanewise.checking.part_references import LEAST_MESSAGE, RING_COLLECTIVES, Reference
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
@@ -29,13 +30,15 @@ def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts) -> Ite
         yield Reference("line", line * both, low, slow, fastest, f"the line of {text}", "as stated")
 
 
-def ring_by_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
-    """The line of long messages of a collective of one rank a host: of more, nobody says how many cards a host has.
+def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None) -> Iterator[Reference]:
+    """The line of long messages of a collective: of one rank a host, or of rings over boards with NVSwitches.
 
-    Between two hosts a tree's bus bandwidth may exceed the line.
+    The links within hosts without them may be the limit. Between two hosts a tree's bus bandwidth may exceed the line.
     """
     hosts = row.settings.get("hosts", 2)
-    if row.settings.get("ranks", hosts) > hosts or row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:
+    board = part is not None and part.all_linked and row.scenario.startswith(RING_COLLECTIVES)
+    several = row.settings.get("ranks", hosts) > hosts and not board
+    if several or row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:
         return
     line, text = _line(row, posted)
     if line and hosts > 1:

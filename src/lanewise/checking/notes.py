@@ -35,6 +35,17 @@ def idle_link_notes(conditions: MachineConditions, results: Sequence[PathResult]
     )  # fmt: skip
 
 
+def downgraded_notes(posted: PostedFacts, results: Sequence[PathResult]) -> tuple[str, ...]:
+    """Links of devices that nobody named, at a lower generation than they can, where nothing was measured over them."""
+    stated = posted.stated("link speed now")
+    if results or not stated:
+        return ()
+    return (
+        f"a link is at {stated[0].value} ({stated[0].source}): idle GPUs lower it, network cards and drives do not. "
+        "To know, name the device (the first line of lspci), load the link and read it again",
+    )
+
+
 def pageable_notes(results: Sequence[PathResult]) -> tuple[str, ...]:
     """Copies of pageable memory that are fine for that: pinned memory would be faster."""
     rows = [each for each in results if each.row.how.get("host memory") == "pageable" and each.verdict is Verdict.OK]

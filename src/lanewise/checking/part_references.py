@@ -33,7 +33,7 @@ _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 # These load every rank's links alike; those between pairs, from or to one rank need not.
-_RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
+RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
 
 def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
     """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
-    share = 0.65 if row.scenario.startswith(_RING_COLLECTIVES) else 0.35
+    share = 0.65 if row.scenario.startswith(RING_COLLECTIVES) else 0.35
     if row.settings.get("ranks") == 2:  # two H200 gather and scatter 256 MiB at 0.59 to 0.64 of their NVLinks
         share = min(share, 0.5)
     if row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:

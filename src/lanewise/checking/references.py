@@ -16,7 +16,7 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.cause import speed
-from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references
+from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
 from lanewise.checking.line_references import by_line, ring_by_line
@@ -116,13 +116,14 @@ class References:
             return
         if row.metric == COLLECTIVE:
             yield from of_smaller_message(row, self.rows)
-            yield from ring_by_line(row, self.posted)
+            yield from ring_by_line(row, self.posted, self.ability_of(row))
             yield from self._bounds(row)
             return
         if too_short(row):
             shorter = (short_copy(row, reference) for reference in self._by_part(row))
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
+                yield from small_reads(row)
                 yield from self._same_path(row)
         else:
             yield from self._by_part(row)
@@ -192,13 +193,17 @@ class References:
             yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "", self.catalog) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
             yield from host_copy(part, flows, row, self.posted)
+        elif row.path == "storage" and len(flows) == 1 and (wires := part.wires_to_host) is not None:
+            # More than the GPU's link carries is counted wrongly; how much less is fine, the drive says.
+            limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
+            yield Reference("parts", wires, 0.0, 0.0, wires, limit, part.source, own=False)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
             yield from peer_copy(part, row)
 
     def _bounds(self, row: Observation) -> Iterator[Reference]:
         """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
         part = self.ability_of(row)
-        if part is not None and _flows(row) and row.settings.get("hosts", 1) == 1:
+        if part is not None and _flows(row) and row.settings.get("hosts", 1) == 1 and row.path != "network":
             yield from collective(row, part)
 
     def _same_path(self, row: Observation) -> Iterator[Reference]:

@@ -291,7 +291,7 @@ def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
     row, part = symptom.row, symptom.ability
     if part is None or part.nvlink_rate is None or row.how.get("p2p") == "off":
         return
-    if symptom.result.verdict is Verdict.FAST:
+    if symptom.result.verdict is Verdict.FAST or row.path == "network":
         return
     both = 2 if row.metric == "total" else 1
     if row.path.startswith("peer") or row.metric == COLLECTIVE:

@@ -178,9 +178,7 @@ def _predict_collective(
     terminal.show(json, json_of("collective_curve"), render_collective, curve)
 
 
-def _predict_blocks(
-    system: System, options: BlockOptions, no_p2p: bool, output: Path | None, json: str | None
-) -> None:
+def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, output: Path | None, json: str | None) -> None:
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.report.text.blocks import render_blocks

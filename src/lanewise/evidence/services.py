@@ -197,9 +197,7 @@ def predict_service(service: PublishedService, catalog: Catalog) -> PredictedSer
     return PredictedService(service, derived.qps * gpus, interval, p99, p99_interval)
 
 
-def served_p99(
-    service: PublishedService, catalog: Catalog, speed: float = 1.0, fixed: float | None = None
-) -> float:
+def served_p99(service: PublishedService, catalog: Catalog, speed: float = 1.0, fixed: float | None = None) -> float:
     """The simulated p99 (s) of a service at its published rate, on GPUs of `speed` times the published rates.
 
     `fixed` is the fixed time of a batch in s, where it is not what follows from the part.

@@ -74,8 +74,11 @@ class ServiceOptions(Options):
                                    default_text="4")  # fmt: skip
     full_batches: bool = option(False, "A partial batch takes as long as a full one, as CUDA graphs of one size do.")
     own_batcher: bool = option(False, "The time-out counts from when a GPU was free; each GPU has its own batcher.")
-    copies: str = option("gathered", "Copy a batch in one call, in a call for each query, or queries as they come.",
-                         metavar="gathered|each|per-query")
+    copies: str = option(
+        "gathered",
+        "Copy a batch in one call, in a call for each query, or queries as they come.",
+        metavar="gathered|each|per-query",
+    )
     dispatch: str | None = option(None, "How queries are assigned to GPUs that share no queue.", default_text="least",
                            metavar="least|round-robin|random")  # fmt: skip
     beside: tuple[str, ...] = option((), "Another service on the same system; repeatable.",

@@ -122,8 +122,7 @@ def _gpu_link(system: System, hop: Hop) -> Part | None:
 def beside_opposite(system: System, amounts: Amounts, taken: Mapping[Resource, float]) -> dict[Resource, float]:
     """The same amounts of resources whose capacities are those that traffic the other way leaves."""
     return {
-        as_measured(system, _left(system, r, taken[r])) if r in taken else r: amount
-        for r, amount in amounts.items()
+        as_measured(system, _left(system, r, taken[r])) if r in taken else r: amount for r, amount in amounts.items()
     }
 
 

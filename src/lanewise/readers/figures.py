@@ -88,17 +88,23 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
     if node["bytes"].given:
         settings["bytes"] = int(node["bytes"].quantity("B", 0.0, example="64 MiB"))
+    note = node["note"].text()
+    if metric == "iops" and settings.get("bytes") and not node["metric"].given:
+        # Requests of one size are a rate, which other rows and links can be compared with.
+        note = "; ".join(filter(None, (note, f"{value:,.0f} requests a second")))
+        value, unit, metric = value * settings["bytes"], "MB/s", "goodput"
     for flow in shown:
         yield Observation(
             node["path"].text() or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
-            path=path_of(flows[0]), how=how, note=node["note"].text(),
+            path=path_of(flows[0]), how=how, note=note,
         )  # fmt: skip
 
 
 def _quantity(node: YamlNode) -> tuple[float, str, str]:
     """Value in SI, the unit it was written in, and the metric that this unit means."""
     text = node.as_written()
-    unit = text.lstrip("+-0123456789.,_eE ").strip()
+    unit = re.sub(r"[\s\d.,_+-]*(?:[eE][+-]?\d+)?\s*", "", text, count=1) if not text.endswith("1/s") else "1/s"
+    unit = "IOPS" if re.fullmatch(r"[kM]? ?IOPS", unit) else unit
     metric = {"B/s": "goodput", "s": "latency", "1/s": "iops"}.get(units.si_unit(unit), "")
     if not metric:
         raise node.error(f"'{text}' is no rate and no time", "write 12.3 GB/s, 100 Gb/s or 2.1 us")

@@ -45,6 +45,8 @@ def narrow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement
         port = _PORT_NOW.search(line)
         if match := now or port:
             lanes = int(match[1])
+            if not most and "(downgraded)" in line:
+                yield Statement("link width", f"{address} x{lanes}, downgraded", f"{file}:{number}")
             if 0 < lanes < most and (port is None or lanes == 1):
                 yield Statement("link width", f"{address} x{lanes} of x{most}", f"{file}:{number}")
 
@@ -57,6 +59,8 @@ def slow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
     for number, line in lines:
         if _DEVICE.match(line):
             device, most, steady = line.split()[0], 0.0, bool(_STEADY.search(line))
+        if device == "a device" and (match := _SPEED.search(line)) and "GT/s (downgraded)" in line:
+            yield Statement("link speed now", f"{match[2]} GT/s (downgraded)", f"{file}:{number}")
         if steady and (match := _SPEED.search(line)):
             rate = float(match[2])
             if match[1] == "Cap":

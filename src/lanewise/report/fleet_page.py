@@ -76,8 +76,11 @@ def _lead(result: FleetCheck) -> str:
     nodes = plural(len(result.verdicts.nodes), "node")
     text = f"{nodes}, {len(wrong)} of them with findings: {counts}." if wrong else f"{nodes}, none with a finding."
     paths = len(result.verdicts.slow_paths)
-    return f"{text} {plural(paths, 'path')} between nodes that are fine {'is' if paths == 1 else 'are'} slow." if (
-        paths) else text
+    return (
+        f"{text} {plural(paths, 'path')} between nodes that are fine {'is' if paths == 1 else 'are'} slow."
+        if (paths)
+        else text
+    )
 
 
 def _worst(verdict: NodeVerdict) -> float | None:

@@ -95,9 +95,7 @@ def tails_table(rows: Sequence[PredictedService]) -> Table:
         part = [row for row in rows if row.service.round == series]
         groups |= {f"{series} {name}": group for name, group in _by_workload(part).items()} | {f"{series}, all": part}
     groups |= {"with a time-out": timed, "without a time-out": rest}
-    groups[f"with a time-out, below {STALLING:,.0f} QPS"] = [
-        row for row in timed if row.service.server.qps < STALLING
-    ]
+    groups[f"with a time-out, below {STALLING:,.0f} QPS"] = [row for row in timed if row.service.server.qps < STALLING]
     groups["all"] = list(rows)
     for name, group in groups.items():
         if group:

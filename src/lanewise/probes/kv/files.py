@@ -29,9 +29,7 @@ _WRITE, _READ, _BOTH = "write", "read", "both"
 Report = Callable[[StorageProgress], None]
 
 
-def block_files(
-    options: MeasureKvOptions, pieces: Pieces, gpus: Gpus | None, on_progress: Report
-) -> Iterator[Sample]:
+def block_files(options: MeasureKvOptions, pieces: Pieces, gpus: Gpus | None, on_progress: Report) -> Iterator[Sample]:
     """Samples of every software, written, read and both at once, after long I/Os whose rate is the peak."""
     folder, name = test_place(options.to)
     long = Pieces(-(-max(round(pieces.total), options.peak_bytes) // _PEAK_PIECE), float(_PEAK_PIECE))
