@@ -204,9 +204,13 @@ class Knowledge:
                 Symptom(result, self.conditions, results, self.posted, ability, model=self.model,
                         machine_causes=self.of_machine)
             )  # fmt: skip
-        latencies = (aside for aside in self.left_aside if aside.row.metric == "latency")
+        # Rows that nothing judges may still tell what a slow one is compared with.
+        aside = (
+            each for each in self.left_aside
+            if each.row.metric == "latency" or each.row.path in ("storage", "network")
+        )  # fmt: skip
         drive = self.references.drive_of(result.row)
-        return row_causes(RowSymptom(result, self.conditions, (*results, *latencies), self.posted, ability, drive))
+        return row_causes(RowSymptom(result, self.conditions, (*results, *aside), self.posted, ability, drive))
 
 
 def incomplete_results(rows: Sequence[Observation], system: System | None) -> list[Finding]:

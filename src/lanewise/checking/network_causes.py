@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lanewise.checking.abilities import link_rate, shares_host_memory
+from lanewise.checking.abilities import link_rate, raw_rate, shares_host_memory
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.drive_references import DriveAbility, half_of_a_link, lesser_drive_link
 from lanewise.checking.expectation import too_short
@@ -25,6 +26,10 @@ _HALF = (0.42, 0.53)
 # TCP gets 0.94 with packets of 1500 B, RDMA and larger packets 0.97 to 0.99.
 _OTHER_PORTS = (0.1, 1, 2.5, 10)
 _PAYLOAD, _PAYLOAD_OF_PORT = (0.915, 0.992), 0.96
+# Cards for lines up to this (B/s) are put into narrow slots; what TCP gets of their wires: 3.3 of 4, 6.0 of 7.9 Gb/s.
+_SMALL_LINE, _OF_WIRES = 5.1e9, (0.74, 0.93)
+# How much rates of both ways differ that one link limits.
+_EVEN = 0.03
 # How far apart rates of one network card from two kinds of memory may be that its link limits.
 _ALIKE = 0.15
 # Writes into a GPU that are this many times faster than reads of it cross a root complex.
@@ -143,6 +148,26 @@ def link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"the network card's link runs at {speeds(near)}, or both its ports share one: it carries no more"
         step = "sudo lspci -vv -d 15b3: | grep -E 'LnkCap:|LnkSta:'; a card for 400 Gb/s needs Gen5 x16"
         evidence = f"{alike.flow} is no faster ({value_text(alike)})" if alike is not None else ""
+        yield Cause(("link", "network card"), what, step, evidence=evidence)
+
+
+def narrow_link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
+    """A card for up to 40 Gb/s that carries as much both ways as one to four lanes do: a program is not as even."""
+    row, line = symptom.row, symptom.result.expected.value or math.inf
+    if row.path != "network" or row.metric != "goodput" or line > _SMALL_LINE or "gpu" in row.flow or not row.value:
+        return
+    back = [
+        other.row for other in symptom.results
+        if other.row.path == "network" and other.row.metric == row.metric and line_of(other.row) == line_of(row)
+        and [end.strip() for end in other.row.flow.split("->")] == [end.strip() for end in row.flow.split("->")][::-1]
+        and abs((other.row.value or 0.0) / row.value - 1) < _EVEN
+    ]  # fmt: skip
+    links = [(gen, lanes) for gen in (2, 3, 4) for lanes in (1, 2, 4) if raw_rate(gen, lanes) < line]
+    near = [link for link in links if _OF_WIRES[0] < row.value / raw_rate(*link) < _OF_WIRES[1]]
+    if back and near:
+        what = f"the network card's link runs at {speeds(near)}: it carries no more"
+        step = "sudo lspci -vv | grep -A40 Ethernet | grep -E 'LnkCap:|LnkSta:'; a slot with more lanes"
+        evidence = f"as much the other way ({value_text(back[0])})"
         yield Cause(("link", "network card"), what, step, evidence=evidence)
 
 
@@ -309,7 +334,7 @@ def _far_end(row: Observation) -> frozenset[str]:
 
 NETWORK_CAUSES = (
     congestion, one_of_like, other_program, staged_through_host, far_apart, far_redirection, lesser_port, link_of_card,
-    one_port, relaxed_ordering, far_socket, slow_drive,
+    narrow_link_of_card, one_port, relaxed_ordering, far_socket, slow_drive,
 )  # fmt: skip
 # Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.
 NETWORK_WITH_A_MODEL = (staged_through_host, relaxed_ordering, far_apart, one_port, far_socket)

@@ -124,6 +124,7 @@ class References:
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
                 yield from small_reads(row)
+            if row.path in ("storage", "network"):
                 yield from self._same_path(row)
         else:
             yield from self._by_part(row)

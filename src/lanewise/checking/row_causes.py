@@ -258,6 +258,8 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     size = row.settings.get("bytes")
     if row.path != "storage" or (size is not None and size >= _SMALL_REQUEST) or symptom.share > 0.5:
         return
+    if any(other.settings == row.settings for other in symptom.better(same_flow=True)) and size is not None:
+        return  # the same requests were faster
     step = "read in pieces of 1 MiB, with 32 and more in flight: lanewise measure storage FILE --size 1MiB"
     if size is None or row.value is None:
         what = "small requests or few in flight: the rate is the bytes in flight over the time of one request"

@@ -21,7 +21,7 @@ _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load",
 _SETTINGS = ("depth", "threads", "ranks")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "iops")
 _HOST = re.compile(r"host|cpu\d")
-_STORAGE = ("ssd", "nvme", "drive", "vol", "raid", "storage", "md", "roc")
+_STORAGE = re.compile(r"ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|(?:sd|hd|vd|xvd)[a-z]\d*$")
 
 
 def is_text(text: str) -> bool:
@@ -114,7 +114,7 @@ def _quantity(node: YamlNode) -> tuple[float, str, str]:
 def path_of(flow: Flow) -> str:
     """The kind of path as measured rows call it, by the names of the ends."""
     ends = (flow.src, flow.dst)
-    if any(end.lower().startswith(_STORAGE) for end in ends):
+    if any(_STORAGE.match(end.lower()) for end in ends):
         return "storage"
     hosts = ["host0" if end.startswith("cpu") else end.partition(":")[0] for end in ends if _HOST.match(end)]
     other_host = len(set(hosts)) == 2 or hosts not in ([], ["host0"], ["host"], ["host0"] * 2)

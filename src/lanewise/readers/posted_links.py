@@ -15,6 +15,7 @@ from lanewise.results.posted import Statement
 NumberedLine: TypeAlias = tuple[int, str]
 # The columns of nvidia-smi --query-gpu=... --format=csv; the width at most is that of GPU and slot together.
 _WIDTH, _MOST_WIDTH = "pcie.link.width.current", "pcie.link.width.max"
+_SYSFS = re.compile(r"([^/\s]{1,40})/(current|max)_link_width(?: <==)?\s*$")
 # The line that begins a device in a dump of lspci.
 _DEVICE = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S")
 _ADDRESS = re.compile(r"lspci .*-s (\S{5,12})")
@@ -22,7 +23,7 @@ _BRIDGE = re.compile(r"bridge|Root Port|Switch", re.IGNORECASE)
 # These do not lower the generation of their link when idle, as GPUs do.
 _STEADY = re.compile(r"Infiniband controller|Ethernet controller|Non-Volatile memory controller")
 _LSPCI_MOST = re.compile(r"LnkCap:.*Width x(\d{1,2})")
-_LSPCI_NOW = re.compile(r"LnkSta:.*Width x(\d{1,2}) \(downgraded\)")
+_LSPCI_NOW = re.compile(r"LnkSta:.*Width x(\d{1,2})\b")
 _SPEED = re.compile(r"Lnk(Cap|Sta):.*Speed (\d{1,2}(?:\.\d)?)GT/s")
 # Properties of a device as Windows and the kernel (sysfs) name them.
 _MOST = re.compile(r"(?:MaxLinkWidth|max_link_width)\s*[=:]?\s*x?(\d{1,2})\b")
@@ -45,7 +46,7 @@ def narrow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement
         port = _PORT_NOW.search(line)
         if match := now or port:
             lanes = int(match[1])
-            if not most and "(downgraded)" in line:
+            if not most and re.search(r"Width x\d{1,2} \(downgraded\)", line):
                 yield Statement("link width", f"{address} x{lanes}, downgraded", f"{file}:{number}")
             if 0 < lanes < most and (port is None or lanes == 1):
                 yield Statement("link width", f"{address} x{lanes} of x{most}", f"{file}:{number}")
@@ -73,6 +74,23 @@ def _singled_out(lines: Sequence[NumberedLine]) -> bool:
     """Whether the lines are of one or two devices that somebody chose, without the bridges above them."""
     heads = [line for _, line in lines if _DEVICE.match(line)]
     return len(heads) <= 2 and not any(map(_BRIDGE.search, heads))
+
+
+def listed_links(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """Links of fewer lanes than they can, in files of sysfs whose values stand in the line below their names."""
+    widths: dict[str, dict[str, int]] = {}
+    name: tuple[str, str] | None = None
+    for number, line in enumerate(lines, 1):
+        if match := _SYSFS.search(line):
+            name = (match[1], match[2])
+        elif name and line.strip():
+            if line.strip().isdigit():
+                device = widths.setdefault(name[0], {})
+                device[name[1]] = int(line)
+                now, most = device.get("current", 0), device.get("max", 0)
+                if 0 < now < most:
+                    yield Statement("link width", f"{name[0]} x{now} of x{most}", f"{file}:{number}")
+            name = None
 
 
 def queried_links(lines: Sequence[str], file: str) -> Iterator[Statement]:

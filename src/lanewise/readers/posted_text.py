@@ -8,7 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanewise.readers.posted_links import NumberedLine, narrow_links, queried_gpu, queried_links, slow_links
+from lanewise.readers.posted_links import (
+    NumberedLine,
+    listed_links,
+    narrow_links,
+    queried_gpu,
+    queried_links,
+    slow_links,
+)
 from lanewise.results.posted import PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
@@ -78,7 +85,7 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     """All statements of a text, each once, with the line where it first stands."""
     statements: dict[tuple[str, str], Statement] = {}
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
-    for statement in (*_statements(relevant, file), *queried_links(lines, file)):
+    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file)):
         statements.setdefault((statement.key, statement.value), statement)
     gpu = queried_gpu(lines)
     return PostedFacts(_drives(relevant) | ({"gpu": gpu} if gpu else {}), tuple(statements.values()))
