@@ -171,6 +171,20 @@ def narrow_link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("link", "network card"), what, step, evidence=evidence)
 
 
+def shared_card(symptom: RowSymptom) -> Iterator[Cause]:
+    """Flows from or to one host that get less each at once than one of them alone: they share its card's link."""
+    row = symptom.row
+    flows = [flow.split("->") for flow in row.how.get("flows", "").replace(" ", "").split(",")]
+    one_host = len({flow[0] for flow in flows}) == 1 or len({flow[-1] for flow in flows}) == 1
+    if row.path != "network" or row.metric != "goodput" or len(flows) < 2 or not one_host or "gpu" in row.flow:
+        return
+    alone = [other for other in symptom.better_rates() if other.how.get("flows", other.flow).count("->") == 1]
+    if alone:
+        what = f"the network card's link, or another that all {len(flows)} flows share, carries no more"
+        step = "sudo lspci -vv | grep -A40 Ethernet | grep -E 'LnkCap:|LnkSta:'; add up the rates of all flows"
+        yield Cause(("link", "network card"), what, step, evidence=f"one alone reached {value_text(alone[0])}")
+
+
 def _other_memory_alike(symptom: RowSymptom) -> Observation | None:
     """A row over the same network from or to the other kind of memory, GPU or host, that is as fast or slow."""
     row = symptom.row
@@ -334,7 +348,7 @@ def _far_end(row: Observation) -> frozenset[str]:
 
 NETWORK_CAUSES = (
     congestion, one_of_like, other_program, staged_through_host, far_apart, far_redirection, lesser_port, link_of_card,
-    narrow_link_of_card, one_port, relaxed_ordering, far_socket, slow_drive,
+    narrow_link_of_card, shared_card, one_port, relaxed_ordering, far_socket, slow_drive,
 )  # fmt: skip
 # Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.
 NETWORK_WITH_A_MODEL = (staged_through_host, relaxed_ordering, far_apart, one_port, far_socket)

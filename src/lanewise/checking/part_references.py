@@ -99,14 +99,19 @@ def any_copy(row: Observation, title: str, catalog: Catalog) -> Iterator[Referen
     yield Reference("parts", least, slow, slow, None, limit, source, own=False)
 
 
+def tunnel_copy(posted: PostedFacts) -> Iterator[Reference]:
+    """What a copy to or from any GPU behind the stated tunnel reaches."""
+    low, slow, high = _TUNNEL
+    for tunnel in posted.stated("tunnel")[:1]:
+        yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel.value}", tunnel.source)
+
+
 def host_copy(
     part: GpuAbility, flows: Sequence[Flow], row: Observation, posted: PostedFacts
 ) -> Iterator[Reference]:  # fmt: skip
     """What one GPU's copies to and from host memory can do."""
-    tunnel = posted.stated("tunnel")
-    if tunnel:
-        low, slow, high = _TUNNEL
-        yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel[0].value}", tunnel[0].source)
+    if posted.stated("tunnel"):
+        yield from tunnel_copy(posted)
         return
     if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
         return  # several GPUs at once share what nobody described

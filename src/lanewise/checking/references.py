@@ -28,6 +28,7 @@ from lanewise.checking.part_references import (
     of_smaller_message,
     peer_copy,
     short_copy,
+    tunnel_copy,
 )
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
@@ -189,7 +190,9 @@ class References:
         part, flows = self.ability_of(row), _flows(row)
         if not flows:
             return
-        if part is None:
+        if part is None and row.path in HOST_COPIES and self.posted.stated("tunnel"):
+            yield from tunnel_copy(self.posted)
+        elif part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "", self.catalog) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
