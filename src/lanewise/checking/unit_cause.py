@@ -9,7 +9,7 @@ from lanewise.checking.verdict import PathResult, Verdict
 _FACTORS = (1e-6, 1e-3, 1e3, 1e6)
 # A rate in bits a second that was taken for one in bytes.
 _BITS = 1 / 8
-_STEP = "look up the unit where the figure comes from (MB/s or GB/s, us or ms), and check it again with that unit"
+_STEP = "look up the unit where the figure comes from (Gb/s, MB/s or GB/s, us or ms), and check it again with that unit"
 
 
 def mistaken_unit(result: PathResult) -> Cause | None:
