@@ -195,7 +195,7 @@ def corpus(family: str) -> tuple[bytes, ...]:
 # Words that have broken readers before.
 WORDS = (
     b"NaN", b"Infinity",
-    b"0", b"-1", b"1e999", b"nan", b"-inf", b"9" * 30, b"9" * 5000, b"1_0", b"null", b"true", b"[]", b"{}", b"",
+    b"0", b"-1", b"1e999", b"nan", b"-inf", b"9" * 30, b"9" * 5000, b"1_0", b"3.0.0", b"null", b"true", b"[]", b"{}", b"",
     b"N/A", b"\0", b"\x1b[2J", b"\xff", "\u00b2".encode(), "\u202e".encode(), b"\n", b"\n\n\n\n", b"\t", b"    ",
     b"{", b"}", b"[", b"]", b":", b",", b'"', b"'", b"&a ", b"*a", b"- ", b"<!--", b"-->", b"0x", b"gpu0",
     b"gpu[0-3]", b"{gpus}", b"\\ud800",
@@ -244,7 +244,8 @@ def _number(data: bytes, chance: random.Random) -> bytes:
         return _word(data, chance)
     start = chance.choice(places)
     end = start
-    while data[end : end + 1].isdigit():
+    of_figure = chance.choice((b"0123456789", b"0123456789."))  # a run of digits, or a figure with its fraction
+    while data[end : end + 1] and data[end] in of_figure:
         end += 1
     return data[:start] + chance.choice(WORDS) + data[end:]
 
