@@ -55,6 +55,15 @@ def test_what_a_schedule_moves_in_all(name: str, pairs: str, rates: dict[str, fl
     assert total(name, pairs, rates) == pytest.approx(expected, rel=0.006)
 
 
+@pytest.mark.parametrize(("gpus", "least", "most"), [(4, 0.57, 0.65), (8, 0.53, 0.57)])
+def test_streams_that_an_engine_serves_in_no_order_meet_at_their_sources(gpus: int, least: float, most: float) -> None:
+    # A closed network of as many copies as sources that share themselves evenly: n / (2 n - 1) of all of them if the
+    # times of copies are exponential, some more for equal ones. In the order of issue no two would ever meet.
+    pairs = " ".join(f"{(a + step) % gpus}{a}" for step in range(1, gpus) for a in range(gpus))
+    assert least < total("p2pmark", pairs) / gpus < most
+    assert gpus / (2 * gpus - 1) < total("p2pmark", pairs) / gpus
+
+
 def test_a_prediction_counts_what_the_tool_counts() -> None:
     flows = "gpu0->gpu1, gpu0->gpu4"  # 26.3 GB/s in the switch, 22.5 out of it
     pytorch = lanewise.predict("rack-16gpu", flows, schedule="pytorch")
