@@ -32,15 +32,16 @@ def test_each_direction_has_the_figure_of_the_gpu() -> None:
     assert rate(ONE, "gpu0->host0") == pytest.approx((295.15e9 + 297e9) / 2)
 
 
-def test_the_memory_of_a_grace_with_480_gb_is_slower_and_its_shares_scale_with_it() -> None:
+def test_a_grace_with_480_gb_writes_as_fast_as_one_with_faster_memory() -> None:
     small = ONE.replace("cpu: grace", "cpu: grace-480gb")
     catalog = builtin().without_machine("gh200-superbench")  # the share of writes that was measured on it, too
-    inherited = catalog.get("grace").number("memory.dma_writes")
-    assert catalog.get("grace-480gb").number("memory.dma_writes") == inherited
-    assert inherited is not None
+    share = catalog.get("grace-480gb").number("memory.dma_writes")
+    assert share is not None
+    other = catalog.get("grace").number("memory.dma_writes")
+    assert 384e9 * share == pytest.approx(512e9 * (other or 0.0), rel=0.002)  # 370 and 377 GB/s
     left_out = predict(read_system(small, "grace.yaml", catalog=catalog), parse_flows("gpu0->host0")).rates[0].rate
-    assert left_out == pytest.approx(384e9 * inherited)
-    assert rate(small, "gpu0->host0") == pytest.approx((295.15e9 + 297e9) / 2)  # the copy engine's
+    assert left_out == pytest.approx(297e9)  # the copy engine's of the other machine
+    assert rate(small, "gpu0->host0") == pytest.approx((295.15e9 + 297e9) / 2)
 
 
 def test_a_gpu_without_figures_has_the_share_of_its_nvlinks_generation_and_c2c_that_of_all() -> None:
