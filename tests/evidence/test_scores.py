@@ -17,7 +17,7 @@ from lanewise.evidence.reading import read_machine, ready_machines
 from lanewise.evidence.score import AccuracyScore, accuracy_score, quantile
 from lanewise.perf.uncertainty import is_tie
 
-# Links with a stated rate and unknown parts: 10 GB/s to sw0, 5 GB/s to each GPU but gpu2 with 20.
+# Links with a stated rate and unknown parts: 11 GB/s to sw0, 5 GB/s to each GPU but gpu2 with 20.
 MACHINE = """lanewise-evidence: 1
 machine: made-up
 source: this test
@@ -28,7 +28,7 @@ system:
     sw0: {switch: null}
     "gpu[0-2]": {gpu: null}
   links:
-    - {from: cpu0, to: sw0, pcie: gen3 x16, rate: 10 GB/s}
+    - {from: cpu0, to: sw0, pcie: gen3 x16, rate: 11 GB/s}
     - {from: sw0, to: "gpu[0-1]", pcie: gen3 x16, rate: 5 GB/s}
     - {from: sw0, to: gpu2, pcie: gen4 x16, rate: 20 GB/s}
 rows:

@@ -7,6 +7,7 @@ import pytest
 import lanewise
 from lanewise.catalog import builtin
 from lanewise.perf.best_copy import best_read
+from lanewise.perf.flow_demand import LINK_SHARED
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 
@@ -84,15 +85,15 @@ def test_root_ports_take_the_xgmi_links_in_turn() -> None:
 
 
 def test_memory_of_the_far_socket_has_one_rate_for_both_directions_where_it_was_measured() -> None:
-    # An MI100 on Milan: 25 GB/s from far memory, and 25 both ways in all (near memory 28 and 52).
+    # Two MI100 on Milan: 25 GB/s from far memory, and 24.9 and 26 both ways in all (near memory 28 and 52).
     system = machine(
         "'cpu[0-1]': {cpu: milan}\n'gpu[0-1]': {gpu: mi100}",
         """{from: cpu0, to: cpu1, socket: 3}
         {from: 'cpu[0-1]', to: 'gpu[0-1]', pairs: true, pcie: gen4 x16}""",
     )
-    assert total(system, "cpu1->gpu0") == pytest.approx(25)
-    assert total(system, "cpu1<->gpu0") == pytest.approx(25)
-    assert total(system, "cpu1->gpu0, cpu0->gpu1") == pytest.approx(50)
+    assert total(system, "cpu1->gpu0") == pytest.approx(25.4)
+    assert total(system, "cpu1<->gpu0") == pytest.approx(25.4)
+    assert total(system, "cpu1->gpu0, cpu0->gpu1") == pytest.approx(50.4, abs=0.5)
     assert total(system, "cpu0<->gpu0") > 50
 
 
@@ -220,7 +221,7 @@ def test_numa_nodes_split_the_memory_of_a_socket() -> None:
     assert {name for name in staged.utilization if "NUMA" in name} == {"memory of cpu0, NUMA node 0"}
 
 
-@pytest.mark.parametrize(("bridge", "expected"), [("bridge: q0, ", 73.1), ("", 112.8)])
+@pytest.mark.parametrize(("bridge", "expected"), [("bridge: q0, ", 73.1), ("", 111.5)])
 def test_dma_through_one_host_bridge_has_its_capacity(bridge: str, expected: float) -> None:
     system = machine(
         "cpu0: {cpu: threadripper-pro-7000}\n'sw[0-1]': {switch: pex89144}\n'gpu[0-3]': {gpu: rtx-5090-p2p}",
@@ -296,9 +297,7 @@ def test_host_reads_also_take_their_requests_of_the_engine_that_writes() -> None
 def test_a_measured_duplex_rate_stands_for_the_computed_one() -> None:
     # H200: 48.14 and 50.82 GB/s at once (medians of five machines), of 55.56 and 55.44: c = (55.56 - 48.14) / 50.82
     # of H2D, c' of D2H alike.
-    # Without any of that writes and requests would fill the way up: x = 63.015 * 0.983 / (280 / 256 + 24 / 512).
-    x = 63.015 * 0.983 / (280 / 256 + 24 / 512)
-    reads, writes = 55.56 - (55.56 - 48.14) / 50.82 * x, 55.44 - (55.44 - 50.82) / 48.14 * x
+    reads, writes = 55.56 - (55.56 - 48.14) / 50.82 * 55.44, 55.44 - (55.44 - 50.82) / 48.14 * 55.56
     assert total(gpus_on("sapphire-rapids", 1), "host0<->gpu0") == pytest.approx(reads + writes, rel=1e-4)
 
 
@@ -329,7 +328,32 @@ def test_acks_against_the_data_of_a_full_link() -> None:
         {from: sw1, to: 'gpu[2-3]', pcie: gen5 x16}""",
     )
     both = total(system, "gpu0->gpu2, gpu1->gpu3, gpu2->gpu0, gpu3->gpu1")
-    assert both == pytest.approx(2 * link, rel=1e-3)
+    assert both == pytest.approx(2 * LINK_SHARED * link, rel=1e-3)
+
+
+def test_the_requests_of_a_read_pass_a_link_that_others_fill_with_data() -> None:
+    # Four GPUs behind one uplink, three write to the host and one reads from it: requests of 24 B for each 512 B.
+    system = machine(
+        "cpu0: {cpu: genoa}\nsw0: {switch: pex89144}\n'gpu[0-3]': {gpu: rtx-5090}",
+        """{from: cpu0, to: sw0, pcie: gen5 x16}
+        {from: sw0, to: 'gpu[0-3]', pcie: gen5 x16}""",
+    )
+    flows = "gpu[1-3]->host0, host0->gpu0"
+    read = lanewise.predict(system, flows).rates[-1].rate / 1e9
+    alone = total(system, "host0->gpu0")
+    assert read > 0.9 * alone
+    up = 63.015 * 0.983 - 24 / 512 * read - ACKS * read * 276 / 256
+    assert total(system, flows) - read == pytest.approx(LINK_SHARED * up / (280 / 256), rel=0.01)
+
+
+def test_both_directions_over_the_first_nvswitches_reach_less_than_twice_one() -> None:
+    system = machine(
+        "cpu0: {cpu: rome}\nnvs: {nvswitch: null}\n'gpu[0-1]': {gpu: a100-sxm-40gb}",
+        """{from: cpu0, to: 'gpu[0-1]', pcie: gen4 x16}
+        {from: 'gpu[0-1]', to: nvs, nvlink: auto}""",
+    )
+    one = total(system, "gpu0->gpu1")
+    assert total(system, "gpu0<->gpu1") == pytest.approx(2 * one * (2 - 1 / 0.951), rel=1e-3)
 
 
 def test_a_card_reads_a_gpu_at_another_socket_slowly_and_writes_to_it_fast() -> None:
@@ -360,4 +384,4 @@ links:
 policies: {acs_redirect: true}
 """
     link = 63.015 * 0.983 / (280 / 256) * (1 - ACKS)
-    assert total(read_system(text, "acs.yaml"), "gpu0<->gpu1") == pytest.approx(link, rel=1e-3)
+    assert total(read_system(text, "acs.yaml"), "gpu0<->gpu1") == pytest.approx(LINK_SHARED * link, rel=1e-3)

@@ -12,7 +12,7 @@ from lanewise.collectives.ranks import RankSet
 from lanewise.collectives.rings import disjoint_rings
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_demand, flow_demands, solver_input
+from lanewise.perf.flow_demand import FlowDemand, beside_each_other, flow_demand, solver_input
 from lanewise.perf.predict import FlowRate, predict
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import share
@@ -160,9 +160,10 @@ def _pcie_fabric(
             receivers.add(b)
     staged = bool(senders)
     peers = len(node) - 1 if collective is Collective.ALL_TO_ALL else 1
-    demands = _kernel_demands(system, flows)
-    links = _slowest(_without_memory(demands), peers)
-    memory_rate = _slowest(_with_memory(system, demands, cached), peers) if staged else None
+    demands = [flow_demand(system, flow) for flow in flows]
+    links = _slowest(_of_kernels(system, _without_memory(demands)), peers)
+    measured = _with_memory(system, demands, cached)
+    memory_rate = _slowest(_of_kernels(system, measured), peers) if staged else None
     return LocalFabric(
         FabricKind.PCIE, tuple(node), ring=links.rate, low=links.low, high=links.high, staged=staged,
         duplex=bool(senders & receivers), memory=memory_rate,
@@ -181,14 +182,14 @@ def _steps(node: Sequence[str], collective: Collective) -> list[tuple[str, str]]
     return list(pairwise(node if collective is Collective.BROADCAST else (*node, node[0])))
 
 
-def _kernel_demands(system: System, flows: Sequence[Flow]) -> list[FlowDemand]:
-    """What the flows take if kernels copy: what one copy engine of a GPU takes from the other does not count."""
-    demands = []
-    for flow, demand in zip(flows, flow_demands(system, flows), strict=True):
-        alone = {resource: resource for resource in flow_demand(system, flow).per_byte}
-        per_byte = {alone.get(r, r) if r.is_engine else r: amount for r, amount in demand.per_byte.items()}
-        demands.append(replace(demand, per_byte=per_byte))
-    return demands
+def _of_kernels(system: System, demands: Sequence[FlowDemand]) -> list[FlowDemand]:
+    """What flows at once take if kernels copy: what one copy engine of a GPU takes from the other does not count."""
+    together = []
+    for alone, demand in zip(demands, beside_each_other(system, demands), strict=True):
+        engines = {resource: resource for resource in alone.per_byte}
+        per_byte = {engines.get(r, r) if r.is_engine else r: amount for r, amount in demand.per_byte.items()}
+        together.append(replace(demand, per_byte=per_byte))
+    return together
 
 
 def _without_memory(demands: Sequence[FlowDemand]) -> list[FlowDemand]:

@@ -2,8 +2,8 @@
 
 Against its data a link carries Acks and updates of flow-control credits: data link packets of 8 B (PCI Express Base
 Specification, data link layer), taken to be one for each full packet of 256 + 24 B. Reads also send requests against
-the data; on links route_demand counts them. The rates of a GPU's engine and of a root port were measured one way, on a
-link without any of that, so beside y in the other direction a capacity X is
+the data, which links carry between it (route_demand counts them). The rates of a GPU's engine and of a root port were
+measured one way, on a link without any of that, so beside y in the other direction a capacity X is
 
     X - c y
 
@@ -29,7 +29,7 @@ from lanewise.catalog.typical import both_ways_share
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
 from lanewise.perf.measured_capacity import as_measured
-from lanewise.perf.resources import DMA_ENGINE_DOUBT, Resource, is_of_amd
+from lanewise.perf.resources import DMA_ENGINE_DOUBT, REQUESTS, Resource, is_of_amd
 from lanewise.perf.uncertainty import figure_range, independent
 from lanewise.routes.model import Hop, LinkDirection, Route, Via
 from lanewise.topology.model import Kind, LinkKind, System
@@ -86,6 +86,9 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow]) -> dict[Reso
             for opposite in fabric.get(back, ()) if share else ():
                 taken[opposite] += flow.rate * share
         for resource, amount in flow.amounts.items():
+            if resource.kind == REQUESTS and isinstance(resource.place, LinkDirection):
+                for data in (each for each in links.get(resource.place, ()) if each.link):
+                    taken[data] += flow.rate * amount
             if resource.link in crossed:
                 back = LinkDirection(resource.link.end, resource.link.start, resource.link.port, resource.link.kind)
                 for opposite in links.get(back, ()):

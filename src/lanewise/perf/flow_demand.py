@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from lanewise.errors import Unreachable
 from lanewise.perf.duplex import RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
-from lanewise.perf.resources import END_DOUBT, UNKNOWN_LINK, Resource, figure_demand, weakest
+from lanewise.perf.resources import END_DOUBT, REQUESTS, UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.perf.sockets import far_buffers, least_peer_writes
@@ -26,6 +26,10 @@ from lanewise.topology.model import Kind, LinkKind, System, Volume
 ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
 
 
+PACKET_LINKS = (LinkKind.PCIE, LinkKind.FABRIC)
+# What several flows reach of a PCIe link beside one: 0.91 to 1.00 behind six hosts' Gen5 switches, median 0.965
+# (pro6000-2switch, -3switch, -pex890, -turin-16gpu, -roots, -wrx90-2vs).
+LINK_SHARED = 0.97
 PEER_ACCESS_DOUBT = "whether the driver lets {} be a peer is not known, as the GPU is not named: copies may be staged"
 PEER_SCOPE_DOUBT = "whether {} passes peer traffic is not known: copies may be peer writes between the sockets"
 
@@ -89,13 +93,43 @@ def flow_demands(system: System, flows: Sequence[Flow], opposite: Opposite = Opp
         demand if demand.staging is None else replace(demand, staging=demand.staging.as_measured(system))
         for demand in demands
     ]
+    return beside_each_other(system, demands)
+
+
+def beside_each_other(system: System, demands: Sequence[FlowDemand]) -> list[FlowDemand]:
+    """The demands of flows that run at once, with what they leave each other of links and engines."""
+    demands = [replace(demand, per_byte=_requests_apart(demand)) for demand in demands]
     resources, solver_flows = solver_input(demands)
     rates = share([resource.capacity for resource in resources], solver_flows).rates
     running = [
         RunningFlow(demand.per_byte, _all_copies(demand), rate) for demand, rate in zip(demands, rates, strict=True)
     ]
     taken = taken_by_opposite(system, running)
-    return [replace(demand, per_byte=beside_opposite(system, demand.per_byte, taken)) for demand in demands]
+    demands = [replace(demand, per_byte=beside_opposite(system, demand.per_byte, taken)) for demand in demands]
+    flows_of = Counter(each for demand in demands for each in demand.per_byte if each.link is not None)
+    return [replace(demand, per_byte=_arbitrated(demand.per_byte, flows_of)) for demand in demands]
+
+
+def _requests_apart(demand: FlowDemand) -> dict[Resource, float]:
+    """What a byte takes, with the requests of reads apart from the data of the links that they go back over.
+
+    They pass between the data: a link that others' data fills does not hold these reads to the rate of that data.
+    """
+    onward = {hop.direction for copy in _all_copies(demand) for hop in copy.hops}
+    return {
+        replace(each, kind=REQUESTS) if each.link is not None and each.link not in onward else each: amount
+        for each, amount in demand.per_byte.items()
+    }
+
+
+def _arbitrated(per_byte: Mapping[Resource, float], flows_of: Mapping[Resource, int]) -> dict[Resource, float]:
+    """The same with what several flows get of a PCIe link that they share; the ends of its range stay."""
+    return {
+        replace(each, capacity=each.capacity * LINK_SHARED)
+        if flows_of.get(each, 0) > 1 and each.link is not None and each.link.kind in PACKET_LINKS
+        else each: amount
+        for each, amount in per_byte.items()
+    }  # fmt: skip
 
 
 def flow_demand(system: System, flow: Flow) -> FlowDemand:

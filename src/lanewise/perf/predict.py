@@ -11,7 +11,7 @@ from typing import Literal
 
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
-from lanewise.perf.resources import Resource, weakest
+from lanewise.perf.resources import REQUESTS, Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import Shares, SolverFlow
 from lanewise.perf.uncertainty import RANGES, SHARED, independent, is_tie
@@ -106,17 +106,18 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
             for hop in route.hops:
                 loads[hop.direction] += goodput * portion
         for resource, amount in demand.per_byte.items():
-            if resource.link is not None:
-                raw[resource.link] += goodput * amount
-    utilization = list(zip(resources, solution.utilization, strict=True))
+            if isinstance(resource.place, LinkDirection) and resource.kind in ("link", REQUESTS):
+                raw[resource.place] += goodput * amount
+    used = zip(resources, solution.utilization, strict=True)
+    utilization = [(resource, share) for resource, share in used if resource.kind != REQUESTS]
     counted = slice(1 if schedule.first_only else len(flows))
     return Prediction(
         system,
         rates[counted],
-        utilization={resource.name: used for resource, used in utilization},
+        utilization={resource.name: share for resource, share in utilization},
         loads=dict(loads),
         raw=dict(raw),
-        link_utilization={resource.link: used for resource, used in utilization if resource.link is not None},
+        link_utilization={resource.link: share for resource, share in utilization if resource.link is not None},
         total_low=min(math.fsum(case[counted]) for case in cases),
         total_high=max(math.fsum(case[counted]) for case in cases),
         schedule=schedule,

@@ -41,6 +41,8 @@ SOCKET_DOUBT = (
 )
 # A link of which neither the speed nor its ends are known, and a network of unknown rate.
 UNKNOWN_LINK = "unknown_link"
+# Read requests on a link: they pass between the data, so a full link does not hold the reads to the rate of its data.
+REQUESTS = "requests"
 SLOWEST_SLOT, NEWEST_SLOT = (3, 4), (6, 16)  # generation and lanes
 SLOWEST_NETWORK, FASTEST_NETWORK = 1.25e9, 100e9  # B/s: 10GbE and 800 Gb/s
 END_DOUBT = "no figure for the rate of the drive or card known: a ceiling of the links"
