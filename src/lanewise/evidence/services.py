@@ -22,7 +22,7 @@ from lanewise.topology.read import read_system
 from lanewise.yaml_positions import YamlNode, load
 
 VERSION = 1
-_TOP = ("lanewise-services", "source", "round", "systems")
+_TOP = ("lanewise-services", "source", "round", "held_out", "systems")
 _HARNESS = ("streams", "in_flight", "whole", "own_batcher", "on_device", "copies")
 _SYSTEM = ("system", "gpu", "gpus", "slot", "cpu", "rows")
 _ROW = ("workload", "batch", "timeout", "offline", "server", "lower")
@@ -62,7 +62,7 @@ class PublishedService:
 
     `gpus` of the part `gpu` are in a `slot` ("gen4 x16") each, of a `cpu` (None: not known). Batches hold up to `batch`
     queries, for which they wait `timeout` s (0: they take what is there). `powers` are a GPU's limits (W) in Server and
-    in Offline where they differ; the Offline rate is scaled to that of Server.
+    in Offline where they differ; the Offline rate is scaled to that of Server. No figure rests on a `held_out` service.
     """
 
     round: str
@@ -79,6 +79,7 @@ class PublishedService:
     lower: tuple[ServedRate, ...]
     harness: PublishedHarness | None = None
     powers: tuple[float, float] | None = None
+    held_out: bool = False
 
     def described(self, catalog: Catalog, mode: str, speed: float = 1.0, fixed: float | None = None) -> System:
         """The system, of whose GPUs only the published score of that mode (server, offline) is known, times `speed`.
@@ -172,8 +173,8 @@ def read_services(text: str, file: str) -> tuple[PublishedService, ...]:
     top.check_fields(_TOP, "the file", needed=("lanewise-services", "source", "systems"))
     if top["lanewise-services"].value != VERSION:
         raise top["lanewise-services"].error(f"this is no list of services of format {VERSION}", "begin with that line")
-    series = top["round"].line()
-    return tuple(service for node in top["systems"].items() for service in _services(node, series))
+    series, held_out = top["round"].line(), top["held_out"].flag(False)
+    return tuple(service for node in top["systems"].items() for service in _services(node, series, held_out))
 
 
 def predict_service(service: PublishedService, catalog: Catalog) -> PredictedService:
@@ -230,7 +231,7 @@ def _harness(node: YamlNode) -> PublishedHarness | None:
     return PublishedHarness(policy, node["on_device"].flag(False), copies)
 
 
-def _services(node: YamlNode, series: str) -> Iterable[PublishedService]:
+def _services(node: YamlNode, series: str, held_out: bool) -> Iterable[PublishedService]:
     node.check_fields(_SYSTEM, "a system", needed=("system", "gpu", "gpus", "slot", "rows"))
     for row in node["rows"].items():
         row.check_fields((*_ROW, "harness", "power", "offline_power"), "a service", needed=_ROW)
@@ -243,6 +244,7 @@ def _services(node: YamlNode, series: str) -> Iterable[PublishedService]:
             offline=_rate(row["offline"]), server=_served(row["server"]),
             lower=tuple(_served(each) for each in row["lower"].items()), harness=_harness(row["harness"]),
             powers=(_power(row["power"]), _power(row["offline_power"])) if row["power"].present else None,
+            held_out=held_out,
         )  # fmt: skip
 
 
