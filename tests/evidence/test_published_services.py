@@ -46,6 +46,8 @@ def test_the_ready_services_are_of_known_gpus_and_workloads() -> None:
         assert (service.timeout == 0) == service.workload.startswith("bert")
         assert (service.harness.copies == "gathered") == service.workload.startswith("bert")
         assert service.server.p99 <= workloads()[service.workload].bound
+        # Of submitters other than NVIDIA.
+        assert service.held_out == ("/" in service.system)
 
 
 @pytest.fixture

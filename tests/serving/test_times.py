@@ -16,7 +16,9 @@ from lanewise.errors import FormatError, InputError, UnknownName
 from lanewise.serving.server_share import ANY, server_share
 from lanewise.serving.steady import service_rate
 from lanewise.serving.times import (
+    DEVICE_COPY,
     FIXED_TIME,
+    KEPT_SHARE,
     ServiceTimes,
     offline_times,
     own_rate,
@@ -155,7 +157,7 @@ def test_the_weakest_figure_is_the_basis() -> None:
 def test_with_a_policy_a_batch_takes_a_fixed_time_and_that_of_its_queries_in_offline() -> None:
     found = offline_times(gpu({1: 1.5e-3, 8: 9e-3}, offline=1000.0), ONE_MS)
     assert [found.at(size) for size in (1, 8, 16)] == pytest.approx([1.5e-3, 8.5e-3, 16.5e-3])
-    assert found.share(16) == pytest.approx(16 / 16.5)
+    assert found.share(16) == pytest.approx((16 + KEPT_SHARE * 0.5) / 16.5)
     assert not found.doubt
     assert offline_times(gpu({1: 1e-4}, offline=1000.0), ONE_MS).at(1) == pytest.approx(1e-3)
     with pytest.raises(InputError, match="offline"):
@@ -165,6 +167,19 @@ def test_with_a_policy_a_batch_takes_a_fixed_time_and_that_of_its_queries_in_off
     other = offline_times(known, work)
     assert other.at(work.batch) == pytest.approx(FIXED_TIME["resnet50"] + work.batch / 1e5)
     assert (other.basis, "as on other GPUs" in other.doubt) == ("typical", True)
+
+
+def test_streams_hide_all_of_a_fixed_time_but_what_offline_had_too() -> None:
+    part = gpu({1: 1.5e-3}, offline=1000.0)
+    shares = [offline_times(part, ONE_MS, offline_batch=batch).share(16) for batch in (16, 32, None)]
+    assert shares == pytest.approx([(16 + KEPT_SHARE * 0.5 * left) / 16.5 for left in (0.0, 0.5, 1.0)])
+
+
+def test_a_gpu_is_busy_with_each_query_that_it_copies_within_its_memory() -> None:
+    part = gpu({1: 1.5e-3}, offline=1000.0)
+    copied = offline_times(part, ONE_MS, copies_each=True)
+    assert copied.at(16) - offline_times(part, ONE_MS).at(16) == pytest.approx(16 * DEVICE_COPY)
+    assert copied.peak == pytest.approx(1 / (1e-3 + DEVICE_COPY))
 
 
 def test_batches_of_unequal_queries_as_they_came_take_longer_than_sorted_ones() -> None:

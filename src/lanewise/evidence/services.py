@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -10,20 +10,20 @@ from lanewise import package_data
 from lanewise.catalog import Catalog, Figure
 from lanewise.errors import InputError
 from lanewise.evidence.score import quantile
+from lanewise.serving.host_stalls import STALLING, stalls, with_stalls
 from lanewise.serving.load import COPIES, MOST_STREAMS, BatchPolicy, ServiceLoad
 from lanewise.serving.power import rate_ratio
 from lanewise.serving.simulation import Simulation, SimulationInput
-from lanewise.serving.simulation_result import STALLING
 from lanewise.serving.steady import MODES
 from lanewise.serving.times import gpu_part, server_from_offline, time_key
-from lanewise.serving.workload import workload
+from lanewise.serving.workload import MAX_BATCH, workload
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 from lanewise.yaml_positions import YamlNode, load
 
 VERSION = 1
 _TOP = ("lanewise-services", "source", "round", "held_out", "systems")
-_HARNESS = ("streams", "in_flight", "whole", "own_batcher", "on_device", "copies")
+_HARNESS = ("streams", "in_flight", "whole", "own_batcher", "on_device", "copies", "offline_batch")
 _SYSTEM = ("system", "gpu", "gpus", "slot", "cpu", "rows")
 _ROW = ("workload", "batch", "timeout", "offline", "server", "lower")
 # By so much a GPU may be slower or faster than its Offline rate, of other batches and another run, tells: with it the
@@ -189,7 +189,9 @@ def predict_service(service: PublishedService, catalog: Catalog) -> PredictedSer
     interval = derived.interval[0] * gpus, derived.interval[1] * gpus
     p99 = served_p99(service, catalog)
     least, most = (FIXED_LEAST, FIXED_MOST) if service.harness and not service.timeout else (None, None)
-    fast, slow = served_p99(service, catalog, FAST, least), served_p99(service, catalog, SLOW, most)
+    # Some hosts have no stalls, others longer ones.
+    fast = served_p99(service, catalog, FAST, least, stalling=False)
+    slow = served_p99(service, catalog, SLOW, most)
     low, high = min(fast, p99, slow), work.bound
     if service.server.qps < STALLING:
         high = max(fast, p99, slow)
@@ -198,23 +200,45 @@ def predict_service(service: PublishedService, catalog: Catalog) -> PredictedSer
     return PredictedService(service, derived.qps * gpus, interval, p99, p99_interval)
 
 
-def served_p99(service: PublishedService, catalog: Catalog, speed: float = 1.0, fixed: float | None = None) -> float:
+def served_p99(
+    service: PublishedService,
+    catalog: Catalog,
+    speed: float = 1.0,
+    fixed: float | None = None,
+    *,
+    stalling: bool = True,
+) -> float:
     """The simulated p99 (s) of a service at its published rate, on GPUs of `speed` times the published rates.
 
-    `fixed` is the fixed time of a batch in s, where it is not what follows from the part.
+    `fixed` is the fixed time of a batch in s, where it is not what follows from the part. `stalling`: on a host that
+    stalls as published ones do.
     """
-    work = replace(workload(service.workload), batch=service.batch, timeout=service.timeout)
-    harness, mode = service.harness, "server"
-    load = ServiceLoad(work, qps=service.server.qps, batch=service.batch)
-    if harness is not None:
-        mode = "offline"
-        near = replace(work, bytes_in=0.0) if harness.on_device else work
-        load = replace(load, policy=harness.policy, copies=harness.copies, workload=near)
+    percentile = served_percentile(service, catalog, speed, fixed)
+    share = workload(service.workload).percentile
+    if stalling and stalls(_load(service), service.server.qps):
+        return with_stalls(percentile, share)
+    return percentile(share)
+
+
+def served_percentile(
+    service: PublishedService, catalog: Catalog, speed: float = 1.0, fixed: float | None = None
+) -> Callable[[float], float]:
+    """Of a share of the queries the simulated latency in s that they stay below, on a host that never stalls."""
+    load, mode = _load(service), "server" if service.harness is None else "offline"
     simulation = Simulation(service.described(catalog, mode, speed, fixed), [load])
     # Of so many queries the p99 is known to a few per cent, and a queue that grows has grown out of the bound.
-    seconds = max(SIMULATED / service.server.qps, 20.0 * work.bound)
-    outcome = simulation.run([load.qps], SimulationInput(seconds))
-    return outcome.services[0].percentile(work.percentile)
+    seconds = max(SIMULATED / load.qps, 20.0 * load.workload.bound)
+    return simulation.run([load.qps], SimulationInput(seconds)).services[0].percentile
+
+
+def _load(service: PublishedService) -> ServiceLoad:
+    work = replace(workload(service.workload), batch=service.batch, timeout=service.timeout)
+    harness = service.harness
+    load = ServiceLoad(work, qps=service.server.qps, batch=service.batch)
+    if harness is None:
+        return load
+    near = replace(work, bytes_in=0.0) if harness.on_device else work
+    return replace(load, policy=harness.policy, copies=harness.copies, workload=near)
 
 
 def _harness(node: YamlNode) -> PublishedHarness | None:
@@ -224,6 +248,7 @@ def _harness(node: YamlNode) -> PublishedHarness | None:
     policy = BatchPolicy(
         in_flight=node["in_flight"].integer(1, MOST_STREAMS, 4), streams=node["streams"].integer(1, MOST_STREAMS, 2),
         whole=node["whole"].flag(False), own_batcher=node["own_batcher"].flag(False),
+        offline_batch=node["offline_batch"].integer(1, MAX_BATCH, 2048) if node["offline_batch"].present else None,
     )  # fmt: skip
     copies = node["copies"].line() or "gathered"
     if copies not in COPIES:

@@ -78,7 +78,8 @@ def _own(deployment: Deployment, factor: float) -> list[float]:
     """B/s of queries that each GPU of a service answers by itself, all batches that it runs at once together."""
     policy = deployment.load.policy
     streams = policy.streams if policy is not None else 1
-    rates = [min(times.peak, streams * times.rate(deployment.batch)) for times in deployment.times]
+    batch = deployment.batch
+    rates = [times.rate(batch) * min(streams, 1.0 / times.share(batch)) for times in deployment.times]
     return [rate * deployment.load.workload.bytes_in * factor for rate in rates]
 
 

@@ -33,13 +33,15 @@ class BatchPolicy:
     at once (inference streams). A `whole` batch takes as long as a full one however few queries are in it, as a CUDA
     graph captured at that size does. GPUs take batches in turn. The time-out counts from the arrival of the oldest
     query; with `own_batcher` from when the batcher of the GPU was free to take a batch, and whichever GPU's batcher is
-    first gets the queries.
+    first gets the queries. The GPU's Offline rate was measured with batches of `offline_batch`, the workload's usual
+    ones unless given.
     """
 
     in_flight: int = 4
     streams: int = 1
     whole: bool = False
     own_batcher: bool = False
+    offline_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,11 @@ class ServiceLoad:
     def one_by_one(self) -> bool:
         """Whether queries reach their GPU one by one and are batched there: messages, or copies query by query."""
         return self.networked or self.copies == "per-query"
+
+    @property
+    def copied_on_device(self) -> bool:
+        """Whether queries lie in the GPU's memory and are copied there, with a call each, into a batch."""
+        return self.copies == "each" and self.workload.bytes_in == 0.0
 
     @property
     def largest(self) -> int:

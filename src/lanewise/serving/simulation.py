@@ -220,7 +220,9 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
 
 def _times(part: Part, load: ServiceLoad) -> ServiceTimes:
     if load.policy is not None:
-        return offline_times(part, replace(load.workload, batch=load.largest), in_order=load.scenario != "offline")
+        work = replace(load.workload, batch=load.largest)
+        in_order = load.scenario != "offline"
+        return offline_times(part, work, in_order, load.policy.offline_batch, load.copied_on_device)
     return service_times(part, load.workload, load.mode, load.networked)
 
 

@@ -12,6 +12,7 @@ from lanewise.perf.resources import weakest
 from lanewise.results.observation import Source
 from lanewise.results.service_result import ResourceUtilization, ServiceResult, Stage
 from lanewise.serving.host_cost import host_doubt
+from lanewise.serving.host_stalls import STALLING, stalls, with_stalls
 from lanewise.serving.load import ServiceLoad
 from lanewise.serving.simulation import Deployment, Simulation, SimulationInput
 from lanewise.serving.verdict import PERCENTILES, invalid_reason
@@ -19,15 +20,18 @@ from lanewise.serving.verdict import PERCENTILES, invalid_reason
 # p99 of published services at their score over the simulated one, 5 and 95 % of 36 (lanewise accuracy --services), and
 # the use of the GPUs above which it is said.
 NEAR_PEAK, P99_RANGE = 0.8, (0.5, 3.6)
-# The same of services whose batches are formed as their harness says (benchmarks/runs/2026-11-23-service-p99.md), of 80
-# below so many queries/s, and of 20 from there on, where the host's stalls count however little the GPUs are used.
-POLICY_RANGE, STALLING, STALLED_RANGE = (0.7, 2.3), 100e3, (1, 5)
+# The same of services whose batches are formed as their harness says (benchmarks/runs/2026-11-26-service-p99.md), of
+# 156 at rates at which hosts do not stall, and of 65 with the stalls of published hosts.
+POLICY_RANGE, STALLED_RANGE = (0.6, 2.3), (0.5, 1.4)
 LEAST_NOTED = 0.05  # of a limit: what others take below this is not mentioned
 SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999)
 NEAR_PEAK_DOUBT = (
     "so near the peak of the GPUs the latency is uncertain: published p99 were {} to {} times the simulated"
 )
-STALLED_DOUBT = "from {:,.0f} queries/s on the host's stalls count: published p99 were {} to {} times the simulated"
+STALLED_DOUBT = (
+    "from {:,.0f} queries/s on hosts stall: with stalls as on published hosts {:g} % of the answers take no more than "
+    "{}, and published p99 were {} to {} times that"
+)
 # In the order of native/serve/histogram.hpp.
 CLOSED_STAGES = ("", "", "", "queue", "copy", "link wait", "GPU wait", "GPU", "return")
 OWN_STAGES = ("copy slot wait", "copy", "link wait", "queue", "", "", "GPU wait", "GPU", "return")
@@ -63,12 +67,14 @@ def answered_rate(load: ServiceLoad, out: _native.ServiceOutcome, run: Simulatio
     return rate * load.workload.samples if load.scenario == "multi-stream" else rate
 
 
-def p99_doubt(load: ServiceLoad, rate: float, near_peak: bool) -> str:
+def p99_doubt(load: ServiceLoad, rate: float, near_peak: bool, out: _native.ServiceOutcome) -> str:
     """How far published p99s were from simulated ones at such a rate (queries/s); nothing where that is not known."""
     if load.scenario != "server":
         return ""
-    if load.policy is not None and rate >= STALLING:
-        return STALLED_DOUBT.format(STALLING, *STALLED_RANGE)
+    if stalls(load, rate) and out.counted:
+        share = percentile_of(load)
+        latency = units.show(with_stalls(out.percentile, share), "ms", 3)
+        return STALLED_DOUBT.format(STALLING, 100 * share, latency, *STALLED_RANGE)
     if not near_peak:
         return ""
     return NEAR_PEAK_DOUBT.format(*(P99_RANGE if load.policy is None else POLICY_RANGE))
@@ -89,7 +95,7 @@ def service_result(
     hosts = dict.fromkeys(load.frontend or simulation.system.device(gpu).host for gpu in deployment.gpus)
     near_peak = load.scenario == "server" and limit.busy.kind == "GPU" and limit.busy.mean > NEAR_PEAK
     notes = dict.fromkeys([*others_on(simulation, place, limit, outcome), *(times.doubt for times in deployment.times),
-                           p99_doubt(load, rate, near_peak),
+                           p99_doubt(load, rate, near_peak, out),
                            *(host_doubt(simulation.system, host, load.workload) for host in hosts)])  # fmt: skip
     return ServiceResult(
         name=name_of(simulation, deployment), workload=load.workload.name, scenario=load.scenario,

@@ -32,6 +32,15 @@ TIMES_ONLY = "no rate is known, so a full batch is taken to lie on the slope of 
 # SSD-ResNet34 of the A2, A30 and A100 in Inference v2.0, 0.6 to 1.1 (benchmarks/runs/2026-11-23-service-p99.md).
 FIXED_TIME = {"resnet50": 0.40e-3, "retinanet": 1.1e-3, "bert-99": 1.2e-3, "bert-99.9": 1.2e-3,
               "ssd-resnet34": 0.75e-3}  # fmt: skip
+# The share of that fixed time which batches of other streams do not hide: the median of what two streams leave of it on
+# an H200 (benchmarks/runs/2026-11-26-streams.md: 0.17 to 0.49; four streams 0.30 to 0.49).
+KEPT_SHARE = 0.28
+# Batches with which Offline was measured, so that its rate holds their share of it: gpu_batch_size of
+# configs/WORKLOAD/Offline in closed/NVIDIA of inference_results_v2.0 to v3.0. Unknown ones count as very large.
+OFFLINE_BATCH = {"resnet50": 2048, "retinanet": 16, "ssd-resnet34": 64}
+# Seconds that a GPU is busy with each query that it copies within its memory by a call of its own (same run, two
+# streams: 0.31 to 1.72 us); copies from the host cost it hardly any (median 0.1 us).
+DEVICE_COPY = 0.76e-6
 # Workloads of one network in two precisions, of which MLPerf has SingleStream results of the first only.
 SAME_NETWORK = {"bert-99.9": "bert-99"}
 # Largest share that a batch may take of a Server bound less the wait for it to fill: a query may find one running
@@ -44,7 +53,8 @@ class ServiceTimes:
     """Seconds that a GPU takes for a batch, at points of ascending batch that begin at 1 and never get shorter.
 
     `batch` is the largest that this GPU should take: the workload's, or fewer where that many would break the bound.
-    No batch, however large, is served at more than `peak` queries a second.
+    No batch, however large, is served at more than `peak` queries a second. Of a batch's time `kept` s cannot be hidden
+    behind other batches; the peak holds those of a batch of `peak_batch`.
     """
 
     batch: int
@@ -53,6 +63,8 @@ class ServiceTimes:
     rests_on: tuple[str, ...]
     doubt: str = ""
     peak: float = inf
+    kept: float = 0.0
+    peak_batch: float = inf
 
     def at(self, batch: int) -> float:
         """Seconds for that batch: on straight lines between the points, beyond the last by its slope and the peak."""
@@ -65,8 +77,11 @@ class ServiceTimes:
         return batch / self.at(batch)
 
     def share(self, batch: int) -> float:
-        """The share of its most queries a second that a GPU reaches with that batch alone; 1 where there is no most."""
-        return min(1.0, self.rate(batch) / self.peak) if self.peak < inf else 1.0
+        """What a batch of that size uses of the GPU while it runs alone, 0 to 1; 1 where there is no peak."""
+        if self.peak == inf:
+            return 1.0
+        kept = self.kept * max(0.0, 1.0 - batch / self.peak_batch)
+        return min(1.0, (batch / self.peak + kept) / self.at(batch))
 
 
 def service_times(part: Part, work: Workload, mode: str = "server", networked: bool = False) -> ServiceTimes:
@@ -106,12 +121,16 @@ def service_times(part: Part, work: Workload, mode: str = "server", networked: b
     return ServiceTimes(batch, tuple(points), weakest(bases), tuple(sources), doubt, peak)
 
 
-def offline_times(part: Part, work: Workload, in_order: bool = False) -> ServiceTimes:
+def offline_times(
+    part: Part, work: Workload, in_order: bool = False, offline_batch: int | None = None, copies_each: bool = False
+) -> ServiceTimes:
     """Times of a GPU whose batches run as a harness starts them: T(n) = T0 + n / Offline, T0 = T(1) - 1 / Offline.
 
     Offline serves batches so large that T0 does not count, a lone query (SingleStream) all of it. Offline also sorts
     queries by length; with `in_order` batches hold queries as they came, which takes `service_unsorted` times as long.
-    InputError without an Offline rate.
+    Of T0 a share stays where other batches run beside it, unless Offline's batches (of `offline_batch` queries, the
+    workload's unless given) had it too. With `copies_each` the GPU copies each query within its memory by a call of its
+    own. InputError without an Offline rate.
     """
     rate, basis, source = stated_rate(part, work.name, "offline")
     fixed, fixed_basis, fixed_source = _fixed_time(part, work.name)
@@ -123,8 +142,13 @@ def offline_times(part: Part, work: Workload, in_order: bool = False) -> Service
         rate /= unsorted.value
         bases.append(unsorted.basis)
         sources.append(cite(part, key, unsorted))
+    if copies_each:
+        rate = 1.0 / (1.0 / rate + DEVICE_COPY)
     points = tuple((size, fixed + size / rate) for size in dict.fromkeys((1, work.batch)))
-    return ServiceTimes(work.batch, points, weakest(bases), ("; ".join(filter(None, sources)),), doubt, rate)
+    return ServiceTimes(
+        work.batch, points, weakest(bases), ("; ".join(filter(None, sources)),), doubt, rate, KEPT_SHARE * fixed,
+        OFFLINE_BATCH.get(work.name, inf) if offline_batch is None else offline_batch,
+    )  # fmt: skip
 
 
 def _fixed_time(part: Part, name: str) -> tuple[float, str, str]:
