@@ -2,7 +2,7 @@
 
     python benchmarks/service_p99.py
 
-Writes benchmarks/runs/2026-11-24-service-p99.json and .md: every service of src/lanewise/data/services, simulated as
+Writes benchmarks/runs/2026-11-26-service-p99.json and .md: every service of src/lanewise/data/services, simulated as
 the Server score tells (before) and as its harness works (after); what share of published p99s intervals of several
 widths hold; how far p99s are from what is simulated below and above STALLING queries/s; Offline rates of one GPU in
 several submissions; the fixed time of a batch on the GPUs of the catalogue.
@@ -29,11 +29,11 @@ from lanewise.evidence.services import (
     published_services,
     served_p99,
 )
-from lanewise.serving.simulation_result import STALLING
+from lanewise.serving.host_stalls import STALLING
 from lanewise.serving.times import FIXED_TIME
 from lanewise.serving.workload import workload
 
-RUN = Path(__file__).with_name("runs") / "2026-11-24-service-p99"
+RUN = Path(__file__).with_name("runs") / "2026-11-26-service-p99"
 PAIRS = Path(__file__).with_name("runs") / "2026-11-23-server-over-offline.json"
 WIDTHS = (0.03, 0.05, 0.07)
 GPU = re.compile(r"(A100-(?:PCIe|SXM4?)-(?:80|40)GB|A30|A10|A2|T4|H100-PCIe|H100-SXM|L4|L40)[-_a-z0-9]*?x(\d+)", re.I)
@@ -43,13 +43,17 @@ def row_of(service: PublishedService, catalog: Catalog) -> dict[str, Any]:
     """A service with its p99s in s: published, before, after, and after on slower and faster GPUs."""
     least, most = (None, None) if service.timeout else (FIXED_LEAST, FIXED_MOST)
     widths = {
-        f"{width:g}": [served_p99(service, catalog, 1 + width, least), served_p99(service, catalog, 1 - width, most)]
+        f"{width:g}": [
+            served_p99(service, catalog, 1 + width, least, stalling=False),
+            served_p99(service, catalog, 1 - width, most),
+        ]
         for width in WIDTHS
     }
     return {
         "round": service.round, "system": service.system, "workload": service.workload, "qps": service.server.qps,
         "server_over_offline": service.server.qps / service.offline, "published": service.server.p99,
         "before": served_p99(replace(service, harness=None), catalog), "after": served_p99(service, catalog),
+        "held_out": service.held_out,
         "bound": workload(service.workload).bound, "timeout": service.timeout, "widths": widths,
     }  # fmt: skip
 
@@ -94,10 +98,16 @@ def fixed_times(catalog: Catalog) -> dict[str, dict[str, float]]:
 
 
 def text_of(rows: list[dict[str, Any]], spread: list[float], fixed: dict[str, dict[str, float]]) -> str:
-    groups = {f"{series} {name}": [row for row in rows if (row["round"], row["workload"]) == (series, name)]
-              for series, name in dict.fromkeys((row["round"], row["workload"]) for row in rows)}  # fmt: skip
-    groups |= {f"{series}, all": [row for row in rows if row["round"] == series] for series in ("v2.0", "v2.1", "v3.0")}
+    whose = {False: "NVIDIA", True: "others"}
+    keys = [(row["round"], whose[row["held_out"]], row["workload"]) for row in rows]
+    groups = {" ".join(key): [row for row, own in zip(rows, keys, strict=True) if own == key]
+              for key in dict.fromkeys(keys)}  # fmt: skip
     timed = [row for row in rows if row["timeout"]]
+    for series in ("v2.0", "v2.1", "v3.0"):
+        for held_out, name in whose.items():
+            groups[f"{series} {name}, with a time-out"] = [
+                row for row in timed if (row["round"], row["held_out"]) == (series, held_out)
+            ]
     groups |= {"with a time-out": timed, "without": [row for row in rows if not row["timeout"]]}
     groups[f"with a time-out, below {STALLING:,.0f} QPS"] = [row for row in timed if row["qps"] < STALLING]
     groups[f"with a time-out, from {STALLING:,.0f} QPS"] = [row for row in timed if row["qps"] >= STALLING]
@@ -117,9 +127,10 @@ def text_of(rows: list[dict[str, Any]], spread: list[float], fixed: dict[str, di
     lists = [f"{name}: " + ", ".join(f"{gpu} {1e3 * time:.2f}" for gpu, time in each.items())
              for name, each in fixed.items()]  # fmt: skip
     return "\n\n".join([
-        "# p99 of published services, 2026-11-24",
+        "# p99 of published services, 2026-11-26",
         f"Command: `python benchmarks/service_p99.py`. Machine: {platform.platform()}, Python "
-        f"{platform.python_version()}. Nothing is fitted to a p99 of these machines.",
+        f"{platform.python_version()}. Stalls of hosts are learned from ResNet-50 of others in v2.0; nothing else is "
+        "fitted to a p99 of these machines.",
         table(("services", "rows", "median error before", "within 25 %", "after", "within 25 %",
                "published over simulated"), scores),
         "Published p99s that the interval of GPUs slower and faster by so much holds:",
