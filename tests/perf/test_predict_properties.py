@@ -15,7 +15,7 @@ from perf.server_trees import SERVERS, flows_in, made
 
 from lanewise.catalog import BASES
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import flow_demands, solver_input
+from lanewise.perf.flow_demand import arbitrated, flow_demands, solver_input
 from lanewise.perf.predict import predict
 from lanewise.perf.transfers import finish_times
 from lanewise.topology.model import Kind, System
@@ -42,7 +42,7 @@ def test_nothing_carries_more_than_it_can_and_every_flow_has_a_limit(system: Sys
 @given(SERVERS, st.integers(1, 6), st.integers(0, 10**6))
 def test_rates_agree_with_the_slow_solver(system: System, count: int, seed: int) -> None:
     flows = flows_in(system, count, seed)
-    resources, solver_flows = solver_input(flow_demands(system, flows))
+    resources, solver_flows = solver_input(arbitrated(flow_demands(system, flows)))
     slow = [slow_maxmin.Flow(dict(c.amounts), c.weight, None if math.isinf(c.cap) else c.cap) for c in solver_flows]
     expected = [share.rate for share in slow_maxmin.max_min([r.capacity for r in resources], slow)]
     assert [flow.rate for flow in predict(system, flows).rates] == pytest.approx(expected, rel=1e-9)

@@ -8,7 +8,8 @@ from itertools import combinations
 from random import Random
 
 from lanewise.errors import LanewiseError
-from lanewise.perf.predict import predict
+from lanewise.perf.flow_demand import flow_demands, solver_input
+from lanewise.perf.sharing import share
 from lanewise.pool import operations
 from lanewise.pool.equivalence import free_servers
 from lanewise.pool.loads import active_flow, fits, required_rates
@@ -111,8 +112,11 @@ def _rates(system: System, devices: Sequence[str] | dict[str, float | None]) -> 
     if not devices:
         return {}
     flows = [active_flow(Kind.GPU, name, str(system.device(name).host)) for name in devices]
-    rates = predict(system, flows).rates
-    return {name: (rate.rate, len(rate.routes[0].hops)) for name, rate in zip(devices, rates, strict=True)}
+    demands = flow_demands(system, flows)  # of links that several flows share the pool takes all that they carry
+    resources, solver_flows = solver_input(demands)
+    rates = share([resource.capacity for resource in resources], solver_flows).rates
+    hops = [len(demand.routes[0].hops) for demand in demands]
+    return dict(zip(devices, zip(rates, hops, strict=True), strict=True))
 
 
 def best_of_all(inventory: Inventory) -> tuple[float, ...] | None:

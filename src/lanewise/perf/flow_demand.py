@@ -105,9 +105,7 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand]) -> list[Flo
         RunningFlow(demand.per_byte, _all_copies(demand), rate) for demand, rate in zip(demands, rates, strict=True)
     ]
     taken = taken_by_opposite(system, running)
-    demands = [replace(demand, per_byte=beside_opposite(system, demand.per_byte, taken)) for demand in demands]
-    flows_of = Counter(each for demand in demands for each in demand.per_byte if each.link is not None)
-    return [replace(demand, per_byte=_arbitrated(demand.per_byte, flows_of)) for demand in demands]
+    return [replace(demand, per_byte=beside_opposite(system, demand.per_byte, taken)) for demand in demands]
 
 
 def _requests_apart(demand: FlowDemand) -> dict[Resource, float]:
@@ -122,14 +120,18 @@ def _requests_apart(demand: FlowDemand) -> dict[Resource, float]:
     }
 
 
-def _arbitrated(per_byte: Mapping[Resource, float], flows_of: Mapping[Resource, int]) -> dict[Resource, float]:
-    """The same with what several flows get of a PCIe link that they share; the ends of its range stay."""
-    return {
-        replace(each, capacity=each.capacity * LINK_SHARED)
-        if flows_of.get(each, 0) > 1 and each.link is not None and each.link.kind in PACKET_LINKS
-        else each: amount
-        for each, amount in per_byte.items()
-    }  # fmt: skip
+def arbitrated(demands: Sequence[FlowDemand]) -> list[FlowDemand]:
+    """The demands with what several of them get of a PCIe link that they share; the ends of its range stay."""
+    flows_of = Counter(each for demand in demands for each in demand.per_byte if each.link is not None)
+    return [
+        replace(demand, per_byte={
+            replace(each, capacity=each.capacity * LINK_SHARED)
+            if flows_of[each] > 1 and each.link is not None and each.link.kind in PACKET_LINKS
+            else each: amount
+            for each, amount in demand.per_byte.items()
+        })
+        for demand in demands
+    ]  # fmt: skip
 
 
 def flow_demand(system: System, flow: Flow) -> FlowDemand:

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Literal
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
+from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input
 from lanewise.perf.resources import REQUESTS, Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import Shares, SolverFlow
@@ -86,7 +86,7 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     Unreachable or UnknownName if one of them cannot run.
     """
     # Of each flow: its routes, and what a byte takes of each resource.
-    demands = flow_demands(system, flows, schedule.opposite)
+    demands = arbitrated(flow_demands(system, flows, schedule.opposite))
     resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
     solution = share_in_order(schedule, capacities, flows, solver_flows)
