@@ -194,9 +194,9 @@ def corpus(family: str) -> tuple[bytes, ...]:
 
 # Words that have broken readers before.
 WORDS = (
-    b"NaN", b"Infinity",
+    b"NaN", b"Infinity", b"true",
     b"0", b"-1", b"1e999", b"nan", b"-inf", b"9" * 30, b"9" * 5000, b"1_0", b"3.0.0", b"null", b"[]", b"{}", b"",
-    b"true", b"N/A", b"\0", b"\x1b[2J", b"\xff", "\u00b2".encode(), "\u202e".encode(), b"\n", b"\n\n\n\n", b"\t", b"    ",
+    b"N/A", b"\0", b"\x1b[2J", b"\xff", "\u00b2".encode(), "\u202e".encode(), b"\n", b"\n\n\n\n", b"\t", b"    ",
     b"{", b"}", b"[", b"]", b":", b",", b'"', b"'", b"&a ", b"*a", b"- ", b"<!--", b"-->", b"0x", b"gpu0",
     b"gpu[0-3]", b"{gpus}", b"\\ud800",
 )  # fmt: skip
