@@ -20,6 +20,7 @@ from lanewise.cli import verbs
 from lanewise.errors import CannotMeasure, InputError, MissingDependency, UnknownName
 from lanewise.options.sampling import SamplingRule
 from lanewise.probes.collectives import data, session
+from lanewise.probes.collectives.nccl import NcclLibrary
 from lanewise.results.sample import Sample
 
 ONCE = SamplingRule(1, 1)
@@ -158,3 +159,22 @@ def test_the_verb_prints_a_table_like_nccl_tests_and_check_reads_the_run(
     assert "NCCL_ALGO=Ring" in json.dumps(facts)
     assert verbs.run(["check", str(run), "--system", "h200-pair"]) == 0
     assert "4 rows: 4 ok" in capsys.readouterr().out
+
+
+def test_a_failing_call_ends_its_group_and_names_itself(machine: Setup) -> None:
+    machine(NCCL_FAIL="ncclReduceScatter", NCCL_FAIL_AT=5)
+    with pytest.raises(CannotMeasure, match="ncclReduceScatter: internal error: planted"):
+        measured("reduce_scatter", sizes="12 KiB")
+
+
+def test_the_arguments_of_an_operation_are_converted_once_for_all_its_calls(
+    machine: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    prepared = NcclLibrary.prepared
+    monkeypatch.setattr(
+        NcclLibrary, "prepared", lambda self, name, *rest: names.append(name) or prepared(self, name, *rest)
+    )
+    measured(iterations=50, warmup=5)
+    # One call compared, a warm-up and a sample, out of place and in place, of three ranks each.
+    assert names.count("ncclAllReduce") == 3 * 3 * 2

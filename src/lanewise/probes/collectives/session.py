@@ -11,7 +11,7 @@ from lanewise import units
 from lanewise.errors import CannotMeasure
 from lanewise.probes.collectives.data import PERIOD, RankData
 from lanewise.probes.collectives.driver import CudaDriver, RankDevice
-from lanewise.probes.collectives.nccl import FLOAT_BYTES, Communicators, NcclLibrary
+from lanewise.probes.collectives.nccl import FLOAT_BYTES, Communicators, GroupOperation, NcclLibrary, RankBuffers
 
 IN_PLACE = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 _PARTS = ("all_gather", "reduce_scatter", "all_to_all")  # NCCL counts the part of one rank
@@ -69,7 +69,9 @@ class CollectiveSession:
     def wrong(self, call: CollectiveCall) -> list[int]:
         """How many floats of each rank differ from what they must be after one call, whole messages compared."""
         if self._graphs:
-            self._issue(call)  # NCCL connects the ranks at an operation's first call, which is not for a graph
+            self._operation(
+                call
+            ).issue()  # NCCL connects the ranks at the first call, which is not for a graph
             self._wait()
         for rank, device in enumerate(self._devices):
             device.clear(self._receive[rank], self._size)
@@ -98,9 +100,10 @@ class CollectiveSession:
     def _issued(self, call: CollectiveCall, iterations: int) -> Iterator[Callable[[], None]]:
         """What issues that many calls on the streams of all ranks: one by one, or by a graph each."""
 
+        operation = self._operation(call)
+
         def one_by_one() -> None:
-            for _ in range(iterations):
-                self._issue(call)
+            operation.issue(iterations)
 
         if not self._graphs:
             yield one_by_one
@@ -147,11 +150,9 @@ class CollectiveSession:
             return receive + part, receive
         return (receive, receive + part) if call.operation == "reduce_scatter" else (receive, receive)
 
-    def _issue(self, call: CollectiveCall) -> None:
-        with self._communicators.group():
-            for rank, device in enumerate(self._devices):
-                send, receive = self._buffers(call, rank)
-                self._communicators.issue(call.operation, rank, send, receive, call.count, device.stream)
+    def _operation(self, call: CollectiveCall) -> GroupOperation:
+        buffers = [RankBuffers(*self._buffers(call, rank), device.stream) for rank, device in enumerate(self._devices)]
+        return self._communicators.operation(call.operation, buffers, call.count)
 
     def _fill(self, rank: int, address: int, count: int) -> None:
         """The rank's data: one period from the host, then copies of all that is there."""
