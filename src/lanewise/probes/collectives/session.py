@@ -69,9 +69,7 @@ class CollectiveSession:
     def wrong(self, call: CollectiveCall) -> list[int]:
         """How many floats of each rank differ from what they must be after one call, whole messages compared."""
         if self._graphs:
-            self._operation(
-                call
-            ).issue()  # NCCL connects the ranks at the first call, which is not for a graph
+            self._operation(call).issue()  # NCCL connects the ranks at the first call, which is not for a graph
             self._wait()
         for rank, device in enumerate(self._devices):
             device.clear(self._receive[rank], self._size)
