@@ -30,6 +30,9 @@ from lanewise.topology.model import System
 _ADDED = {Launch.GRAPH: 0.0, Launch.NCCL_TESTS: 1.5e-6, Launch.ONE_PROCESS: 1.5e-6, Launch.TORCH: 25e-6}
 # One process issues the kernels of its GPUs one after the other: 3.7 to 5.5 us each.
 _ISSUE = 4.5e-6
+# How long a group of few kernels may take to issue: of two 22 to 42 us on two virtual machines (Python perhaps 9 of
+# them), of eight 30 to 44 us.
+_SLOW_ISSUE = 44e-6
 _EXPONENT = 0.25
 _LONGEST_RAMP = 1000.0  # us of wire time, from which on the time beyond it grows no more
 # Where no machine of the class was measured: a share of the library's latency.
@@ -127,6 +130,7 @@ def _point(model: CollectiveModel, size: float) -> CollectivePoint:
     time = _issued(kernel, model.settings.launch, model.members)
     bandwidth = size * factor / time
     low, high = _interval(bandwidth, peak, size)
+    low = min(low, size * factor / _slowly_issued(time, model.settings.launch))
     on_wire = size * factor / peak.bus_bandwidth > 0.5 * time
     limit = peak.limit if on_wire else _latency_limit(choice, model.network)
     return CollectivePoint(
@@ -190,6 +194,10 @@ def _learned_ramp(
 def _issued(kernel: float, launch: Launch, ranks: RankSet) -> float:
     time = kernel + _ADDED[launch]
     return max(time, _ISSUE * ranks.most) if launch is Launch.ONE_PROCESS else time
+
+
+def _slowly_issued(time: float, launch: Launch) -> float:
+    return max(time, _SLOW_ISSUE) if launch is Launch.ONE_PROCESS else time
 
 
 def _interval(bandwidth: float, peak: AlgorithmPeak, size: float) -> tuple[float, float]:

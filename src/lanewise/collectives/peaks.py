@@ -32,11 +32,13 @@ def algorithm_peaks(
 ) -> dict[Algorithm, AlgorithmPeak]:  # fmt: skip
     """The peak of each algorithm that has a plan, by algorithm; P2P for direct sends."""
     ring = _ring(ranks, fabric, settings)
+    if network is None and _is_pair(ranks, fabric):
+        ring = _of_pair(collective, ring, settings)
+    elif network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
+        ring = _scaled(ring, _GATHER_SHARE)
     if collective in (Collective.ALL_TO_ALL, Collective.SENDRECV):
         return {Algorithm.P2P: _direct(collective, ranks, network, ring, settings)}
     peaks = {Algorithm.RING: _ring_of_nodes(ranks, fabric, network, ring, settings)}
-    if collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER) and network is None:
-        peaks = {Algorithm.RING: _scaled(peaks[Algorithm.RING], _GATHER_SHARE)}
     if collective is Collective.ALL_REDUCE:
         if Algorithm.TREE in plans:
             peaks[Algorithm.TREE] = _tree(ranks, fabric, network, ring, settings)
@@ -58,12 +60,31 @@ def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> 
     if fabric.kind is FabricKind.MESH and ranks.maker == "AMD":
         figure = learned("mesh_share", [ranks.generation], settings.without)
         return _peak(Algorithm.RING, fabric.rings * fabric.link, figure, fabric.limit)
-    if ranks.most == 2 and fabric.planning >= _PAIR_LEAST:
+    if _is_pair(ranks, fabric):
         figure = learned("pair_share", [ranks.generation], settings.without)
         return _peak(Algorithm.RING, fabric.planning, figure, fabric.limit)
     figure = learned("ring_share", [ranks.generation], settings.without)
     links = fabric.rings * fabric.link if fabric.kind is FabricKind.MESH else fabric.planning
     return _peak(Algorithm.RING, links, figure, fabric.limit)
+
+
+def _is_pair(ranks: RankSet, fabric: LocalFabric) -> bool:
+    amd_mesh = fabric.kind is FabricKind.MESH and ranks.maker == "AMD"
+    by_nvlink = fabric.kind not in (FabricKind.NONE, FabricKind.PCIE) and not amd_mesh
+    return by_nvlink and ranks.most == 2 and fabric.planning >= _PAIR_LEAST
+
+
+def _of_pair(collective: Collective, ring: AlgorithmPeak, settings: CollectiveSettings) -> AlgorithmPeak:
+    """What an operation other than all_reduce reaches between two ranks; direct sends to all are those to the next."""
+    if collective is Collective.ALL_REDUCE:
+        return ring
+    operation = Collective.SENDRECV if collective is Collective.ALL_TO_ALL else collective
+    figure = learned("pair_operation", [operation], settings.without)
+    rests_on = f"{ring.rests_on}; {figure.rests_on}"
+    return AlgorithmPeak(
+        ring.algorithm, ring.bus_bandwidth * figure.value, ring.low * figure.low, ring.high * figure.high, ring.limit,
+        rests_on, ring.basis,
+    )  # fmt: skip
 
 
 def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
