@@ -24,7 +24,7 @@ class Spread(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class PieceSituation:
     """What decides a piece's cost besides its size: whether the destination pulls (`read`), whether the same software
-    copies the other way between that GPU and host memory (`opposed`), whether it goes from there to a GPU (`to_gpu`).
+    copies the other way between the same ends (`opposed`), whether it goes from there to a GPU (`to_gpu`).
     """
 
     read: bool = False
@@ -89,13 +89,14 @@ def block_software(name: str | None, medium: str) -> BlockSoftware:
         others = [other for other, values in known.items() if medium in values["media"]]
         hint = f"write --software {' or '.join(others)}" if others else "name a GPU or a drive"
         raise InputError(f"{name} moves nothing over this path ({medium})", hint=hint)
-    piece = _seconds(entry["piece"])
+    over = entry.get("piece_over", {}).get(medium, {})
+    piece = _seconds(over.get("piece", entry["piece"]))
     inline = entry.get("inline", {"below": 0, "rate": [math.inf] * 3})
     return BlockSoftware(
         name, entry["title"], entry["version"], entry["source"], _seconds(entry["start"]), piece,
         _seconds(entry["piece_read"]) if "piece_read" in entry else piece,
         _shares(entry["media"]), bool(entry.get("in_turn", False)), bool(entry.get("all_cards", False)),
-        _seconds(entry["piece_opposed"]) if "piece_opposed" in entry else piece,
+        _seconds(over["opposed"]) if "opposed" in over else piece,
         _shares(entry.get("media_opposed", {})), _rates(inline["rate"]), float(inline["below"]),
         _rates(entry.get("copied", [math.inf] * 3)),
     )  # fmt: skip

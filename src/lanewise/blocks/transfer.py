@@ -148,8 +148,7 @@ def _first_token(
 
 def _situation(system: System, flow: Flow, flows: Sequence[Flow]) -> PieceSituation:
     ends = [system.device(end).kind if end in system.devices else Kind.CPU for end in (flow.src, flow.dst)]
-    # Between GPUs each direction is posted to a GPU of its own.
-    opposed = Kind.CPU in ends and any((other.src, other.dst) == (flow.dst, flow.src) for other in flows)
+    opposed = any((other.src, other.dst) == (flow.dst, flow.src) for other in flows)
     return PieceSituation(flow.read, opposed, to_gpu=ends[0] is Kind.CPU and ends[1] is Kind.GPU)
 
 
