@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from lanewise.checking.checkup import Checkup, check
+from lanewise.checking.collective_rows import BUS_BANDWIDTH
 from lanewise.checking.verdict import Verdict
 from lanewise.readers.kinds import read_results
+from lanewise.results.observation import Observation, Source
 from lanewise.topology.read import read_system
 
 TWO_SOCKETS = """\
@@ -48,6 +50,14 @@ def checked(system: str, *rows: str) -> Checkup:
     return check(read_results(text, "f").observations, target=read_system(system, "system.yaml"))
 
 
+TWO_H200 = """\
+lanewise: 1
+system: two-h200
+devices: {cpu0: {cpu: emerald-rapids}, "gpu[0-1]": {gpu: h200-sxm}, nvs: {nvswitch: null}}
+links:
+  - {from: cpu0, to: "gpu[0-1]", pcie: gen5 x16}
+  - {from: "gpu[0-1]", to: nvs, nvlink: 18}
+"""
 TWO_ROOT_PORTS = """\
 lanewise: 1
 system: two-ports
@@ -133,3 +143,25 @@ def test_a_card_is_not_slow_where_its_host_may_have_no_more(gpu: str, cpu: str, 
     results = read_results(f"lanewise-rows: 1\ngpus: {gpu}\n{stated}rows:\n  - {row}\n", "f")
     (result,) = check(results.observations, posted=results.posted).results
     assert result.verdict is verdict
+
+
+def test_two_gpus_whose_one_process_issues_slowly_and_whose_blocks_wait_for_posts():
+    # Medians of a healthy virtual machine with two H200 (benchmarks/runs/2026-11-26-two-gpus/h200).
+    ring, how = "gpu0->gpu1, gpu1->gpu0", {"library": "NCCL 2.28.9", "launch": "nccl-tests -g"}
+    calls = [
+        Observation(
+            "reduce_scatter", ring, BUS_BANDWIDTH, rate * 1e9, "GB/s", Source.MEASURED, how=how,
+            settings={"bytes": size, "hosts": 1, "ranks": 2},
+        )
+        for size, rate in ((2**20, 14.2), (2**22, 50.9), (2**28, 234.6))
+    ]  # fmt: skip
+    blocks = [
+        Observation(
+            "blocks both ways by cuMemcpyBatchAsync-256", flow, "goodput", rate * 1e9, "GB/s", Source.MEASURED,
+            settings={"bytes": 2**17, "blocks": 8192}, path="peer",
+            how={"flows": ring, "p2p": "on"},
+        )
+        for flow, rate in (("gpu0->gpu1", 72.3), ("gpu1->gpu0", 75.6))
+    ]  # fmt: skip
+    results = check(calls + blocks, target=read_system(TWO_H200, "system.yaml")).results
+    assert [each.verdict for each in results] == [Verdict.OK] * 5
