@@ -5,7 +5,7 @@
 Needs a GPU with PyTorch and CuPy, nothing of Lanewise. A network with the layers of ResNet-50 runs as CUDA graphs on
 several streams, as MLPerf's LWIS does; prints T(1), then queries/s for image sizes, batches and streams, without
 copies, with a call for each query within the GPU's memory, and from the host's. Results of an H200:
-benchmarks/runs/2026-11-26-streams.md.
+benchmarks/runs/2026-11-26-streams.md, from a shorter script with the same steps; in this form it has not run yet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEVICE_TO_DEVICE, HOST_TO_DEVICE = 3, 1  # cudaMemcpyKind
 SOURCES = ("none", "gpu", "host")
 
 
-class Bottleneck(nn.Module):
+class Bottleneck(nn.Module):  # type: ignore[misc]  # PyTorch is no dependency of the checks
     """A residual block of three convolutions."""
 
     def __init__(self, before: int, width: int, stride: int) -> None:

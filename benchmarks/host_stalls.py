@@ -30,6 +30,11 @@ LAWS: dict[str, Callable[[float], float]] = {
 }
 
 
+def scaled(law: Callable[[float], float], share: float) -> Callable[[float], float]:
+    """The share of queries that stall at a rate in queries/s: at most nine in ten."""
+    return lambda qps: min(0.9, share * law(qps))
+
+
 @dataclass(frozen=True)
 class Row:
     """A service with its latencies in s: simulated without stalls, and published."""
@@ -83,11 +88,11 @@ def main() -> None:
         tried.sort()
         best += [[law, f"{share:.0%}", f"{1e3 * stall:g} ms", f"{error:.3f}"] for error, share, stall in tried[:3]]
         for _, share, stall in (tried[0], (0.0, 0.0, STALLS[0])):
-            scale = lambda qps, share=share, count=count: min(0.9, share * count(qps))  # noqa: E731
+            scale = scaled(count, share)
             scores.append([law if share else "none", f"{share:.0%}", f"{1e3 * stall:g} ms",
                            *(near(group, scale, stall) for group in groups.values()), near(rows, scale, stall)])
     law, count = next(iter(LAWS.items()))
-    scale = lambda qps: STALLED_SHARE * count(qps)  # noqa: E731
+    scale = scaled(count, STALLED_SHARE)
     scores[2:] = [*scores[2:3], [f"{law}, taken", f"{STALLED_SHARE:.0%}", f"{1e3 * STALL:g} ms",
                                  *(near(group, scale, STALL) for group in groups.values()), near(rows, scale, STALL)]]
     text = "\n\n".join([

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import fake_cuda
 import pytest
@@ -172,9 +173,12 @@ def test_the_arguments_of_an_operation_are_converted_once_for_all_its_calls(
 ) -> None:
     names: list[str] = []
     prepared = NcclLibrary.prepared
-    monkeypatch.setattr(
-        NcclLibrary, "prepared", lambda self, name, *rest: names.append(name) or prepared(self, name, *rest)
-    )
+
+    def counted(library: NcclLibrary, name: str, *arguments: Any) -> Any:
+        names.append(name)
+        return prepared(library, name, *arguments)
+
+    monkeypatch.setattr(NcclLibrary, "prepared", counted)
     measured(iterations=50, warmup=5)
     # One call compared, a warm-up and a sample, out of place and in place, of three ranks each.
     assert names.count("ncclAllReduce") == 3 * 3 * 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 from lanewise.catalog.keys import GENERATIONS
@@ -47,6 +48,13 @@ def typical_part(catalog: Catalog, kind: str, gen: int | None) -> Part:
     if done is None:
         figures = {} if gen is None else {"pcie.gen": Figure(float(gen), "1", "the generation of its links")}
         done = completed(catalog, Part(f"unknown {kind}", kind, f"a {kind} that is not named", (), figures))
+        # It may be of a newer generation, whose engines fill more of an older link: the link bounds it.
+        wider = {
+            key: replace(figure, high=2 * figure.value)
+            for key, figure in done.figures.items()
+            if key in _ENGINES and isinstance(figure.value, float)
+        }
+        done = replace(done, figures={**done.figures, **wider})
         catalog.completed[kind, gen] = done
     return done
 
