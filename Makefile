@@ -21,10 +21,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.ptx' -o -name '*.cmake' -o -name '*.in' -o -name CMakeLists.txt \))
+TESTS  := -m "not guest and not ray"
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test guests ray examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
+.PHONY: study test checks-of-code checks-of-tests guests ray examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -33,14 +34,21 @@ study: install
 	@echo "report: $(CURDIR)/out/report.html"
 
 test: dev
+	@$(MAKE) --no-print-directory -j 2 checks-of-code checks-of-tests
+	@# more workers than a small machine has cores: tests of real load wait for a third of their time
+	$(BIN)/python -m pytest -n 5 --hypothesis-profile=ci $(TESTS)
+
+checks-of-code: dev
 	$(BIN)/ruff check
 	$(BIN)/clang-format --dry-run -Werror $(filter %.cpp %.hpp,$(NATIVE))
 	$(BIN)/mypy --strict
 	MYPYPATH=src:benchmarks:benchmarks/h200:tests $(BIN)/mypy --strict benchmarks/*.py benchmarks/h200/*.py
-	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
-	@# more workers than a small machine has cores: tests of real load wait for a third of their time
-	$(BIN)/python -m pytest -n 5 --hypothesis-profile=ci -m "not guest and not ray"
+
+# Collecting compiles the tests once; each worker of a first run would compile them all. What fails there fails again.
+checks-of-tests: dev
+	$(BIN)/mypy --config-file tests/mypy.ini
+	@$(BIN)/python -m pytest --collect-only -qq $(TESTS) >/dev/null 2>&1 || true
 
 # RDMA verbs and emulated servers in guests, the web page in Chromium; each skips with the reason where something is missing.
 guests: dev

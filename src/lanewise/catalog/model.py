@@ -248,11 +248,13 @@ def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, .
         raise FormatError(f"'{name}' cannot be 0", hint="write null and say why in `source:` if it is unknown")
 
 
+@lru_cache(maxsize=4096)  # every change of a figure makes the index of names again
 def plain_name(name: str) -> str:
     """A name as it is looked up: in one case, without outer blanks, and with - for a blank within."""
     return "-".join(name.casefold().split())
 
 
+@lru_cache(maxsize=4096)
 def without_maker(name: str) -> str:
     """A plain name without the words before it that name its maker or series: a100-80gb-pcie."""
     words = name.split("-")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from lanewise.catalog import Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
 from lanewise.perf.resources import cite, maker
+from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import System
 
 
-@lru_cache(maxsize=512)
+@memoized_by_figures
 def best_read(system: System, gen: int) -> tuple[float, str] | None:
     """The fastest host-to-device copy over a x16 link of that generation in B/s that anybody published, and whose.
 

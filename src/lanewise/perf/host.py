@@ -19,7 +19,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
@@ -28,6 +27,7 @@ from lanewise.perf.resources import Resource, cite, figure_resource, is_of_amd
 from lanewise.perf.uncertainty import RANGES, UNKNOWN, figure_range, product
 from lanewise.routes.endpoints import memory_node
 from lanewise.routes.model import Hop
+from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
@@ -142,7 +142,7 @@ class _PeerShare:
     is_own: bool
 
 
-@lru_cache(maxsize=64)
+@memoized_by_figures
 def _peer_shares(system: System) -> tuple[_PeerShare, ...]:
     """What peer writes get through root complexes that were measured."""
     cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]

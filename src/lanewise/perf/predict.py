@@ -91,8 +91,9 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     capacities = [resource.capacity for resource in resources]
     solution = share_in_order(schedule, capacities, flows, solver_flows)
     cases: list[Sequence[float]] = [solution.rates]
+    shared = _shared_places(resources, demands)
     for end in _ENDS:
-        case = _case(schedule, demands, resources, solver_flows, end)
+        case = _case(schedule, demands, _at_end(resources, shared, end), solver_flows, end)
         cases.append(_ordered(solution, case, end) if schedule.rounds > 1 else case)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
@@ -127,24 +128,33 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
 def _case(
     schedule: Schedule,
     demands: Sequence[FlowDemand],
-    resources: Sequence[Resource],
+    capacities: Sequence[float],
     flows: Sequence[SolverFlow],
     end: Literal["low", "high"],
 ) -> tuple[float, ...]:
-    """The rates with every capacity at that end of its range; staged copies take their stages in turn, or overlap."""
+    """The rates with those capacities, at that end of their ranges; staged copies take their stages in turn, or not."""
     capped = [replace(flow, cap=demand.cap(end)) for flow, demand in zip(flows, demands, strict=True)]
-    places = Counter(place for demand in demands for place in {_undirected(each) for each in demand.per_byte})
-    shared = (
-        resource.within(independent(resource.factors, SHARED)) if places[_undirected(resource)] > 1 else resource
-        for resource in resources
-    )
-    capacities = [resource.at(end) for resource in shared]
     return share_in_order(schedule, capacities, [demand.flow for demand in demands], capped).rates
+
+
+def _at_end(resources: Sequence[Resource], shared: Sequence[bool], end: Literal["low", "high"]) -> list[float]:
+    """Every capacity at that end of its range, which is wider where flows share it."""
+    side = _ENDS.index(end)
+    return [
+        resource.capacity * independent(resource.factors, SHARED)[side] if is_shared else resource.at(end)
+        for resource, is_shared in zip(resources, shared, strict=True)
+    ]
+
+
+def _shared_places(resources: Sequence[Resource], demands: Sequence[FlowDemand]) -> list[bool]:
+    """Of each resource, whether several flows use it or, of a link, its other direction."""
+    users = Counter(place for demand in demands for place in {_undirected(each) for each in demand.per_byte})
+    return [users[_undirected(resource)] > 1 for resource in resources]
 
 
 def _ordered(solution: Shares, case: Sequence[float], end: Literal["low", "high"]) -> list[float]:
     """The rates of a case; those that the order of a tool's copies limits are known no better than a typical figure."""
-    side = 0 if end == "low" else 1
+    side = _ENDS.index(end)
     typical = RANGES["typical"]
     return [
         value if limit is not None else rate * independent((value / rate, value / rate), typical)[side]

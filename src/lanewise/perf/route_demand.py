@@ -7,7 +7,7 @@ completions and costs one request per max read request in the other direction; r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.perf import packets
@@ -29,6 +29,7 @@ from lanewise.perf.resources import (
 from lanewise.perf.sockets import socket_demand
 from lanewise.perf.uncertainty import figure_range, widest
 from lanewise.routes.model import Hop, LinkDirection, Route
+from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
 _PCIE_TRANSPORT = (LinkKind.PCIE, LinkKind.FABRIC, LinkKind.SOCKET)
@@ -75,7 +76,8 @@ class Payload:
 _DEFAULT_PAYLOAD = Payload(packets.DEFAULT_PAYLOAD)
 
 
-def route_demand(system: System, route: Route, peer_read: bool = False) -> dict[Resource, float]:
+@memoized_by_figures
+def route_demand(system: System, route: Route, peer_read: bool) -> Mapping[Resource, float]:
     """What one byte of goodput over `route` takes of each resource: wire bytes of a link, seconds of a window."""
     amounts = summed(_amounts(system, route, peer_read))
     return {as_measured(system, resource): amount for resource, amount in amounts.items()}

@@ -6,6 +6,7 @@ endpoint does. Fewest hops win, then the order of the description. The path back
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
@@ -17,7 +18,7 @@ from weakref import WeakKeyDictionary
 from lanewise import package_data
 from lanewise.errors import Unreachable
 from lanewise.routes.model import Hop, reversed_hops
-from lanewise.topology.model import Device, Kind, LinkKind, RouteCacheKey, System
+from lanewise.topology.model import Device, Kind, LinkKind, System
 from lanewise.topology.trees import uplink
 
 Hops = tuple[Hop, ...]
@@ -35,6 +36,7 @@ _FORWARDS = {
     LinkKind.NETWORK: (Kind.NETSWITCH,),
 }
 MAX_PATHS, MAX_STEPS = 8, 4000
+MOST_KEPT = 2000  # results of a function of figures, a few kB each
 _Args = TypeVarTuple("_Args")
 _Result = TypeVar("_Result")
 
@@ -49,10 +51,15 @@ def memoized_by_cabling(function: Callable[[System, *_Args], _Result]) -> Callab
     return _memoized_under(function, attrgetter("cabling_key"))
 
 
+def memoized_by_figures(function: Callable[[System, *_Args], _Result]) -> Callable[[System, *_Args], _Result]:
+    """As `memoized`, for a `function` that depends on figures of parts too; of large systems not all is kept."""
+    return _memoized_under(function, lambda system: system, MOST_KEPT)
+
+
 def _memoized_under(
-    function: Callable[[System, *_Args], _Result], key_of: Callable[[System], RouteCacheKey]
+    function: Callable[[System, *_Args], _Result], key_of: Callable[[System], object], most: float = math.inf
 ) -> Callable[[System, *_Args], _Result]:
-    tables: WeakKeyDictionary[RouteCacheKey, dict[tuple[object, ...], _Result]] = WeakKeyDictionary()
+    tables: WeakKeyDictionary[object, dict[tuple[object, ...], _Result]] = WeakKeyDictionary()
 
     @wraps(function)
     def cached(system: System, *args: *_Args) -> _Result:
@@ -61,6 +68,8 @@ def _memoized_under(
         if table is None:
             table = tables.setdefault(key, {})
         if args not in table:
+            if len(table) >= most:
+                table.clear()
             table[args] = function(system, *args)
         return table[args]
 

@@ -151,7 +151,7 @@ class CalibrationSearch:
         low = [math.log(u.low) - 1e-12 for u in self.unknowns]
         high = [math.log(u.high) + 1e-12 for u in self.unknowns]
         inside = [min(max(math.log(v), a), b) for v, a, b in zip(start, low, high, strict=True)]
-        optimum = least_squares(misses, inside, bounds=(low, high), diff_step=1e-4, xtol=1e-6, ftol=1e-8, max_nfev=40)
+        optimum = least_squares(misses, inside, bounds=(low, high), diff_step=1e-4, xtol=1e-4, ftol=1e-6, max_nfev=40)
         return _Solution([math.exp(value) for value in optimum.x], float(optimum.cost), optimum.jac, optimum.fun)
 
     def more_starts(self, best: _Solution) -> Iterator[list[float]]:
