@@ -18,7 +18,7 @@ from lanewise.discovery.capture import Capture
 from lanewise.discovery.dumps import read_capture, read_dump
 from lanewise.errors import FormatError
 
-LONG = 1_000_000
+LONG = 400_000
 CARD = "CA 'mlx5_0'\n  Port 1:\n"
 GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)\n"
 XML = "<topology><object type='Machine'>{}</object></topology>"
@@ -32,10 +32,10 @@ def machine(data: bytes | str) -> str:
     return discover(dumps, builtin()).text()
 
 
-# Each would take hours (quadratic in a text of 1 MB, or exponential in 40 comments) if nothing bounded it.
+# Each would take half an hour or more (quadratic in a text of 400 kB, or exponential in 40 comments) unless bounded.
 LONG_TEXTS = {
     "comments of XML": "<!-- c -->" * 40 + "x",
-    "comments of XML before a topology": "<!-- c -->" * 200_000 + "<topology/>",
+    "comments of XML before a topology": "<!-- c -->" * (LONG // 10) + "<topology/>",
     "blank lines": "\n" * LONG,
     "blank lines of ibstat": CARD + "\n" * LONG + "State: Active\n",
     "a state of ibstat with blanks": CARD + "State: a" + " " * LONG + "b\n",
@@ -67,7 +67,7 @@ LONG_TEXTS = {
     "blanks in a line of lscpu": "Architecture: x\nCPU(s): 1\n" + (" " * 4000 + "x\n") * (LONG // 4000),
     "blanks and tabs of cpuinfo": "processor : 0\n" + (" \t" * 2000 + "\n") * 38,
     "sockets of cpuinfo": "processor : 0\n" + "physical id : 1\n" * (LONG // 16),
-    "many GPUs": "".join(f"{n >> 8:04x}:{n & 255:02x}:00.0 3D controller: NVIDIA [10de:2330]\n" for n in range(30_000)),
+    "many GPUs": "".join(f"{n >> 8:04x}:{n & 255:02x}:00.0 3D controller: NVIDIA [10de:2330]\n" for n in range(12_000)),
     "many NUMA nodes": "".join(
         f"00{n >> 8:02x}:{n & 255:02x}:00.0 3D controller: x\n\tNUMA node: {n}\n" for n in range(4000)
     ),
