@@ -47,11 +47,17 @@ class QuestionThread:
 
 def threads(folder: Path = FOLDER) -> list[QuestionThread]:
     """Every thread of the folder, by name."""
-    return [_thread(path) for path in sorted(folder.glob("*.yaml"))]
+    return [read_thread(path) for path in files(folder)]
 
 
-def _thread(path: Path) -> QuestionThread:
-    data: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+def files(folder: Path = FOLDER) -> list[Path]:
+    """The files of the threads, by name."""
+    return sorted(folder.glob("*.yaml"))
+
+
+def read_thread(path: Path) -> QuestionThread:
+    """The thread of one file."""
+    data: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     return QuestionThread(
         path.stem, data["rows"], data.get("system", ""), tuple(data["verdict"]), tuple(data["causes"]),
         data.get("open", ""),

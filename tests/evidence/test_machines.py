@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from lanewise import package_data
 from lanewise.catalog import builtin
-from lanewise.evidence.model import EvidenceMachine
 from lanewise.evidence.prediction import predict_row, predict_traffic
-from lanewise.evidence.reading import ready_machines
+from lanewise.evidence.reading import ready_machine, ready_machines
 from lanewise.evidence.traffic_prediction import TrafficModel
 
-MACHINES = ready_machines()
 # Held out is every third machine by the hash of its name, never by a result, but none of which the catalogue had a
 # figure before there was a rule, and none that was measured for this model (the H200 machines).
 EARLIER = {
@@ -30,11 +29,11 @@ UNSEEN = [name for lists in ("2026-11-23-accuracy-unseen", "2026-11-23-accuracy-
 # Held out until 2026-11-26: the second machine that shows what a figure or a rule says (decision 37).
 LEARNED_SINCE = {"a100-a147"}
 THREAD = re.compile(r"[\w.-]+/[\w.-]+ (?:issue|pull request) \d+")
-every_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 
 
-@every_machine
-def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine: EvidenceMachine) -> None:
+@pytest.mark.parametrize("name", package_data.names("evidence"))
+def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(name: str) -> None:
+    machine = ready_machine(name)
     assert Path(machine.description.file).stem == machine.name
     assert machine.wiring
     assert machine.tool
@@ -58,7 +57,7 @@ def test_a_machine_is_complete_and_its_rows_are_predicted_or_say_why_not(machine
 
 
 def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
-    for machine in MACHINES:
+    for machine in ready_machines():
         third = int(hashlib.sha256(machine.name.encode()).hexdigest()[:8], 16) % 3 == 0
         held_out = machine.name in UNSEEN or (third and machine.name not in EARLIER)
         assert machine.held_out == (held_out and machine.name not in LEARNED_SINCE), machine.name
@@ -67,7 +66,7 @@ def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
 def test_no_two_machines_have_the_same_range_of_values() -> None:
     # A page that copies another machine's output: the RTX 6000D had eight numbers of nvbandwidth's README.
     machines: dict[tuple[float, float], set[str]] = {}
-    for machine in MACHINES:
+    for machine in ready_machines():
         for row in machine.rows:
             if row.low is not None and row.high is not None and row.low < row.high and not (row.skip or row.latency):
                 machines.setdefault((row.low, row.high), set()).add(machine.name)
@@ -77,6 +76,7 @@ def test_no_two_machines_have_the_same_range_of_values() -> None:
 def test_no_figure_cites_the_thread_of_an_unseen_machine() -> None:
     parts = " ".join(figure.source + str(figure.condition) for part in builtin().parts.values()
                      for figure in part.figures.values())  # fmt: skip
-    unseen = {thread for machine in MACHINES if machine.name in UNSEEN for thread in THREAD.findall(machine.source)}
+    sources = [machine.source for machine in ready_machines() if machine.name in UNSEEN]
+    unseen = {thread for source in sources for thread in THREAD.findall(source)}
     assert len(unseen) > 10
     assert not unseen & set(THREAD.findall(parts))
