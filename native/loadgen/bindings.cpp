@@ -86,6 +86,14 @@ class Watcher {
     }
   }
 
+  // An interrupt that came too late to end the run comes again once the caller has the result.
+  void interrupt_again() {
+    if (error_ && error_->matches(PyExc_KeyboardInterrupt)) {
+      error_.reset();
+      PyErr_SetInterrupt();
+    }
+  }
+
   void rethrow() {
     if (error_) throw nb::python_error(std::move(*error_));
   }
@@ -106,6 +114,7 @@ std::shared_ptr<LoadGenRun> run_watched(loadtest::SystemUnderTest& system, const
     watcher.rethrow();  // who interrupts wants to see just that
     throw;
   }
+  if (result->end() == End::kFinished) watcher.interrupt_again();
   watcher.rethrow();
   return result;
 }

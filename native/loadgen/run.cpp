@@ -149,6 +149,8 @@ void LoadGenRun::FlushQueries() {
   system_.flush();
   await_answers();
   seconds_ = in_seconds(Clock::now() - first_issue_);
+  if (is_last_test()) give_up(End::kFinished);
+  if (end_.load() == End::kStopped) leave();
   in_test_ = false;
   reported_before_ = reported_.load();
 }
@@ -191,6 +193,13 @@ void LoadGenRun::await_answers() {
   }
   awaited_.store(false);
   if (reported_.load() < issued_.load()) leave();
+}
+
+// One test makes a performance run; one for all samples that fit into memory at a time, an accuracy run. How many make
+// a search for the peak is not known.
+bool LoadGenRun::is_last_test() const noexcept {
+  if (accuracy_) return issued_.load() >= settings_.sample_count;
+  return settings_.mode == mlperf::TestMode::PerformanceOnly;
 }
 
 void LoadGenRun::give_up(End why) noexcept {

@@ -24,8 +24,8 @@
 
 namespace lanewise::loadgen {
 
-// Why a run ended before its time.
-enum class End { kNone, kHopeless, kStopped, kFailed };
+// Why a run ended before its time; kFinished: it did not, LoadGen has all that its verdict takes.
+enum class End { kNone, kHopeless, kStopped, kFailed, kFinished };
 
 // Thrown through LoadGen when a run is given up, after LoadGen's logger was brought to rest.
 struct GivenUp {};
@@ -39,7 +39,7 @@ class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLib
   void answer_all();  // on the answering thread, meanwhile
   void close() { answers_.close(); }
 
-  void stop() noexcept { give_up(End::kStopped); }
+  void stop() noexcept { give_up(End::kStopped); }  // does nothing to a finished run
   // Ends the run if the system has failed: LoadGen would go on, and call empty answers VALID.
   void stop_if_failed() noexcept {
     if (system_.failed()) give_up(End::kFailed);
@@ -78,6 +78,7 @@ class LoadGenRun : public mlperf::SystemUnderTest, public mlperf::QuerySampleLib
   void give_up(End why) noexcept;
   [[noreturn]] void leave();
   void release();
+  bool is_last_test() const noexcept;
 
   loadtest::SystemUnderTest& system_;
   const Settings settings_;

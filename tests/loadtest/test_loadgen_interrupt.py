@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from cli_binary import BINARY, interrupted
 from lanewise.loadtest.detail_log import parse
 
 CODE = """
+import subprocess
 import sys
 from pathlib import Path
 from lanewise import _native
@@ -53,3 +55,47 @@ def test_ctrl_c_in_a_selftest_is_one_line_and_keeps_the_logs(loadgen, tmp_path, 
     (log,) = logs.glob("*/mlperf_log_detail.txt")
     errors = parse(log.read_text()).errors
     assert any(each.startswith("Lanewise ended the run early: interrupted") for each in errors)
+
+
+
+AT_THE_END = """
+import random, threading, time
+from pathlib import Path
+from lanewise import _native
+from lanewise.loadtest.detail_log import NAME, parse
+from lanewise.loadtest.load_run import LoadSpec
+from lanewise.loadtest.loadgen import LoadGenRunner
+from lanewise.signal_deferral import SignalDeferral
+chance = random.Random(1)
+lost = []
+for number in range(20):
+    deferral, begun, kept, length = SignalDeferral(), threading.Event(), [], chance.uniform(0.25, 0.3)
+    def tick(issued, answered, late):
+        deferral.act()
+        if issued:
+            begun.set()
+    def interrupt():
+        begun.wait()
+        time.sleep(chance.uniform(0.24, 0.29))
+        signal.raise_signal(signal.SIGINT)
+    runner = LoadGenRunner(_native.LawSystem(0.001), Path(f"logs{number}"), tick=tick)
+    thread = threading.Thread(target=interrupt)
+    try:
+        with deferral:
+            thread.start()
+            kept.append(runner.run(LoadSpec("Server", qps=200, seconds=length, queries=10, bound=1000.0)))
+            thread.join()
+    except KeyboardInterrupt:
+        pass
+    thread.join()
+    (log,) = Path(f"logs{number}").glob(f"*/{NAME}")
+    if parse(log.read_text()).judged and not kept:
+        lost.append(number)
+print("lost", lost)
+"""
+
+
+def test_a_run_that_has_its_verdict_is_kept_whenever_ctrl_c_comes(loadgen, tmp_path):
+    code = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n" + AT_THE_END
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "lost []\n"), done.stdout + done.stderr
