@@ -79,6 +79,24 @@ def test_a_figure_of_several_machines_is_their_median_and_without_one_that_of_th
     assert read_parts(write_parts(catalog), "again.yaml") == catalog
 
 
+def test_what_tenants_of_a_socket_got_counts_on_shared_sockets_and_elsewhere_only_without_a_whole_one() -> None:
+    text = SEVERAL.replace("{measured: {alpha:", "{measured: {whole: 60 GB/s}, measured_shared: {alpha:")
+    catalog = read_parts(text, "mine.yaml")
+
+    def values(known: Catalog) -> tuple[object, object]:
+        part, key = known.get("x"), "intersocket.link_rate"
+        return part.number(key), part.on_shared_socket.number(key)
+
+    assert values(catalog) == (60e9, 50e9)
+    assert catalog.get("x").figure("intersocket.link_rate").machines == ("whole", "alpha", "beta", "gamma")
+    assert values(catalog.without_machine("whole")) == (56e9, 50e9)  # the best that a tenant got
+    assert values(catalog.without_machine("beta")) == (60e9, 43e9)
+    alone = catalog.without_machine("alpha").without_machine("beta").without_machine("gamma")
+    assert values(alone) == (60e9, 60e9)
+    assert read_parts(write_parts(catalog), "again.yaml") == catalog
+    assert read_parts(SEVERAL, "mine.yaml").get("x").on_shared_socket == read_parts(SEVERAL, "mine.yaml").get("x")
+
+
 def test_a_word_that_several_machines_showed_stays_without_one_of_them() -> None:
     text = """
 parts:

@@ -102,3 +102,33 @@ def test_stages_of_an_a100_sxm_take_turns_below_a_port_of_an_epyc_both_ways(gpu:
     one, both = (lanewise.predict(system, flows, p2p=False).total for flows in ("gpu0->gpu1", "gpu0<->gpu1"))
     assert one == pytest.approx(17.5e9, rel=0.02)
     assert both == pytest.approx(1 / (1 / 25e9 + 1 / 24.8e9 + GAP) if in_turns else 20.65e9, rel=0.02)
+
+
+TENANT = """
+lanewise: 1
+system: tenant
+devices:
+  cpu0: {cpu: %s%s}
+  "gpu[0-3]": {gpu: h200-sxm}
+links:
+  - {from: cpu0, to: "gpu[0-3]", pcie: gen5 x16}
+"""
+
+
+def test_a_socket_with_other_tenants_gives_what_such_machines_got() -> None:
+    # Measured: 139 to 153 GB/s both ways of two H200 on shared sockets, 182.6 of four reading alone on a whole one.
+    whole, shared = (read_system(TENANT % ("emerald-rapids", word), "s.yaml") for word in ("", ", shared: true"))
+    assert lanewise.predict(whole, "host0->gpu[0-3]").total == pytest.approx(182.8e9, rel=0.01)
+    assert lanewise.predict(shared, "host0<->gpu[0-1]").total == pytest.approx(136e9, rel=0.02)
+    first = [lanewise.predict(system, "host0->gpu0, gpu0->host0").rates[0].rate for system in (whole, shared)]
+    assert first[0] > 1.05 * first[1]  # reads beside writes: 51.2 and 47.5 GB/s
+    assert read_system(write_system(shared), "s.yaml").device("cpu0").shared
+
+
+def test_a_shared_socket_that_no_tenant_measured_has_a_wider_interval() -> None:
+    whole, shared = (
+        lanewise.predict(read_system(TENANT % ("sapphire-rapids", word), "s.yaml"), "gpu[0-3]->host0")
+        for word in ("", ", shared: true")
+    )
+    assert (shared.total, shared.total_high) == (whole.total, whole.total_high)
+    assert shared.total_low < 0.9 * whole.total_low

@@ -227,6 +227,10 @@ also:  s.yaml:6: 'gpu0' is at NUMA node 9, but cpu0 above it has 0, 1, 2, 3\
 error: s.yaml:6: 'gpu0' is no CPU and has no NUMA nodes of its own
 hint:  write numa: for the node of 'gpu0', and numa_nodes: at its CPU\
 """)
+    assert refused(body.replace("numa: 9", "shared: true")) == snapshot("""\
+error: s.yaml:6: 'gpu0' is no CPU whose socket others use
+hint:  write it at its CPU\
+""")
     assert refused(body.replace("numa_nodes: 4", "numa_nodes: 0")) == snapshot("""\
 error: s.yaml:4: 'cpu0' cannot have 0 NUMA nodes
 hint:  write 1 to 64: 4 for NPS4, 2 for SNC2

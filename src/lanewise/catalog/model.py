@@ -29,6 +29,7 @@ class Figure:
     around it; `carried_from` is the part that it was measured on, where that is another one of the same chip.
     `machines` names the machines of the evidence that it was measured on, `measured` what each of them showed where the
     value is the median of several; `inherited` is the figure of the extended part that it replaces.
+    `measured_shared` is what machines showed whose socket had other tenants: `on_shared_socket` gives what holds there.
     """
 
     value: float | str | None
@@ -42,6 +43,7 @@ class Figure:
     carried_from: str = ""
     inherited: Figure | None = field(default=None, repr=False, compare=False)
     measured: tuple[tuple[str, float], ...] = ()
+    measured_shared: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
@@ -52,15 +54,24 @@ class Figure:
         """Whether there is a value."""
         return self.value is not None
 
+    @property
+    def on_shared_socket(self) -> Figure:
+        """What holds where other tenants use the socket too: the median of such machines, if any were measured."""
+        if not self.measured_shared:
+            return self
+        return replace(self, value=statistics.median(value for _, value in self.measured_shared))
+
     def without_machine(self, machine: str) -> Figure:
         """What would be stated if nobody had measured that machine: the median of the other machines that the figure
         comes from, the word that the others showed too, else the inherited figure, or that it is unknown.
         """
         if machine not in self.machines:
             return self
-        others = tuple(pair for pair in self.measured if pair[0] != machine)
-        if others:
-            return replace(self, **median_of(others))
+        others, shared = (
+            tuple(pair for pair in pairs if pair[0] != machine) for pairs in (self.measured, self.measured_shared)
+        )
+        if others or shared:
+            return replace(self, **of_machines(others, shared))
         if isinstance(self.value, str) and len(self.machines) > 1:
             return replace(self, machines=tuple(name for name in self.machines if name != machine))
         if self.inherited is not None:
@@ -69,22 +80,28 @@ class Figure:
 
 
 class MeasuredFields(TypedDict):
-    """The fields of a Figure that follow from its `measured`."""
+    """The fields of a Figure that follow from its `measured` and `measured_shared`."""
 
     value: float
     machines: tuple[str, ...]
     low: float
     high: float
     measured: tuple[tuple[str, float], ...]
+    measured_shared: tuple[tuple[str, float], ...]
 
 
-def median_of(measured: tuple[tuple[str, float], ...]) -> MeasuredFields:
-    """The value, machines and range of a figure that these machines showed."""
-    values = [value for _, value in measured]
-    names = tuple(name for name, _ in measured)
+def of_machines(measured: tuple[tuple[str, float], ...], shared: tuple[tuple[str, float], ...] = ()) -> MeasuredFields:
+    """The value, machines and range of a figure that these machines showed; of `shared` sockets the best if no other.
+
+    What a tenant gets of a socket is no more than what the whole socket has.
+    """
+    pairs = (*measured, *shared)
+    values = [value for _, value in pairs]
     return MeasuredFields(
-        value=statistics.median(values), machines=names, low=min(values), high=max(values), measured=measured
-    )
+        value=statistics.median(value for _, value in measured) if measured else max(values),
+        machines=tuple(name for name, _ in pairs), low=min(values), high=max(values),
+        measured=measured, measured_shared=shared,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +146,12 @@ class Part:
         if isinstance(value, float):
             raise FormatError(f"'{key}' of part '{self.name}' is a number, not a word")
         return value
+
+    @property
+    def on_shared_socket(self) -> Part:
+        """The part as it is where other tenants use its socket too; itself where no figure differs."""
+        figures = {key: figure.on_shared_socket for key, figure in self.figures.items() if figure.measured_shared}
+        return replace(self, figures={**self.figures, **figures}) if figures else self
 
     def with_figure(self, key: str, figure: Figure) -> Part:
         """A copy that states `key` as `figure`; UnknownName or FormatError if it may not."""

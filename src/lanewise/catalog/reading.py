@@ -11,7 +11,7 @@ from functools import cache
 
 from lanewise import package_data, units
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
-from lanewise.catalog.model import Catalog, Figure, Part, check_figure, median_of, plain_name
+from lanewise.catalog.model import Catalog, Figure, Part, check_figure, of_machines, plain_name
 from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, error_location
 from lanewise.yaml_positions import YamlNode, load
 
@@ -19,7 +19,8 @@ _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from"
 _BLOCK_FIELDS = ("source", "condition", "basis", "machines", "carried_from", "figures")
 _START = "start it with `parts:`"
 _SHARED_FIELDS = ("source", "condition", "note", "basis", "machines", "carried_from")
-_FIGURE_FIELDS = ("value", "measured", "low", "high", *_SHARED_FIELDS)
+_MEASURED = ("measured", "measured_shared")  # of sockets that a machine has to itself, and of others
+_FIGURE_FIELDS = ("value", "measured", "measured_shared", "low", "high", *_SHARED_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +230,7 @@ def _alike(key: str, parent: Part, figures: Mapping[str, Figure]) -> bool:
 def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
     unit = check_key(kind, key).unit
     low = high = None
-    if node.is_map and node["measured"].present:
+    if node.is_map and any(node[field].present for field in _MEASURED):
         return _measured(kind, key, node, shared)
     if node.is_map:
         hint = "write `value: null` and why in `source:` if it is unknown"
@@ -246,20 +247,25 @@ def _figure(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
 
 def _measured(kind: str, key: str, node: YamlNode, shared: Shared) -> Figure:
     """A figure that several machines showed: the median, and their range."""
-    hint = "`measured:` stands in place of `value:`, `low:`, `high:` and `machines:`"
-    node.check_fields(("measured", *_SHARED_FIELDS), f"figure '{key}'", hint=hint)
+    hint = "`measured:` and `measured_shared:` stand in place of `value:`, `low:`, `high:` and `machines:`"
+    node.check_fields((*_MEASURED, *_SHARED_FIELDS), f"figure '{key}'", hint=hint)
     unit = check_key(kind, key).unit
-    values = {name: _value(entry, unit) for name, entry in node["measured"].members().items()}
-    numbers = tuple((name, value) for name, value in values.items() if isinstance(value, float))
-    if not numbers or len(numbers) < len(values):
-        raise node["measured"].error(f"'{key}' is not a number on each machine", "write `{<machine>: <number>, ...}`")
+    whole, tenants = (_numbers(key, node[field], unit) if node[field].present else () for field in _MEASURED)
     common = _shared(node, shared)
     figure = Figure(
         unit=unit, source=common.source, condition=common.condition, basis=common.basis or "physics",
-        carried_from=common.carried_from, **median_of(numbers),
+        carried_from=common.carried_from, **of_machines(whole, tenants),
     )  # fmt: skip
     check_figure(kind, key, figure)
     return figure
+
+
+def _numbers(key: str, node: YamlNode, unit: str) -> tuple[tuple[str, float], ...]:
+    values = {name: _value(entry, unit) for name, entry in node.members().items()}
+    numbers = tuple((name, value) for name, value in values.items() if isinstance(value, float))
+    if not numbers or len(numbers) < len(values):
+        raise node.error(f"'{key}' is not a number on each machine", "write `{<machine>: <number>, ...}`")
+    return numbers
 
 
 def _range_end(node: YamlNode, unit: str) -> float | None:

@@ -46,7 +46,8 @@ def _blocks(part: Part) -> list[dict[str, object]]:
     for key, figure in part.figures.items():
         shared: dict[str, str | tuple[str, ...]] = {
             "source": figure.source, "basis": figure.basis, "condition": figure.condition,
-            "machines": () if figure.measured else figure.machines, "carried_from": figure.carried_from,
+            "machines": () if figure.measured or figure.measured_shared else figure.machines,
+            "carried_from": figure.carried_from,
         }  # fmt: skip
         groups.setdefault(tuple(shared.items()), {})[key] = _figure(figure)
     return [
@@ -56,8 +57,12 @@ def _blocks(part: Part) -> list[dict[str, object]]:
 
 
 def _figure(figure: Figure) -> object:
-    if figure.measured:
-        return {"measured": {name: _value(replace(figure, value=value)) for name, value in figure.measured}}
+    groups = {"measured": figure.measured, "measured_shared": figure.measured_shared}
+    if any(groups.values()):
+        return {
+            word: {name: _value(replace(figure, value=value)) for name, value in pairs}
+            for word, pairs in groups.items() if pairs
+        }  # fmt: skip
     ends = {"low": figure.low, "high": figure.high}
     stated = {end: _value(replace(figure, value=value)) for end, value in ends.items() if value is not None}
     return {"value": _value(figure), **stated} if stated else _value(figure)

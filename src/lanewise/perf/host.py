@@ -8,6 +8,10 @@ all of them lie within 0.75 and 1.3 times what the shares give.
 
 Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory.
 
+Where other tenants use the socket too (`shared`), a part's shares are the medians of such machines: four virtual
+machines with two of the four H200 of an Emerald Rapids socket get 0.77 to 0.97 of what one with all four gets. Without
+such a machine the share is that of a whole socket, and its low end 0.77 of it.
+
 Host bridge: all DMA of one direction through it, other than between two of its own ports. Eight RTX PRO 6000 behind two
 ports of one quadrant of a Threadripper PRO 7955WX read 73.1 GB/s and write 72.9, behind two quadrants 114 and 113. No
 second machine with two full ports at one bridge was measured, so where a part states no rate, a bridge limits nothing
@@ -32,6 +36,7 @@ from lanewise.topology.model import Kind, Link, LinkKind, System
 
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 DMA_RANGE = (0.75, 1.3)
+TENANT_LEAST = 0.77  # 0.391 of 0.51: a tenant's reads beside those of the whole socket
 BRIDGE_LEAST = 0.57  # of the raw rate of its ports: 72.9 of 126 GB/s
 PEER_DOUBT = "what {} forwards between its root ports was not measured: name the CPU, or state its peer.rate.gen{}"
 _XEON_SLOTS = 3  # the PCIe generation whose servers with GPUs are nearly all of Intel
@@ -85,6 +90,8 @@ def _memory(system: System, cpu: str, node: int | None, reads: float) -> Resourc
     basis = stated.basis if stated.known else "typical"
     # How much memory there is may be unknown too; a data sheet's rate has no range of its own.
     factors = product(DMA_RANGE, whole.factors) if part.figure("memory.rate").basis == "typical" else DMA_RANGE
+    if system.device(cpu).shared and not stated.measured_shared:
+        factors = product(factors, (TENANT_LEAST, 1.0))
     memory = replace(whole, place=place, name=name, basis=basis, rests_on=rests_on).within(factors)
     if split or len(nodes) < 2:
         return memory

@@ -69,9 +69,9 @@ def _build(system: System, own: list[Device]) -> Hashable:
     policies = system.policies
     devices = tuple(
         (
-            device.kind, device.part, device.numa, device.numa_nodes, policies.peer_scope.get(device.name),
-            device.name in policies.acs_redirect, device.name in policies.staging.values(),
-            _numbered_groups(device, number),
+            device.kind, device.part, device.numa, device.numa_nodes, device.shared,
+            policies.peer_scope.get(device.name), device.name in policies.acs_redirect,
+            device.name in policies.staging.values(), _numbered_groups(device, number),
         )
         for device in own
     )  # fmt: skip

@@ -291,7 +291,7 @@ def system(system: System) -> dict[str, Any]:
         "settings": system.settings, "parameters": _parameters(system),
         "devices": [
             {"name": d.name, "kind": d.kind, "part": d.part, "host": d.host, "numa": d.numa,
-             "numa_nodes": d.numa_nodes, "os_names": d.os_names}
+             "numa_nodes": d.numa_nodes, "shared": d.shared, "os_names": d.os_names}
             for d in system.devices.values()
         ],
         "links": [

@@ -71,6 +71,7 @@ def _device(name: str, index: int, pattern: str, entry: DeviceForm, hosts: tuple
         host=_host(name, kind, entry, pattern, hosts, scope),
         numa=None if entry.numa is None else scope.whole(entry.numa, index * numa_nodes),
         numa_nodes=numa_nodes,
+        shared=_shared(name, kind, entry, pattern, scope),
         power_limit=_power_limit(name, kind, entry, pattern, scope),
         partitions=tuple(frozenset(scope.names(group)) for group in entry.partitions),
         os_names=_os_names(entry, pattern, scope),
@@ -115,6 +116,15 @@ def _numa_nodes(name: str, kind: Kind, entry: DeviceForm, pattern: str, scope: S
         hint = f"write 1 to {MAX_NUMA_NODES}: 4 for NPS4, 2 for SNC2"
         raise FormatError(f"'{name}' cannot have {count} NUMA nodes", location=location, hint=hint)
     return count
+
+
+def _shared(name: str, kind: Kind, entry: DeviceForm, pattern: str, scope: Scope) -> bool:
+    if entry.shared and kind is not Kind.CPU:
+        location = scope.location("devices", pattern, "shared")
+        raise Contradiction(
+            f"'{name}' is no CPU whose socket others use", location=location, hint="write it at its CPU"
+        )
+    return entry.shared
 
 
 def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | None:

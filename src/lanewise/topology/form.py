@@ -54,6 +54,7 @@ class DeviceForm(Form):
     host: StrictStr | None = Field(None, description="the host it is bound to; null says unbound")
     numa: Whole | None = Field(None, description="the NUMA node within the host; '+0' counts up over a range")
     numa_nodes: Whole | None = Field(None, description="NUMA nodes of a CPU socket: 4 for NPS4, 2 for SNC2")
+    shared: StrictBool = Field(False, description="of a CPU: other tenants use its socket too")
     power_limit: Quantity | None = Field(None, description="power that a GPU is set to, such as '225 W'")
     partitions: list[Names] = Field([], description="groups of neighbours that a switch joins")
     os_names: list[StrictStr] = Field([], description="its names in the operating system: 0000:3b:00.0, mlx5_0, eth0")

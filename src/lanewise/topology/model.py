@@ -41,6 +41,7 @@ class Device:
 
     `os_names` are its names in the operating system: PCI address, mlx5_0, nvme0n1.
     `numa_nodes` (CPUs only) is how many NUMA nodes the socket has (NPS, SNC), `numa` then the first of them.
+    `shared` (CPUs only): other tenants use its socket too, as where a virtual machine has some of the socket's GPUs.
     `power_limit` (GPUs only) is the power in W that it is set to, None: as delivered.
     `partitions` (switches only) are groups of neighbour names that the chip joins; empty means one group.
     """
@@ -52,6 +53,7 @@ class Device:
     numa: int | None = None
     partitions: tuple[frozenset[str], ...] = ()
     numa_nodes: int = 1
+    shared: bool = False
     power_limit: float | None = None
     os_names: tuple[str, ...] = ()
     location: Location | None = None
@@ -219,9 +221,15 @@ class System:
             raise unknown_name(f"device of {self.name}", name, [*self.devices, *self.volumes]) from None
 
     def part(self, name: str) -> Part | None:
-        """The catalogue part of a device, None where the description names none."""
-        part = self.device(name).part
-        return self.catalog.get(part) if part else None
+        """The catalogue part of a device, as it is on its host; None where the description names none."""
+        device = self.device(name)
+        if not device.part:
+            return None
+        part = self.catalog.get(device.part)
+        return self._tenants_parts.setdefault(part.name, part.on_shared_socket) if self._is_shared(device) else part
+
+    def _is_shared(self, device: Device) -> bool:
+        return bool(self._shared_hosts) and device.host in self._shared_hosts
 
     def number(self, name: str, key: str) -> float | None:
         """The figure `key` of a device's part as an SI number, None where unknown."""
@@ -292,6 +300,16 @@ class System:
             for name in device.os_names:
                 devices[name].add(device.name)
         return {name: next(iter(having)) for name, having in devices.items() if len(having) == 1}
+
+    @cached_property
+    def _shared_hosts(self) -> frozenset[str | None]:
+        """The hosts one of whose sockets other tenants use too."""
+        return frozenset(device.host for device in self.devices.values() if device.shared)
+
+    @cached_property
+    def _tenants_parts(self) -> dict[str, Part]:
+        """Parts as they are on such hosts, by name, each made when it is asked for."""
+        return {}
 
     @cached_property
     def _peer_words(self) -> tuple[object, ...]:

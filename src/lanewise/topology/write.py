@@ -128,6 +128,8 @@ def _device(system: System, device: Device, stated: StatedHosts) -> FlowStyle:
         entry["numa"] = device.numa
     if device.numa_nodes > 1:
         entry["numa_nodes"] = device.numa_nodes
+    if device.shared:
+        entry["shared"] = True
     if device.power_limit is not None:
         entry["power_limit"] = units.exact(device.power_limit, "W")
     if device.os_names:
