@@ -120,3 +120,14 @@ def test_a_superchip_is_joined_to_its_cpu_by_c2c_and_not_by_its_pcie_port():
     assert {found.system.device(cpu).part for cpu in ("cpu0", "cpu1")} == {"grace"}
     (rate,) = predict(found.system, parse_flows("host0->gpu0")).rates
     assert rate.rate > 300e9
+
+
+@pytest.mark.parametrize(
+    ("devices", "told"), [([H100], True), ([H100] * 2, True), ([H100] * 4, False), ([PCIE] * 2, False), ([V100], False)]
+)
+def test_fewer_gpus_than_a_socket_of_their_board_has_may_leave_it_to_other_tenants(
+    devices: list[tuple[str, str, int]], told: bool
+) -> None:
+    said = [text for text in machine(*devices).system.assumptions if "`shared: true` at the CPU" in text]
+    assert len(said) == told
+    assert all(text.startswith("nobody else uses the socket of gpu") for text in said)

@@ -13,6 +13,8 @@ from lanewise.discovery.pci_ids import is_nvswitch
 from lanewise.topology.model import Kind
 from lanewise.topology.ranges import fold
 
+# GPUs of a socket where NVSwitches join them: HGX and DGX have eight on two sockets, DGX-2 sixteen.
+_OF_A_SOCKET = 4
 # No GPU has had more NVLinks than this.
 _MOST = 18
 # Those that NVSwitches join from five GPUs on, and those whose servers differ in how they wire several.
@@ -51,6 +53,34 @@ def add_nvlinks(merged: MachineFacts, catalog: Catalog, draft: SystemDraft) -> N
         add_nvlinks_of_parts(merged, switches, catalog, draft)
     _compare(merged, draft)
     _add_c2c(catalog, draft)
+    _tell_of_tenants(catalog, draft)
+
+
+def _tell_of_tenants(catalog: Catalog, draft: SystemDraft) -> None:
+    """Say that other tenants may use the socket where a machine has fewer GPUs than a socket of their board.
+
+    A GPU alone, or all of whose links lead to one other device, is of a board with NVSwitches.
+    """
+    gpus = [gpu.name for gpu in draft.of_kind(Kind.GPU) if gpu.part and _links_of_board(catalog, gpu.part)]
+    neighbours = {name: [pair for pair in draft.nvlinks if name in pair] for name in gpus}
+    links = {name: _links_of_board(catalog, draft.devices[name].part or "") for name in gpus}
+    all_to_one = all(
+        len(pairs) == 1 and draft.nvlinks[pairs[0]] == links[name] for name, pairs in neighbours.items()
+    )  # fmt: skip
+    if 0 < len(gpus) < _OF_A_SOCKET and (len(gpus) == 1 or all_to_one):
+        names = ", ".join(fold(gpus))
+        draft.note(
+            f"nobody else uses the socket of {names}, though it has {_OF_A_SOCKET} such GPUs on a board with "
+            "NVSwitches: where other tenants have the others, write `shared: true` at the CPU"
+        )
+
+
+def _links_of_board(catalog: Catalog, name: str) -> int:
+    """The NVLinks of a GPU that comes on boards with NVSwitches, 0 of others: cards with bridges, superchips."""
+    part = catalog.get(name)
+    figure = part.figure("nvlink.links")
+    on_board = figure.known and "bridge" not in figure.condition and part.text("nvlink.part") in _SWITCHED
+    return int(part.number("nvlink.links") or 0) if on_board and not part.number("c2c.links") else 0
 
 
 def _add_c2c(catalog: Catalog, draft: SystemDraft) -> None:
