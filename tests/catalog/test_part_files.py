@@ -88,6 +88,8 @@ def test_what_tenants_of_a_socket_got_counts_on_shared_sockets_and_elsewhere_onl
         return part.number(key), part.on_shared_socket.number(key)
 
     assert values(catalog) == (60e9, 50e9)
+    on_shared = catalog.get("x").on_shared_socket.figure("intersocket.link_rate")
+    assert on_shared.condition == "one way; with other tenants on the socket"
     assert catalog.get("x").figure("intersocket.link_rate").machines == ("whole", "alpha", "beta", "gamma")
     assert values(catalog.without_machine("whole")) == (56e9, 50e9)  # the best that a tenant got
     assert values(catalog.without_machine("beta")) == (60e9, 43e9)

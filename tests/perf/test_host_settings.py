@@ -8,6 +8,7 @@ import lanewise
 from lanewise.errors import InputError
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demand
+from lanewise.results.outline import outline
 from lanewise.routes.find import route
 from lanewise.topology.read import read_system
 from lanewise.topology.write import write_system
@@ -123,6 +124,8 @@ def test_a_socket_with_other_tenants_gives_what_such_machines_got() -> None:
     first = [lanewise.predict(system, "host0->gpu0, gpu0->host0").rates[0].rate for system in (whole, shared)]
     assert first[0] > 1.05 * first[1]  # reads beside writes: 51.2 and 47.5 GB/s
     assert read_system(write_system(shared), "s.yaml").device("cpu0").shared
+    assert outline(shared).notes == ("other tenants use the socket too: cpu0",)
+    assert outline(whole).notes == ()
 
 
 def test_a_shared_socket_that_no_tenant_measured_has_a_wider_interval() -> None:

@@ -59,7 +59,8 @@ class Figure:
         """What holds where other tenants use the socket too: the median of such machines, if any were measured."""
         if not self.measured_shared:
             return self
-        return replace(self, value=statistics.median(value for _, value in self.measured_shared))
+        value = statistics.median(value for _, value in self.measured_shared)
+        return replace(self, value=value, condition=f"{self.condition}; with other tenants on the socket".lstrip("; "))
 
     def without_machine(self, machine: str) -> Figure:
         """What would be stated if nobody had measured that machine: the median of the other machines that the figure

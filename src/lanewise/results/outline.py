@@ -237,4 +237,6 @@ def _notes(system: System) -> tuple[str, ...]:
         notes.append("cross-domain P2P is on")
     if system.policies.staging:
         notes.append("copies are staged in the memory of " + ", ".join(sorted(system.policies.staging.values())))
+    if shared := [device.name for device in system.devices.values() if device.shared]:
+        notes.append("other tenants use the socket too: " + ", ".join(shared))
     return tuple(notes)
