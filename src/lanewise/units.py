@@ -13,7 +13,8 @@ from lanewise.errors import FormatError, shorten
 _SCALE: dict[str, tuple[str, float]] = {
     "B": ("B", 1.0), "kB": ("B", 1e3), "KB": ("B", 1e3), "MB": ("B", 1e6), "GB": ("B", 1e9), "TB": ("B", 1e12),
     "KiB": ("B", 2.0**10), "MiB": ("B", 2.0**20), "GiB": ("B", 2.0**30), "TiB": ("B", 2.0**40),
-    "B/s": ("B/s", 1.0), "kB/s": ("B/s", 1e3), "MB/s": ("B/s", 1e6), "GB/s": ("B/s", 1e9), "TB/s": ("B/s", 1e12),
+    "B/s": ("B/s", 1.0), "kB/s": ("B/s", 1e3), "KB/s": ("B/s", 1e3), "MB/s": ("B/s", 1e6), "GB/s": ("B/s", 1e9),
+    "TB/s": ("B/s", 1e12),
     "KiB/s": ("B/s", 2.0**10), "MiB/s": ("B/s", 2.0**20), "GiB/s": ("B/s", 2.0**30),
     "b/s": ("B/s", 0.125), "Mb/s": ("B/s", 0.125e6), "Gb/s": ("B/s", 0.125e9), "Tb/s": ("B/s", 0.125e12),
     "s": ("s", 1.0), "ms": ("s", 1e-3), "us": ("s", 1e-6), "µs": ("s", 1e-6), "ns": ("s", 1e-9),

@@ -223,6 +223,28 @@ def test_figures_that_cannot_be_used_are_refused_with_their_line(old: str, new: 
     assert caught.value.location.line
 
 
+def _typed(*rows: str) -> tuple[Observation, ...]:
+    text = "lanewise-rows: 1\nrows:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
+    return read_results(text, "f.yaml").observations
+
+
+def test_a_collective_typed_in_for_all_gpus_of_a_host_is_one_row_of_their_ring():
+    (row,) = _typed('path: all_reduce, flows: "gpu[0-2]->gpu[0-2]", value: 480 GB/s, metric: bus_bandwidth')
+    assert (row.flow, row.metric) == ("gpu0->gpu1, gpu1->gpu2, gpu2->gpu0", "bus_bandwidth")
+    assert row.settings == {"ranks": 3}
+    with pytest.raises(FormatError, match="goes nowhere"):
+        _typed('flows: "gpu[0-2]->gpu[0-2]", value: 480 GB/s')
+
+
+def test_a_copy_within_a_memory_and_requests_of_several_hosts_may_be_typed_in():
+    gpu, host, sum_of_two, small = _typed(
+        'flows: "gpu0->gpu0", value: 900 GB/s', 'flows: "host0->host0", value: 90 GB/s',
+        'flows: "host[1-2]->host0", value: 1000 IOPS, bytes: 4 KiB', 'flows: "host0->host1", value: 235 KB/s',
+    )  # fmt: skip
+    assert (gpu.path, host.path, gpu.value) == ("GPU memory", "host memory", 900e9)
+    assert (sum_of_two.metric, sum_of_two.value, small.value) == ("total", 4096e3, 235e3)
+
+
 TEXTS = [
     ("osu-bw.txt", "gpu0->host1", "goodput", 24.41025, {"bytes": 1 << 24}),
     ("osu-bw.txt", "host0->host1", "latency_mean", 1.52, {"bytes": 8}),

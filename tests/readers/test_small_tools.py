@@ -74,6 +74,33 @@ def test_many_retransmits_of_iperf3_are_lost_packets_and_few_are_none():
     assert not read_results(text.format(12), "f").posted.stated("lost packets")
 
 
+_HEAD = "[ ID] Interval           Transfer     Bitrate         Retr\n"
+_RUN = (
+    "Connecting to host 10.0.0.1, port 5201\n{way}" + _HEAD + "[  5]   0.00-1.00   sec  1.00 GBytes  8.60 Gbits/sec\n"
+    "- - - - - - - - -\n" + _HEAD + "[  5]   0.00-10.00  sec  9.00 GBytes  {rate} Gbits/sec    0             sender\n"
+    "[  5]   0.00-10.00  sec  9.00 GBytes  {rate} Gbits/sec                  receiver\n\niperf Done.\n"
+)
+
+
+def test_each_run_of_iperf3_in_a_text_is_a_row_named_by_the_line_above_it_and_reverse_is_the_other_way():
+    reverse = "Reverse mode, remote host 10.0.0.1 is sending\n"
+    text = "On the host:\n" + _RUN.format(way="", rate=9.4) + "**In the VM**\n" + _RUN.format(way=reverse, rate=3.1)
+    found = read_results(text, "f").observations
+    assert [(row.scenario, row.flow, row.value) for row in found] == [
+        ("On the host", "host0->host1", pytest.approx(9.4e9 / 8)),
+        ("In the VM", "host1->host0", pytest.approx(3.1e9 / 8)),
+    ]  # fmt: skip
+    (alone,) = read_results("On the host:\n" + _RUN.format(way="", rate=9.4), "f").observations
+    assert alone.scenario == "iperf3"
+
+
+def test_summaries_of_iperf3_without_the_lines_above_them_are_runs_of_their_own():
+    summary = _HEAD + "[  5]   0.00-10.00  sec  9.00 GBytes  {} Gbits/sec                  receiver\n"
+    found = read_results(f"{summary.format(22.6)}\nwith another driver:\n{summary.format(7.9)}", "f").observations
+    assert [row.scenario for row in found] == ["run 1", "with another driver"]
+    assert [row.value for row in found] == pytest.approx([22.6e9 / 8, 7.9e9 / 8])
+
+
 @pytest.mark.parametrize(
     ("line", "key", "value"),
     [

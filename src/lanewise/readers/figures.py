@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
-from lanewise.perf.flow import Flow, parse_flows
+from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.results.observation import Observation, Source
 from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement
@@ -21,6 +21,7 @@ _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load",
 _SETTINGS = ("depth", "threads", "ranks")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "iops")
 _HOST = re.compile(r"host|cpu\d")
+_WITHIN = re.compile(r"(?:gpu|host)\d*")
 _STORAGE = re.compile(r"ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|(?:sd|hd|vd|xvd)[a-z]\d*$")
 
 
@@ -69,7 +70,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     node.check_fields(_FIELDS, "a row", needed=("flows", "value"))
     p2p = node["p2p"].flag(True)
     try:
-        flows = parse_flows(node["flows"].needed(), p2p)
+        flows = _flows(node["flows"].needed(), node["metric"].text() == "bus_bandwidth", p2p)
     except LanewiseError as error:
         raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
     value, unit, metric = _quantity(node["value"])
@@ -86,18 +87,32 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     if node["p2p"].given or path_of(flows[0]).startswith("peer"):
         how["p2p"] = "on" if p2p else "off"
     settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
+    if metric == "bus_bandwidth" and path_of(flows[0]).startswith("peer") and len(flows) > 2:
+        settings.setdefault("ranks", len(flows))
     if node["bytes"].given:
         settings["bytes"] = int(node["bytes"].quantity("B", 0.0, example="64 MiB"))
     note = node["note"].text()
     if metric == "iops" and settings.get("bytes") and not node["metric"].given:
         # Requests of one size are a rate, which other rows and links can be compared with.
         note = "; ".join(filter(None, (note, f"{value:,.0f} requests a second")))
-        value, unit, metric = value * settings["bytes"], "MB/s", "goodput"
+        value, unit = value * settings["bytes"], "MB/s"
+        metric = "total" if of == "sum" and len(flows) > 1 else "goodput"
     for flow in shown:
         yield Observation(
             node["path"].text() or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
             path=path_of(flows[0]), how=how, note=note,
         )  # fmt: skip
+
+
+def _flows(text: str, collective: bool, p2p: bool) -> tuple[Flow, ...]:
+    """The flows of a row: of a collective among the GPUs of one host its ring, and copies within one memory."""
+    source, _, target = (word.strip() for word in text.partition("->"))
+    names = names_of(source) if collective and source == target else []
+    if len(names) > 2:
+        return tuple(Flow(a, b, p2p=p2p) for a, b in zip(names, [*names[1:], names[0]], strict=True))
+    if source == target and _WITHIN.fullmatch(source):
+        return (Flow(source, target, p2p=p2p),)
+    return parse_flows(text, p2p)
 
 
 def _quantity(node: YamlNode) -> tuple[float, str, str]:
@@ -114,6 +129,8 @@ def _quantity(node: YamlNode) -> tuple[float, str, str]:
 def path_of(flow: Flow) -> str:
     """The kind of path as measured rows call it, by the names of the ends."""
     ends = (flow.src, flow.dst)
+    if flow.src == flow.dst and flow.src.startswith("gpu"):
+        return "GPU memory"
     if any(_STORAGE.match(end.lower()) for end in ends):
         return "storage"
     hosts = ["host0" if end.startswith("cpu") else end.partition(":")[0] for end in ends if _HOST.match(end)]

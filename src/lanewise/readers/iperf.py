@@ -1,4 +1,4 @@
-"""iperf and iperf3: the last line of a run, what the receiver got of one connection or of all. Gbits are 1e9 bits.
+"""iperf and iperf3: the last line of each run, what the receiver got of one connection or of all. Gbits are 1e9 bits.
 
 Source of what is read: the tools' own sources (github.com/esnet/iperf, sourceforge.net/projects/iperf2).
 """
@@ -6,7 +6,8 @@ Source of what is read: the tools' own sources (github.com/esnet/iperf, sourcefo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
@@ -20,7 +21,27 @@ _LINE = re.compile(
 # Segments (B) of packets of 1500 B. Of a path with 0.1 ms of delay a loss of 1e-3 leaves a connection 3.7 Gb/s:
 # segment / delay * sqrt(1.5 / loss), Mathis et al., CCR 27(3), 1997.
 _SEGMENT, _MANY_REPEATS = 1448, 1e-3
+# What a run begins with; a second heading stands above its summary.
+_BEGINS = re.compile(r"Connecting to host|Client connecting to|Accepted connection from|\biperf3? .{0,200}-c\b")
+_HEADING = re.compile(r"\[ ?ID\] ?Interval")
+# Lines of the tool and of shells, which name no run.
+_OWN = re.compile(
+    r"^\s*(?:\[|- -|---|```|$)|[Cc]onnect(?:ing|ed) to|iperf Done|[Ss]erver listening|Accepted connection|TCP window|"
+    r"Reverse mode|Starting Test|Cookie|MSS|^\s*\S{0,60}[$#] |iperf3? "
+)
+_ABOVE, _LONGEST_LABEL = 6, 60
 _GIGABYTES = {"M": 1e-3 / 8, "G": 1.0 / 8}  # a second
+
+
+@dataclass
+class _Run:
+    """Lines of one run: its rates with their line numbers, what stands above them and below."""
+
+    rates: list[tuple[int, re.Match[str]]] = field(default_factory=list)
+    above: list[str] = field(default_factory=list)
+    below: list[str] = field(default_factory=list)
+    reverse: bool = False
+    iperf3: bool = False
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -29,19 +50,56 @@ def is_text(lines: Sequence[str]) -> bool:
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
+    """A row for each run of the text; of several each is named by the line above it, where it says something."""
+    runs = list(_runs(lines))
+    results = [_read_run(run, file, _label(run, at) if len(runs) > 1 else "") for at, run in enumerate(runs, 1)]
+    rows = tuple(row for result in results for row in result.observations)
+    posted = tuple(statement for result in results for statement in result.posted.statements)
+    return ImportedResults(results[-1].tool, rows, posted=PostedFacts(statements=posted))
+
+
+def _runs(lines: Sequence[str]) -> Iterator[_Run]:
+    """The runs of a text: one ends with what the receiver got, and the next begins with a heading or a connection."""
+    run, ended, rated = _Run(), False, False
+    for number, line in enumerate(lines, 1):
+        begins = _BEGINS.search(line) is not None
+        if rated and (begins or ended) and (begins or _HEADING.search(line)):
+            yield run
+            run, ended, rated = _Run(above=run.below), False, False
+        run.reverse = run.reverse or "Reverse mode" in line
+        if match := _LINE.search(line):
+            run.rates.append((number, match))
+            run.below.clear()
+            rated, ended = True, "receiver" in match["rest"]
+        else:
+            (run.below if rated else run.above).append(line)
+        run.iperf3 = run.iperf3 or any(word in line for word in ("iperf3", "Retr", "receiver"))
+    if rated:
+        yield run
+
+
+def _label(run: _Run, at: int) -> str:
+    """What a text calls one of its runs: the nearest line above it that is none of the tool's own."""
+    words = [line.strip(" `#*:>-") for line in run.above[-_ABOVE:] if not _OWN.search(line)]
+    said = [word for word in words if re.search(r"[^\W\d_]{2}", word)]
+    return said[-1][-_LONGEST_LABEL:] if said else f"run {at}"
+
+
+def _read_run(run: _Run, file: str, label: str) -> ImportedResults:
     """The rate over the longest interval, of all connections where there is a sum, as the receiver saw it."""
-    matches = [(number, match) for number, line in enumerate(lines, 1) if (match := _LINE.search(line))]
+    matches = run.rates
     lengths = [_seconds(match, Location(file, number)) for number, match in matches]
     longest = max(lengths)
     whole = [each for each, length in zip(matches, lengths, strict=True) if length >= 0.9 * longest]
     sums = [each for each in whole if each[1]["id"] == "SUM"]
     received = [each for each in sums or whole if "receiver" in each[1]["rest"]] or sums or whole
     connections = len({match["id"] for _, match in matches} - {"SUM"})
-    tool = "iperf3" if any("iperf3" in line or "Retr" in line or "receiver" in line for line in lines) else "iperf"
+    tool = "iperf3" if run.iperf3 else "iperf"
     number, match = received[-1]
     rate = figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]]
-    value = ToolValue("host0->host1", "host0->host1", unit="GB/s", path="network")
-    row = observation(tool, tool, value, rate, {}, {"connections": connections})
+    flow = "host1->host0" if run.reverse else "host0->host1"
+    value = ToolValue(flow, flow, unit="GB/s", path="network")
+    row = observation(tool, label or tool, value, rate, {}, {"connections": connections})
     return ImportedResults(tool, (row,), posted=_repeats(sums or whole, file))
 
 
