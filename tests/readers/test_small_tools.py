@@ -32,7 +32,26 @@ CLPEAK = (
     "      enqueueReadBuffer : 13\n"
 )
 
+PI = (
+    "     Category                  Test                      Result      \n"
+    "HDParm                    Disk Read                 707.07 MB/sec            \n"
+    "HDParm                    Cached Disk Read          661.63 MB/sec            \n"
+    "DD                        Disk Write                418 MB/s                 \n"
+    "FIO                       4k random read            103434 IOPS (413737 KB/s)\n"
+    "IOZone                    4k write                  214328 KB/s              \n"
+)
+_TRACE = "{}     -     -     -     -     -  {}  Tesla V100-SXM2{}         1         7  [CUDA memcpy {}]\n"
+NVPROF = "".join((
+    "   Start  Duration  Size  Throughput  SrcMemType  DstMemType  Device   Context    Stream  Name\n",
+    _TRACE.format("1.79551s  209.30ms", "1.0000GB  4.7779GB/s    Pageable      Device", "", "HtoD"),
+    _TRACE.format("1.80000s  1.0000us", "8B  7.6294MB/s    Pageable      Device", "", "HtoD"),
+    _TRACE.format("2.00497s  584.59ms", "1.0000GB  1.7106GB/s      Device    Pageable", " (1)", "DtoH"),
+))  # fmt: skip
+
 RATES = [
+    (PI, [("drive->host0", 707.07 * 2**20), ("host0->drive", 418e6), ("drive->host0", 413737 * 1024),
+          ("host0->drive", 214328 * 1024)]),
+    (NVPROF, [("host0->gpu0", 4.7779 * 2**30), ("gpu1->host0", 1.7106 * 2**30)]),
     (DD.format("/dev/nvme0n1", "/dev/null", "1M", "iflag=direct", "2621440000 bytes (2.6 GB, 2.4 GiB)", "1.0 GB/s"),
      [("nvme0n1->host0", 1e9)]),
     (DD.format("/dev/zero", "/mnt/a/file.bin", "4k", "oflag=dsync", "100000000 bytes (100 MB, 95 MiB)", "40.0 MB/s"),
@@ -51,11 +70,11 @@ RATES = [
 def test_each_line_becomes_a_row_in_si_units(text: str, rows: list[tuple[str, float]]):
     found = read_results(text, "f").observations
     assert [row.flow for row in found] == [flow for flow, _ in rows]
-    assert [row.value for row in found] == pytest.approx([value for _, value in rows])
+    assert [row.value for row in found] == pytest.approx([value for _, value in rows], rel=1e-3)
 
 
 def test_size_depth_and_mode_are_those_of_the_command_and_of_the_test():
-    (row,) = read_results(RATES[0][0], "f").observations
+    (row,) = read_results(RATES[2][0], "f").observations
     assert (row.settings, row.how["mode"]) == ({"depth": 1, "bytes": 1 << 20}, "direct")
     _, row = read_results(MARK, "f").observations
     assert (row.settings, row.how["pattern"]) == ({"bytes": 4096, "depth": 32, "threads": 16}, "random")
@@ -72,6 +91,13 @@ def test_many_retransmits_of_iperf3_are_lost_packets_and_few_are_none():
     text = "[  5]   0.00-10.00  sec  4.10 GBytes  3.52 Gbits/sec  {}             sender\n"
     assert read_results(text.format(184522), "f").posted.stated("lost packets")[0].value == "184522 retransmits"
     assert not read_results(text.format(12), "f").posted.stated("lost packets")
+
+
+def test_copies_of_a_trace_of_nvprof_are_of_the_memory_and_the_gpu_that_it_names():
+    results = read_results(NVPROF, "f")
+    assert [row.how["host memory"] for row in results.observations] == ["pageable", "pageable"]
+    assert results.observations[0].settings == {"bytes": 2**30}
+    assert results.posted.title("gpu0") == "Tesla V100-SXM2"
 
 
 _HEAD = "[ ID] Interval           Transfer     Bitrate         Retr\n"

@@ -13,6 +13,7 @@ from lanewise.checking.drive_references import DriveAbility, half_of_a_link, les
 from lanewise.checking.expectation import too_short
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.results.observation import Observation
+from lanewise.results.posted import SLOT
 
 PEER_STEP = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type; boot with iommu=pt, ACS off"
 _TOPO_STEP = "nvidia-smi topo -m: choose a pair of class PIX or PXB, and bind the process to that NUMA node"
@@ -169,6 +170,20 @@ def narrow_link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
         step = "sudo lspci -vv | grep -A40 Ethernet | grep -E 'LnkCap:|LnkSta:'; a slot with more lanes"
         evidence = f"as much the other way ({value_text(back[0])})"
         yield Cause(("link", "network card"), what, step, evidence=evidence)
+
+
+def stated_slot_of_card(symptom: RowSymptom) -> Iterator[Cause]:
+    """The slot that the text states carries less than the card's line, and the rate is what such a slot gives."""
+    row, line = symptom.row, symptom.result.expected.value or 0.0
+    if row.path != "network" or "gpu" in row.flow or row.metric != "goodput" or not row.value:
+        return
+    for statement in symptom.posted.stated("slot"):
+        if match := SLOT.fullmatch(statement.value.strip()):
+            gen, lanes = int(match["gen"]), int(match["lanes"])
+            if raw_rate(gen, lanes) < line and _OF_WIRES[0] < row.value / raw_rate(gen, lanes) < 1:
+                what = f"the network card's slot is {speed(gen, lanes)}, which carries less than its line"
+                step = "a slot of more lanes or of a later generation: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"
+                yield Cause(("link", "network card"), what, step, evidence=f"{statement.source} states the slot")
 
 
 def shared_card(symptom: RowSymptom) -> Iterator[Cause]:
@@ -348,7 +363,7 @@ def _far_end(row: Observation) -> frozenset[str]:
 
 NETWORK_CAUSES = (
     congestion, one_of_like, other_program, staged_through_host, far_apart, far_redirection, lesser_port, link_of_card,
-    narrow_link_of_card, shared_card, one_port, relaxed_ordering, far_socket, slow_drive,
+    narrow_link_of_card, stated_slot_of_card, shared_card, one_port, relaxed_ordering, far_socket, slow_drive,
 )  # fmt: skip
 # Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.
 NETWORK_WITH_A_MODEL = (staged_through_host, relaxed_ordering, far_apart, one_port, far_socket)

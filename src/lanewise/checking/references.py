@@ -30,6 +30,7 @@ from lanewise.checking.part_references import (
     short_copy,
     tunnel_copy,
 )
+from lanewise.checking.path_references import fewer_in_flight, of_flows_alone, of_like_size, same_path
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -126,19 +127,26 @@ class References:
             if row.path == "storage":
                 yield from small_reads(row)
             if row.path in ("storage", "network"):
-                yield from self._same_path(row)
+                yield from same_path(row, self._on_path(row))
+                yield from fewer_in_flight(row, self._on_path(row))
+                yield from of_like_size(row, self._on_path(row))
         else:
             yield from self._by_part(row)
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
             yield from by_line(row, _flows(row), self.posted)
-            yield from self._same_path(row)
+            yield from same_path(row, self._on_path(row))
             yield from self._by_staged_copy(row)
             yield from self._host_memory_instead(row)
             yield from self._pairs_of_others(row)
             yield from self._writes_to_the_drive(row)
+        yield from of_flows_alone(row, self.rows)
         if row.path == "storage" or not too_short(row):
             yield from self._siblings(row)
+
+    def _on_path(self, row: Observation) -> list[Observation]:
+        """The rows of the same flows, however they were moved, this one included."""
+        return self._paths[identity(row, _IGNORED_ON_A_PATH)]
 
     def ability_of(self, row: Observation) -> GpuAbility | None:
         """What the GPU of a row can do: of several the least; None unless all of them are named."""
@@ -209,21 +217,6 @@ class References:
         part = self.ability_of(row)
         if part is not None and _flows(row) and row.settings.get("hosts", 1) == 1 and row.path != "network":
             yield from collective(row, part)
-
-    def _same_path(self, row: Observation) -> Iterator[Reference]:
-        """The best rate that the same path reached in another row; of short requests in one with the same settings."""
-        rows = self._paths[identity(row, _IGNORED_ON_A_PATH)]
-        rows = [each for each in rows if (each.settings == row.settings if too_short(row) else not too_short(each))]
-        rows = [each for each in rows if line_of(each) == line_of(row)]
-        # Of loads the drive, the page cache and other loaders are no measure of each other.
-        rows = [each for each in rows if row.path != "load" or each.how.get("mode") == row.how.get("mode")]
-        best = max(rows, key=lambda each: each.value or 0.0, default=row)
-        # Pageable memory is slower on a healthy machine, a smaller request too.
-        tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
-        if best is not row and best.value and best.settings.get("bytes", 0) >= row.settings.get("bytes", 0):
-            known = " ".join(filter(None, (best.scenario, best.how.get("host memory", ""))))
-            limit, low = f"the same path in '{known}'", tolerated * best.value
-            yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
 
     def _by_latencies(self, result: PathResult) -> PathResult:
         """A latency far above that of the same copy in another row, for P2P also above the copy through host memory."""

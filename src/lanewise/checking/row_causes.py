@@ -6,35 +6,31 @@ without evidence is only possible.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from lanewise import units
-from lanewise.checking.abilities import GpuAbility, is_coherent, lesser_links, link_rate, raw_rate
-from lanewise.checking.cause import Cause, speed, speeds
-from lanewise.checking.expectation import WIRE_SHARE, too_short
+from lanewise.checking.abilities import is_coherent
+from lanewise.checking.cause import Cause
+from lanewise.checking.expectation import too_short
 from lanewise.checking.fast_causes import FAST_CAUSES
 from lanewise.checking.host_names import one_memory
+from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.named_conditions import named_conditions
-from lanewise.checking.network_causes import NETWORK_CAUSES, PEER_STEP, congestion, other_program
+from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE, smaller_message
+from lanewise.checking.path_references import of_one_size
+from lanewise.checking.peer_causes import nvlinks_unused, peer_redirection, peers_apart
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
-from lanewise.checking.verdict import Verdict, lower_is_better
+from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
-# A peer copy that loses this much against one through host memory goes where no peer traffic should.
-FAR_BELOW = 0.6
 _SMALL_REQUEST = 128 * 2**10
 # Copies of pageable memory reach at least this share of the link.
 _PAGEABLE_SHARE = 0.1
-# How near a rate must be to that of a lesser link.
-_NEAR_LINK = 0.12
-# Copies that reach this much of the wires fill their link.
-_FILLS_LINK = 0.85
 _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
@@ -52,35 +48,6 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
             if cause.rank < known.rank:
                 by_key[cause.key] = cause
     return tuple(sorted(by_key.values(), key=lambda cause: cause.rank))
-
-
-def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
-    """P2P on far below P2P off: peer traffic goes up to the root complex and is translated there."""
-    row = symptom.row
-    if row.how.get("p2p") != "on" or not row.path.startswith("peer"):
-        return
-    ends = sorted(row.flow.replace("->", ",").replace(" ", "").split(","))
-    for other in (result.row for result in symptom.results):
-        same = sorted(other.flow.replace("->", ",").replace(" ", "").split(",")) == ends and other.metric == row.metric
-        if same and other.how.get("p2p") == "off" and _far_worse(row, other):
-            evidence = f"P2P on {value_text(row)}, off {value_text(other)}"
-            what = "peer traffic is translated by the IOMMU in the root complex"
-            yield Cause(("iommu",), what, PEER_STEP, evidence=evidence)
-            what = "ACS of a bridge sends peer traffic up to the root complex"
-            yield Cause(("acs",), what, PEER_STEP, evidence=evidence)
-            return
-    staged = any(
-        other.row.how.get("p2p") == "off" and row_devices(other.row) == row_devices(row) for other in symptom.results
-    )
-    if not staged and symptom.share < FAR_BELOW and not symptom.over_nvlink and not lower_is_better(row.unit):
-        what = "the IOMMU or ACS sends peer traffic up to the root complex, or translates it there"
-        yield Cause(("iommu",), what, f"{PEER_STEP}; measure with P2P off to compare")
-
-
-def _far_worse(row: Observation, other: Observation) -> bool:
-    if row.value is None or other.value is None:
-        return False
-    return FAR_BELOW * row.value > other.value if lower_is_better(row.unit) else row.value < FAR_BELOW * other.value
 
 
 def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
@@ -148,110 +115,6 @@ def _by_an_unknown_program(symptom: RowSymptom) -> bool:
     return row.how.get("tool") == "typed in" and not row.how.get("host memory") and (symptom.share > 0.7 or coherent)
 
 
-def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
-    """The rate is that of a link of a lower generation or fewer lanes than the GPU has."""
-    row, part = symptom.row, symptom.ability
-    if part is None or row.path not in HOST_COPIES or row.metric not in ("goodput", "total") or too_short(row):
-        return
-    ways = 2 if row.metric == "total" else 1
-    if row.how.get("flows", row.flow).count("->") != ways:
-        return
-    up = row.path == "host to device"
-    links, predicted = _link_of_rate(part, (row.value or 0.0) / ways, part.host_rate(up), up)
-    if not links or symptom.best_host_copy() > 1.25 * predicted:
-        return
-    both = any(
-        other.row.flow != row.flow and sorted(other.row.flow.split("->")) == sorted(row.flow.split("->"))
-        and row.value and other.row.value and 0.8 < other.row.value / row.value < 1.25 for other in symptom.results
-    )  # fmt: skip
-    evidence = ""
-    if both:
-        evidence = "both directions have the rate of such a link"
-    elif row.how.get("host memory") == "pinned":
-        evidence = "pinned memory, and the rate is that of such a link"
-    yield _lesser_link(part, (symptom.gpu,), links, evidence, ways * predicted)
-
-
-def riser(symptom: RowSymptom) -> Iterator[Cause]:
-    """A rate that only a link of one lane or of Gen1 would explain, of a GPU that nobody named."""
-    row = symptom.row
-    peers = row.path.startswith("peer")
-    if lower_is_better(row.unit) or (row.value or 0.0) >= LEAST_RATE or symptom.ability is not None:
-        return
-    if not (peers or row.path in HOST_COPIES):
-        return
-    gpus = sorted(row_devices(row) - {"host0"})
-    if not is_coherent(symptom.posted.title(symptom.gpu)) and symptom.best_host_copy() < LEAST_RATE:
-        what = f"the link of {' or '.join(gpus)} has one lane, as risers do, or runs at Gen1"
-        step = "nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"
-        yield Cause(("link", *gpus), what, step, devices=frozenset(gpus))
-
-
-def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
-    """Two GPUs whose copies are far below those of other pairs by the same method: they are farther apart."""
-    row, gpus = symptom.row, row_devices(symptom.row)
-    if row.path != "peer" or symptom.surely_over_nvlink or lower_is_better(row.unit):
-        return
-    near = [other for other in symptom.better(same_flow=False) if other.how.get("p2p") == row.how.get("p2p")]
-    near = [other for other in near if (row.value or 0.0) < FAR_BELOW * (other.value or 0.0)]
-    if symptom.over_nvlink and symptom.ability is not None:
-        wires = (2 if row.metric == "total" else 1) * raw_rate(symptom.ability.gen, symptom.ability.lanes)
-        near = [other for other in near if (other.value or 0.0) <= wires]  # not pairs with a bridge
-    if near:
-        pair = " and ".join(sorted(gpus))
-        what = f"{pair} hang below different root complexes or sockets, which forward little between them"
-        step = "nvidia-smi topo -m shows them as SYS or NODE; NCCL_P2P_LEVEL=PHB stages their data in host memory"
-        evidence = f"{near[0].flow} reached {value_text(near[0])}"
-        yield Cause(("far", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
-
-
-def lesser_link_of_peers(symptom: RowSymptom) -> Iterator[Cause]:
-    """The same of two GPUs: one of their links is the narrow one."""
-    row, part = symptom.row, symptom.ability
-    gpus = sorted(row_devices(row))
-    if part is None or not row.path.startswith("peer") or len(gpus) != 2 or symptom.over_nvlink or too_short(row):
-        return
-    ways = 2 if row.metric == "total" else 1
-    links, predicted = _link_of_rate(part, (row.value or 0.0) / ways, part.peer_rate(), False)
-    if not links:
-        return
-    slow = [
-        other.row for other in symptom.results
-        if other.row.path in HOST_COPIES and other.verdict is Verdict.SLOW and row_devices(other.row) & set(gpus)
-    ]  # fmt: skip
-    named = sorted({gpu for other in slow for gpu in row_devices(other) & set(gpus)}) or gpus
-    evidence = f"{slow[0].flow} is slow as well" if slow else ""
-    yield _lesser_link(part, tuple(named), links, evidence, ways * predicted)
-
-
-def _link_of_rate(
-    part: GpuAbility, value: float, best: float, to_device: bool
-) -> tuple[tuple[tuple[int, int], ...], float]:
-    """The lesser links of that rate in B/s and what one of them would give; none where no such link is near it."""
-    scale = best / link_rate(part.gen, part.lanes, to_device)
-    distances = [
-        (min(abs(value / (scale * link_rate(*link, to_device)) - 1) for link in same_rate), same_rate)
-        for same_rate in lesser_links(part.gen, part.lanes)
-    ]
-    distance, links = min(distances, default=(math.inf, ()))
-    # Some GPUs reach more of a link than the typical one: 3.6 of the 3.94 GB/s of Gen3 x4.
-    near = distance <= _NEAR_LINK or any(_FILLS_LINK * raw_rate(*link) < value < WIRE_SHARE * raw_rate(*link)
-                                         for link in links)  # fmt: skip
-    return (links, scale * link_rate(*links[0], to_device)) if near else ((), 0.0)
-
-
-def _lesser_link(
-    part: GpuAbility, gpus: tuple[str, ...], links: tuple[tuple[int, int], ...], evidence: str, predicted: float
-) -> Cause:
-    best = f"{part.title} can {speed(part.gen, part.lanes)}"
-    what = f"{' or '.join(gpus)}'s link runs at {speeds(links)} ({best})"
-    step = "read it under load: nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep LnkSta"
-    if gens := [gen for gen, lanes in links if lanes == part.lanes]:
-        step += f"; a host or slot of Gen{gens[0]} gives no more"
-    devices = frozenset(gpus)
-    return Cause(("link", *gpus), what, step, evidence=evidence, devices=devices, predicted=predicted, explains=True)
-
-
 def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     """A drive's rate is requests in flight times their size over the time of one: the link is not the limit."""
     row = symptom.row
@@ -271,6 +134,27 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(("requests",), what, step, evidence="size and number of requests of the row")
 
 
+def unaligned_size(symptom: RowSymptom) -> Iterator[Cause]:
+    """The same requests are much faster in a size that differs by a few bytes: it is aligned and this one is not."""
+    size = symptom.row.settings.get("bytes", 0)
+    like = [
+        other for other in symptom.better(same_flow=True)
+        if of_one_size(other.settings.get("bytes", 0), size) and other.settings["bytes"] != size
+        and _alignment(other.settings["bytes"]) > _alignment(size)
+    ]  # fmt: skip
+    if like:
+        best = max(like, key=lambda other: other.value or 0.0)
+        what = f"requests of {size:,} B, which end within a cache line or page: parts of them are read before a write"
+        step = "use sizes and addresses that are multiples of 4 KiB, of 64 B at least"
+        evidence = f"requests of {best.settings['bytes']:,} B reached {value_text(best)}"
+        yield Cause(("requests",), what, step, evidence=evidence)
+
+
+def _alignment(size: int) -> int:
+    """The largest power of two, up to a page, that divides a size."""
+    return min(size & -size, 4096)
+
+
 def host_side(symptom: RowSymptom) -> Iterator[Cause]:
     """Both ways at once are slow though each way alone is fine: the GPU's link is not the reason."""
     row = symptom.row
@@ -286,23 +170,6 @@ def host_side(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"what both directions share on the host's side of {symptom.gpu}: memory, the socket link, the IOMMU"
         step = "bind the program and its memory to the GPU's NUMA node; iommu=pt; look for other traffic"
         yield Cause(("host",), what, step, evidence=evidence)
-
-
-def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
-    """A pair of an NVLink board copies at a rate of PCIe."""
-    row, part = symptom.row, symptom.ability
-    if part is None or part.nvlink_rate is None or row.how.get("p2p") == "off":
-        return
-    if symptom.result.verdict is Verdict.FAST or row.path == "network":
-        return
-    both = 2 if row.metric == "total" else 1
-    if row.path.startswith("peer") or row.metric == COLLECTIVE:
-        what = f"the NVLinks of {part.title} are not in use, or some are down"
-        step = "nvidia-smi nvlink -s; nvidia-smi topo -m; systemctl status nvidia-fabricmanager"
-        pcie = both * part.peer_rate()
-        below = 0.1 * pcie < (row.value or 0.0) <= 1.05 * pcie and not too_short(row)
-        evidence = "the rate is one of PCIe" if below and part.all_linked else ""
-        yield Cause(("nvlink",), what, step, evidence=evidence)
 
 
 def common_device(symptom: RowSymptom) -> Iterator[Cause]:
@@ -385,8 +252,8 @@ def larger_messages(symptom: RowSymptom) -> Iterator[Cause]:
 RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
 # Also tried where a model predicts the row: what it cannot know.
 WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
-    peer_redirection, pageable_memory, counted_otherwise, congestion, other_program, small_requests, common_device,
-    confidential_computing,
+    peer_redirection, pageable_memory, unaligned_size, counted_otherwise, congestion, other_program, small_requests,
+    common_device, confidential_computing,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,

@@ -1,7 +1,8 @@
-"""What dd, hdparm and disk benchmarks for desktops print: CrystalDiskMark, KDiskMark.
+"""What dd, hdparm and disk benchmarks for desktops print: CrystalDiskMark, KDiskMark, and the table of PiBenchmarks.
 
 dd gives decimal units beside binary sizes, hdparm MB of 2^20 bytes, the others MB of 1e6. Sources: coreutils' and
-hdparm's manual pages, the header of CrystalDiskMark's reports ("MB/s = 1,000,000 bytes/s").
+hdparm's manual pages, the header of CrystalDiskMark's reports ("MB/s = 1,000,000 bytes/s"); PiBenchmarks' Storage.sh
+(github.com/TheRemote/PiBenchmarks), which sums up hdparm, dd of blocks of 4 KiB, fio (KiB/s) and IOzone (KiB/s).
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ _MARK = re.compile(
     r"(?: (?P<old_size>\d{1,4})(?P<old_unit>[KM]i?B))?) ?\(Q= {0,4}(?P<depth>\d{1,4}), ?T= {0,4}(?P<threads>\d{1,4})\)"
     r" ?: {1,12}(?P<rate>\d[\d.]{0,12}) MB/s"
 )
+_TABLE = re.compile(
+    r"\s*(?P<tool>HDParm|DD|FIO|IOZone) {2,24}(?P<test>Disk Read|Disk Write|4k (?:random )?(?:read|write)) {2,24}"
+    r"(?:\d{1,9} IOPS \()?(?P<rate>\d[\d.]{0,12}) ?(?P<unit>[KMG]B)/s"
+)
+# What PiBenchmarks runs: dd in blocks of 4 KiB through the page cache, the others past it, fio 64 requests at once.
+_OF_TABLE = {"hdparm": {"depth": 1}, "dd": {"depth": 1, "bytes": 4096}, "fio": {"depth": 64, "bytes": 4096},
+             "iozone": {"depth": 1, "bytes": 4096}}  # fmt: skip
 _WAY = re.compile(r"\s*\[(Read|Write)\]")
 _POWERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {"kB": 1024.0, "MB": MIB, "GB": 1024 * MIB}
@@ -35,12 +43,12 @@ _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold rates of one of these tools."""
-    return any(pattern.match(line) for line in lines for pattern in (_DD, _HDPARM, _MARK))
+    return any(pattern.match(line) for line in lines for pattern in (_DD, _HDPARM, _MARK, _TABLE))
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """A row for each rate; FormatError with the line of a figure that is none."""
-    rows = (*_copies(lines, file), *_timings(lines, file), *_marks(lines, file))
+    rows = (*_copies(lines, file), *_timings(lines, file), *_marks(lines, file), *_table(lines, file))
     tools = dict.fromkeys(row.how["tool"] for row in rows)
     return ImportedResults(", ".join(tools), rows)
 
@@ -106,6 +114,20 @@ def _marks(lines: Sequence[str], file: str) -> Iterator[Observation]:
                 settings,
                 "random" if match["kind"] == "RND" or match["old"] == "Random" else "",
             )
+
+
+def _table(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """The lines of PiBenchmarks' table; hdparm's reads from the page cache say nothing of a drive."""
+    for number, line in enumerate(lines, 1):
+        if match := _TABLE.match(line):
+            name, test = match["tool"].lower(), match["test"].lower()
+            decimal = name == "dd"
+            scale = (_POWERS if decimal else _BINARY)[match["unit"][0] if decimal else match["unit"].replace("K", "k")]
+            settings = _OF_TABLE[name]
+            flow = "drive->host0" if test.endswith("read") else "host0->drive"
+            mode, pattern = "cached" if decimal else "direct", "random" if "random" in test else ""
+            rate = figure(match["rate"], Location(file, number)) * scale
+            yield _row(name, flow, rate, mode, settings, pattern)
 
 
 def _row(tool: str, flow: str, rate: float, mode: str, settings: dict[str, int], pattern: str = "") -> Observation:

@@ -18,6 +18,7 @@ from lanewise.readers import (
     nccl_tests,
     nixlbench,
     nvbandwidth,
+    nvprof,
     osu,
     p2p,
     perftest,
@@ -38,14 +39,14 @@ KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
     "ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench and DeepSpeed's benchmarks of "
-    "torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, CrystalDiskMark, KDiskMark, qperf, "
-    "netperf, runs and samples of lanewise, and figures "
+    "torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, CrystalDiskMark, KDiskMark, "
+    "PiBenchmarks, qperf, netperf, nvprof (GPU trace), runs and samples of lanewise, and figures "
     "typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, rocm_bandwidth, transferbench, bus_grind, nixlbench,
     dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
-    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools,
+    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 

@@ -1,0 +1,115 @@
+"""References of a row in other rows of its own path: other programs, fewer or other requests, each flow alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lanewise import units
+from lanewise.checking.expectation import too_short
+from lanewise.checking.part_references import Reference
+from lanewise.checking.symptom import line_of
+from lanewise.errors import LanewiseError
+from lanewise.results.observation import Observation
+
+# With more requests in flight a path is not slower. Half leaves room for threads that wait for each other: of 363 kept
+# questions none that is healthy has less.
+_OF_FEWER = 0.5
+# Sizes that differ by no more than this are carried in as many packets and commands.
+_LIKE_SIZE = 0.02
+# What several flows at once reach of the sum of each alone, or of the line, at least: those of FIO to four targets
+# that are fine have 0.99 of two (axboe/fio#694).
+_OF_ALONE = 0.6
+
+
+def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The best rate that the same path reached in another row; of short requests in one with the same settings."""
+    rows = [each for each in rows if (_same_requests(each, row) if too_short(row) else not too_short(each))]
+    rows = [each for each in rows if line_of(each) == line_of(row)]
+    # Of loads the drive, the page cache and other loaders are no measure of each other.
+    rows = [each for each in rows if row.path != "load" or each.how.get("mode") == row.how.get("mode")]
+    best = max(rows, key=lambda each: each.value or 0.0, default=row)
+    # Pageable memory is slower on a healthy machine, a smaller request too.
+    tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
+    if best is not row and best.value and best.settings.get("bytes", 0) >= row.settings.get("bytes", 0):
+        known = " ".join(filter(None, (best.scenario, best.how.get("host memory", ""))))
+        limit, low = f"the same path in '{known}'", tolerated * best.value
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def _same_requests(other: Observation, row: Observation) -> bool:
+    """Whether short requests are the same: the page cache gathers them, so that it is no measure of a drive."""
+    return other.settings == row.settings and other.how.get("mode") == row.how.get("mode")
+
+
+def fewer_in_flight(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Short requests compared with the same ones of which fewer were in flight."""
+    like = [
+        each for each in rows
+        if _program(each) == _program(row) and _but_flight(each) == _but_flight(row)
+        and each.settings.keys() == row.settings.keys()
+        and _in_flight(each) < _in_flight(row) and line_of(each) == line_of(row)
+    ]  # fmt: skip
+    best = max(like, key=lambda each: each.value or 0.0, default=None)
+    if best is not None and best.value:
+        limit, low = f"{_in_flight(best)} requests in flight in place of {_in_flight(row)}", _OF_FEWER * best.value
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def of_like_size(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Short requests compared with those of nearly the same size: what is aligned and what is not."""
+    size = row.settings.get("bytes", 0)
+    like = [
+        each for each in rows
+        if _program(each) == _program(row) and line_of(each) == line_of(row)
+        and {**each.settings, "bytes": size} == row.settings and of_one_size(each.settings.get("bytes", 0), size)
+    ]  # fmt: skip
+    best = max(like, key=lambda each: each.value or 0.0, default=None)
+    if best is not None and best.value:
+        limit, low = f"requests of {best.settings['bytes']:,} B", _OF_FEWER * best.value
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def of_one_size(size: int, other: int) -> bool:
+    """Whether two sizes of requests are so near that they take as many packets and commands."""
+    return min(size, other) > 0 and abs(size - other) <= _LIKE_SIZE * min(size, other)
+
+
+def of_flows_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Several flows from or to one host over a network: the sum of each alone, where the stated line carries it."""
+    flows = _flows(row)
+    if row.path != "network" or row.metric != "total" or len(flows) < 2 or not line_of(row):
+        return
+    one_end = len({flow.split("->")[0] for flow in flows}) == 1 or len({flow.split("->")[1] for flow in flows}) == 1
+    alone = [
+        each.value for each in rows
+        if each.path == row.path and each.metric == "goodput" and each.flow.replace(" ", "") in flows and each.value
+        and _flows(each) == [each.flow.replace(" ", "")] and each.settings == row.settings
+    ]  # fmt: skip
+    line = _rate(line_of(row))
+    if one_end and alone and line:
+        nominal = min(len(flows) * max(alone), line)
+        limit, low = f"{len(flows)} times one flow alone, at most the line", _OF_ALONE * nominal
+        yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+
+
+def _rate(text: str) -> float:
+    try:
+        return units.parse(text, "B/s")
+    except LanewiseError:
+        return 0.0
+
+
+def _flows(row: Observation) -> list[str]:
+    return [flow.strip() for flow in (row.how.get("flows") or row.flow).replace(" ", "").split(",")]
+
+
+def _in_flight(row: Observation) -> int:
+    return row.settings.get("depth", 1) * row.settings.get("threads", 1)
+
+
+def _but_flight(row: Observation) -> dict[str, int]:
+    return {key: value for key, value in row.settings.items() if key not in ("depth", "threads")}
+
+
+def _program(row: Observation) -> tuple[str | None, ...]:
+    return row.scenario, *(row.how.get(key) for key in ("tool", "mode", "engine", "pattern"))

@@ -1,0 +1,71 @@
+"""Rows of one path compared: requests in flight, sizes a few bytes apart, several flows and each alone."""
+
+from __future__ import annotations
+
+import pytest
+from checking.test_undescribed import checked
+
+from lanewise.checking.checkup import Checkup
+from lanewise.checking.verdict import Verdict
+
+FIO = 'path: fio, flows: "host0->nvme0", bytes: 4 KiB, depth: 32'
+SEND = 'path: ib_send_bw, flows: "host0->host1", line: 100 Gb/s'
+ALONE = 'path: fio, flows: "host1->host0", value: 670000 IOPS, bytes: 4 KiB, line: 25 Gb/s'
+FOUR = 'path: fio, flows: "host[1-4]->host0", value: {} IOPS, bytes: 4 KiB, line: 100 Gb/s'
+
+
+def typed(*rows: str, stated: str = "") -> Checkup:
+    head = f"stated: {{{stated}}}\n" if stated else ""
+    return checked(f"lanewise-rows: 1\n{head}rows:\n" + "".join(f"  - {{{row}}}\n" for row in rows))
+
+
+def slow_flows(checkup: Checkup) -> list[tuple[str, dict[str, int]]]:
+    slow = [result.row for result in checkup.results if result.verdict is Verdict.SLOW]
+    return [(row.flow, dict(row.settings)) for row in slow]
+
+
+def first_causes(checkup: Checkup) -> list[str]:
+    (finding,) = [finding for finding in checkup.findings if finding.kind == Verdict.SLOW]
+    return [cause.key[0] for cause in finding.causes[:2]]
+
+
+def test_short_requests_are_slow_if_fewer_of_them_in_flight_were_twice_as_fast():
+    checkup = typed(f"{FIO}, value: 2 GB/s, threads: 1", f"{FIO}, value: 300 MB/s, threads: 16")
+    assert slow_flows(checkup) == [("host0->nvme0", {"bytes": 4096, "depth": 32, "threads": 16})]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (f"{FIO}, value: 2 GB/s, threads: 1", f"{FIO}, value: 1.1 GB/s, threads: 16"),
+        (f"{FIO}, value: 2 GB/s, threads: 16", f"{FIO}, value: 0.3 GB/s, threads: 1"),
+        (f"{FIO}, value: 2 GB/s", f"{FIO}, value: 0.3 GB/s, threads: 16"),
+        (f"{FIO}, value: 2 GB/s, threads: 1, mode: cached", f"{FIO}, value: 0.3 GB/s, threads: 1, mode: direct"),
+    ],
+    ids=["a little slower", "fewer are slower", "how many is not said", "the page cache gathers requests"],
+)
+def test_requests_that_differ_otherwise_or_little_are_no_measure_of_each_other(rows: tuple[str, ...]):
+    assert typed(*rows).count(Verdict.SLOW) == 0
+
+
+def test_a_size_a_byte_off_an_aligned_one_that_is_far_slower_is_slow_because_of_its_alignment():
+    checkup = typed(f"{SEND}, value: 97 Gb/s, bytes: 65536", f"{SEND}, value: 22 Gb/s, bytes: 65535")
+    assert slow_flows(checkup) == [("host0->host1", {"bytes": 65535})]
+    assert first_causes(checkup)[0] == "requests"
+    half = typed(f"{SEND}, value: 97 Gb/s, bytes: 65536", f"{SEND}, value: 22 Gb/s, bytes: 32768")
+    assert half.count(Verdict.SLOW) == 0
+
+
+def test_several_flows_are_slow_if_each_alone_and_the_line_allow_far_more():
+    checkup = typed(ALONE, FOUR.format(1_500_000))
+    assert slow_flows(checkup) == [("host1->host0, host2->host0, host3->host0, host4->host0", {"bytes": 4096})]
+    assert typed(ALONE, FOUR.format(2_000_000)).count(Verdict.SLOW) == 0
+    # Without the line nobody knows what the receiver can take.
+    assert typed(ALONE, FOUR.format(1_500_000).replace(", line: 100 Gb/s", "")).count(Verdict.SLOW) == 0
+
+
+def test_the_stated_slot_of_a_network_card_is_the_cause_where_it_carries_less_than_the_line():
+    row = 'flows: "host0->host1", value: {} Gb/s, line: 10 Gb/s'
+    assert first_causes(typed(row.format(3.5), stated="slot: gen2 x1"))[0] == "link"
+    for rate, slot in ((1.0, "gen2 x1"), (3.5, "gen3 x8")):
+        assert first_causes(typed(row.format(rate), stated=f"slot: {slot}"))[0] != "link"
