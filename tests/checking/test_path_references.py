@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from checking.test_undescribed import checked
 
-from lanewise.checking.checkup import Checkup
+from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.verdict import Verdict
+from lanewise.results.observation import Observation, Source
 
 FIO = 'path: fio, flows: "host0->nvme0", bytes: 4 KiB, depth: 32'
 SEND = 'path: ib_send_bw, flows: "host0->host1", line: 100 Gb/s'
@@ -69,3 +70,50 @@ def test_the_stated_slot_of_a_network_card_is_the_cause_where_it_carries_less_th
     assert first_causes(typed(row.format(3.5), stated="slot: gen2 x1"))[0] == "link"
     for rate, slot in ((1.0, "gen2 x1"), (3.5, "gen3 x8")):
         assert first_causes(typed(row.format(rate), stated=f"slot: {slot}"))[0] != "link"
+
+
+UDP = 'path: iperf UDP, flows: "host0->host1"'
+COPY = 'flows: "gpu0->host0", bytes: 64 KiB, host memory: pinned'
+
+
+def test_messages_over_a_network_that_stay_below_half_of_smaller_ones_are_slow_by_loss_or_congestion():
+    checkup = typed(f"{UDP}, value: 990 Mb/s, bytes: 1472", f"{UDP}, value: 24 Mb/s, bytes: 60000")
+    assert slow_flows(checkup) == [("host0->host1", {"bytes": 60000})]
+    assert first_causes(checkup)[0] == "congestion"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("value: 990 Mb/s, bytes: 1472", "value: 600 Mb/s, bytes: 60000"),
+        ("value: 990 Mb/s, bytes: 1472", "value: 24 Mb/s, bytes: 9000", "value: 980 Mb/s, bytes: 60000"),
+        ("value: 24 Mb/s, bytes: 64", "value: 990 Mb/s, bytes: 60000"),
+    ],
+    ids=["a little slower", "one size alone", "a smaller message"],
+)
+def test_messages_that_lose_less_or_in_one_size_alone_are_not_slow(rows: tuple[str, ...]):
+    assert typed(*(f"{UDP}, {row}" for row in rows)).count(Verdict.SLOW) == 0
+
+
+def test_short_copies_of_a_gpu_are_compared_with_those_of_another_program_in_the_same_size():
+    checkup = typed(f"path: each, {COPY}, value: 6.3 GB/s", f"path: batch, {COPY}, value: 4.1 GB/s")
+    assert [result.row.scenario for result in checkup.results if result.verdict is Verdict.SLOW] == ["batch"]
+    assert first_causes(checkup)[0] == "software"
+    other = COPY.replace("64 KiB", "256 KiB")
+    assert typed(f"path: each, {other}, value: 20 GB/s", f"path: batch, {COPY}, value: 4.1 GB/s").exit_code != 1
+
+
+def test_a_tool_s_own_ways_to_make_short_copies_are_no_measure_of_each_other():
+    rows = [
+        Observation(
+            name, "host0->gpu0", "goodput", rate, "GB/s", Source.MEASURED, settings={"bytes": 131072, "blocks": 8192},
+            path="host to device",
+        )
+        for name, rate in (("blocks by cuMemcpyBatchAsync", 40e9), ("blocks by cuMemcpyAsync", 12e9))
+    ]  # fmt: skip
+    assert check(rows).count(Verdict.SLOW) == 0
+
+
+def test_a_copy_that_no_link_or_memory_slows_as_far_has_the_program_as_a_cause():
+    rows = 'rows:\n  - {flows: "host0->gpu0", value: 0.11 GB/s, host memory: pinned}\n'
+    assert "software" in first_causes(checked(f"lanewise-rows: 1\ngpus: NVIDIA H20\n{rows}"))

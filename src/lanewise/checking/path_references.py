@@ -69,6 +69,30 @@ def of_like_size(row: Observation, rows: Sequence[Observation]) -> Iterator[Refe
         yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
 
 
+def of_smaller(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Messages over a network compared with smaller ones: a rate grows with the size, and does not halve for good."""
+    best = smaller_and_faster(row, rows)
+    if best is not None and best.value:
+        limit, low = f"messages of {units.size(best.settings['bytes'])}", _OF_FEWER * best.value
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def smaller_and_faster(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The best smaller message of the same program, if this one and all larger ones reach less than half of it."""
+    size = row.settings.get("bytes", 0)
+    if row.path != "network" or row.metric != "goodput" or not size:
+        return None
+    like = [
+        each for each in rows
+        if each.flow == row.flow and each.metric == row.metric and _program(each) == _program(row)
+        and line_of(each) == line_of(row) and {**each.settings, "bytes": size} == row.settings
+    ]  # fmt: skip
+    smaller = [each for each in like if each.settings.get("bytes", size) < size]
+    best = max(smaller, key=lambda each: each.value or 0.0, default=None)
+    larger = [each.value or 0.0 for each in like if each.settings.get("bytes", 0) >= size]
+    return best if best is not None and max(larger, default=0.0) < _OF_FEWER * (best.value or 0.0) else None
+
+
 def of_one_size(size: int, other: int) -> bool:
     """Whether two sizes of requests are so near that they take as many packets and commands."""
     return min(size, other) > 0 and abs(size - other) <= _LIKE_SIZE * min(size, other)

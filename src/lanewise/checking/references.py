@@ -30,7 +30,7 @@ from lanewise.checking.part_references import (
     short_copy,
     tunnel_copy,
 )
-from lanewise.checking.path_references import fewer_in_flight, of_flows_alone, of_like_size, same_path
+from lanewise.checking.path_references import fewer_in_flight, of_flows_alone, of_like_size, of_smaller, same_path
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -126,8 +126,10 @@ class References:
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
                 yield from small_reads(row)
-            if row.path in ("storage", "network"):
+            # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
+            if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
                 yield from same_path(row, self._on_path(row))
+            if row.path in ("storage", "network"):
                 yield from fewer_in_flight(row, self._on_path(row))
                 yield from of_like_size(row, self._on_path(row))
         else:
@@ -141,6 +143,7 @@ class References:
             yield from self._pairs_of_others(row)
             yield from self._writes_to_the_drive(row)
         yield from of_flows_alone(row, self.rows)
+        yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row):
             yield from self._siblings(row)
 

@@ -20,7 +20,7 @@ from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, ris
 from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE, smaller_message
-from lanewise.checking.path_references import of_one_size
+from lanewise.checking.path_references import of_one_size, smaller_and_faster
 from lanewise.checking.peer_causes import nvlinks_unused, peer_redirection, peers_apart
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
@@ -90,7 +90,9 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
         # No link and no socket takes that much of one direction alone; a driver that copies once more does.
         evidence = f"the other direction reached {value_text(back)} on the same link"
         yield Cause(("software",), what, step, evidence=evidence)
-    elif row.path in HOST_COPIES and (too_short(row) or _by_an_unknown_program(symptom)):
+    elif row.path in HOST_COPIES and (
+        too_short(row) or _by_an_unknown_program(symptom) or symptom.share < _PAGEABLE_SHARE
+    ):
         yield Cause(("software",), what, step)
 
 
@@ -234,9 +236,10 @@ def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
 
 
 def larger_messages(symptom: RowSymptom) -> Iterator[Cause]:
-    """A collective that falls as messages grow: the network drops what its buffers do not hold, or NCCL's choice."""
+    """A rate that falls as messages grow: the network drops what its buffers do not hold, or NCCL's choice."""
     row = symptom.row
-    best = smaller_message(row, [result.row for result in symptom.results]) if row.metric == COLLECTIVE else None
+    rows = [result.row for result in symptom.results]
+    best = smaller_message(row, rows) if row.metric == COLLECTIVE else smaller_and_faster(row, rows)
     if best is None:
         return
     evidence = f"{value_text(best)} with {units.size(best.settings['bytes'])}"
@@ -244,6 +247,8 @@ def larger_messages(symptom: RowSymptom) -> Iterator[Cause]:
         what = "congestion control or lost packets slow the network down once messages exceed its buffers"
         step = "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; turn on PFC or ECN at cards and switch"
         yield Cause(("congestion",), what, step, evidence=evidence)
+    if row.metric != COLLECTIVE:
+        return
     what = "NCCL takes an algorithm or protocol that does not suit these links from that size on"
     step = "compare NCCL_ALGO=Ring and Tree, NCCL_PROTO=Simple and LL128; NCCL_DEBUG_SUBSYS=TUNING says the choice"
     yield Cause(("algorithm",), what, step, evidence=evidence)
