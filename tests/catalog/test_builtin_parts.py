@@ -254,6 +254,9 @@ def test_pci_ids_stand_for_parts_that_ship() -> None:
         ("NVIDIA GeForce RTX 3090", "rtx-3090"),
         ("Tesla T4", "t4"),
         ("AMD Instinct MI300X", "mi300x"),
+        ("Intel Arc Pro B70", "arc-pro-b70"),
+        ("Arc Pro B60", "arc-pro-b60"),
+        ("Intel Arc B580", "arc-b580"),
     ],
 )
 def test_a_name_may_leave_out_the_maker_or_have_it(name: str, part: str) -> None:
