@@ -221,11 +221,10 @@ def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, flo
         return
     best = best_read(system, first.link.gen)
     if best is not None:
-        rate, rests = best
         name = f"reads through root port {first.link.port} of {first.start}"
         yield Resource(
-            kind="root_port", place=first.direction, name=name, capacity=rate * first.link.lanes / 16,
-            basis="calibrated", rests_on=rests,
+            kind="root_port", place=first.direction, name=name, capacity=best.rate * first.link.lanes / 16,
+            basis=best.basis, rests_on=best.rests_on,
         ), 1.0  # fmt: skip
 
 
