@@ -5,7 +5,8 @@
 Needs a GPU with PyTorch and CuPy, nothing of Lanewise. A network with the layers of ResNet-50 runs as CUDA graphs on
 several streams, as MLPerf's LWIS does; prints T(1), then queries/s for image sizes, batches and streams, without
 copies, with a call for each query within the GPU's memory, and from the host's. Results of an H200:
-benchmarks/runs/2026-11-26-streams.md, from a shorter script with the same steps; in this form it ran on 2026-11-27 (2026-11-27-two-gpus).
+benchmarks/runs/2026-11-26-streams.md, from a shorter script with the same steps, and of this file as it stands:
+benchmarks/runs/2026-11-27-two-gpus/h200/streams.txt.
 """
 
 from __future__ import annotations
