@@ -2,7 +2,7 @@
 
     python benchmarks/service_p99.py
 
-Writes benchmarks/runs/2026-11-26-service-p99.json and .md: every service of src/lanewise/data/services, simulated as
+Writes benchmarks/runs/2026-11-27-service-p99.json and .md: every service of src/lanewise/data/services, simulated as
 the Server score tells (before) and as its harness works (after); what share of published p99s intervals of several
 widths hold; how far p99s are from what is simulated below and above STALLING queries/s; Offline rates of one GPU in
 several submissions; the fixed time of a batch on the GPUs of the catalogue.
@@ -33,7 +33,7 @@ from lanewise.serving.host_stalls import STALLING
 from lanewise.serving.times import FIXED_TIME
 from lanewise.serving.workload import workload
 
-RUN = Path(__file__).with_name("runs") / "2026-11-26-service-p99"
+RUN = Path(__file__).with_name("runs") / "2026-11-27-service-p99"
 PAIRS = Path(__file__).with_name("runs") / "2026-11-23-server-over-offline.json"
 WIDTHS = (0.03, 0.05, 0.07)
 GPU = re.compile(r"(A100-(?:PCIe|SXM4?)-(?:80|40)GB|A30|A10|A2|T4|H100-PCIe|H100-SXM|L4|L40)[-_a-z0-9]*?x(\d+)", re.I)
@@ -127,7 +127,7 @@ def text_of(rows: list[dict[str, Any]], spread: list[float], fixed: dict[str, di
     lists = [f"{name}: " + ", ".join(f"{gpu} {1e3 * time:.2f}" for gpu, time in each.items())
              for name, each in fixed.items()]  # fmt: skip
     return "\n\n".join([
-        "# p99 of published services, 2026-11-26",
+        "# p99 of published services, 2026-11-27",
         f"Command: `python benchmarks/service_p99.py`. Machine: {platform.platform()}, Python "
         f"{platform.python_version()}. Stalls of hosts are learned from ResNet-50 of others in v2.0; nothing else is "
         "fitted to a p99 of these machines.",

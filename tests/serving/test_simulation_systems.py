@@ -21,7 +21,7 @@ from lanewise.serving.ceiling import ceiling
 from lanewise.serving.load import BatchPolicy, ServiceLoad, check
 from lanewise.serving.peak import SearchOptions, at_peak, search
 from lanewise.serving.simulation import COPY_SETUP, Simulation, SimulationInput, alone_rate
-from lanewise.serving.times import KEPT_SHARE
+from lanewise.serving.times import KEPT_SHARE, QUEUED_SHARE
 from lanewise.serving.workload import workload
 
 RESNET = workload("resnet50")
@@ -168,7 +168,7 @@ def test_options_say_how_batches_are_formed_and_a_gpu_runs_several_at_its_offlin
     system = load_system("dgx-a100", {}, load_catalog())
 
     def predicted(**more) -> ServiceResult:
-        options = ServiceOptions(qps=1200.0, gpus="gpu[0-1]", seconds=20.0, **more)
+        options = ServiceOptions(**{"qps": 1200.0, "gpus": "gpu[0-1]", "seconds": 20.0, **more})
         return lanewise.predict_service(system, "retinanet", options).results[0]
 
     part = system.part("gpu0")
@@ -177,7 +177,10 @@ def test_options_say_how_batches_are_formed_and_a_gpu_runs_several_at_its_offlin
     one, two = predicted(in_flight=4), predicted(streams=2)
     # Of the fixed time of a batch, in which another one may use the GPU, a part stays, half of which Offline had.
     assert two.steady == pytest.approx(offline / (1 + KEPT_SHARE * 1.29 * (1 - 8 / 16) / (8 * 1.379)), rel=0.005)
-    assert (one.steady or 0.0) / offline == pytest.approx(1 / (1 + 1.29 / (8 * 1.379)), rel=0.02)
+    # So does another one of it on one stream, where the next batch is queued; without a queue all of it.
+    assert one.steady == pytest.approx(offline / (1 + QUEUED_SHARE * 1.29 * (1 - 8 / 16) / (8 * 1.379)), rel=0.005)
+    alone = predicted(in_flight=1)
+    assert (alone.steady or 0.0) / offline == pytest.approx(1 / (1 + 1.29 / (8 * 1.379)), rel=0.02)
     partial = [predicted(streams=2, timeout=1e-3, batch=4, full_batches=full).latency for full in (False, True)]
     assert partial[1] > 1.1 * partial[0]
     # Whose batcher gets a full batch is chance, no longer a matter of turns.
@@ -186,6 +189,9 @@ def test_options_say_how_batches_are_formed_and_a_gpu_runs_several_at_its_offlin
     stalled = ServiceOptions(qps=110e3, seconds=0.2, in_flight=4)
     note = lanewise.predict_service(system, "resnet50", stalled).results[0].note
     assert "hosts stall: with stalls as on published hosts 99 %" in note
+    # What of a batch passes beside the GPU its queries wait for all the same.
+    rare = [predicted(in_flight=count, batch=1, timeout=0.0, qps=1.0).latency for count in (1, 4)]
+    assert rare[1] == pytest.approx(rare[0], rel=0.02)
     with pytest.raises(InputError, match="without streams"):
         predicted(streams=0)
     with pytest.raises(InputError, match="over the network"):

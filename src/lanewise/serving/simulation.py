@@ -172,8 +172,9 @@ class Simulation:
         for place, gpu in enumerate(deployment.gpus):
             inward = self._leg(deployment.inward[place], self._class[first + place], load.workload.bytes_in, load)
             outward = self._leg(
-                deployment.outward[place], self._class[first + count + place], load.workload.bytes_out, load
-            )
+                deployment.outward[place], self._class[first + count + place], load.workload.bytes_out, load,
+                deployment.times[place].beside,
+            )  # fmt: skip
             if deployment.pools[place] not in pool_index:
                 pool_index[deployment.pools[place]] = len(pools)
                 pools.append(_native.Pool(service=index, arrive=inward if one_by_one else _native.Leg()))
@@ -187,11 +188,13 @@ class Simulation:
                 )
             )  # fmt: skip
 
-    def _leg(self, item: FlowDemand, flow_class: int, size: float, load: ServiceLoad) -> _native.Leg:
+    def _leg(
+        self, item: FlowDemand, flow_class: int, size: float, load: ServiceLoad, later: float = 0.0
+    ) -> _native.Leg:
         each = load.copies == "each" and not load.networked and item.flow.dst in self.gpus
         return _native.Leg(
             flow_class=flow_class if size > 0 else -1, bytes=size, alone=alone_rate(item),
-            latency=latency(self.system, item.flow.src, item.flow.dst).wire,
+            latency=latency(self.system, item.flow.src, item.flow.dst).wire + later,
             setup=0.0 if load.networked or each else COPY_SETUP, setup_each=COPY_SETUP if each else 0.0,
             slots=1 if load.one_by_one else load.copies_at_once, most=CHAIN if load.networked else 1,
         )  # fmt: skip
@@ -221,8 +224,9 @@ def _serve(system: System, load: ServiceLoad) -> Deployment:
 def _times(part: Part, load: ServiceLoad) -> ServiceTimes:
     if load.policy is not None:
         work = replace(load.workload, batch=load.largest)
-        in_order = load.scenario != "offline"
-        return offline_times(part, work, in_order, load.policy.offline_batch, load.copied_on_device)
+        in_order, policy = load.scenario != "offline", load.policy
+        queued = policy.streams == 1 and policy.in_flight > 1
+        return offline_times(part, work, in_order, policy.offline_batch, load.copied_on_device, queued)
     return service_times(part, load.workload, load.mode, load.networked)
 
 

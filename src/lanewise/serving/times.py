@@ -35,6 +35,11 @@ FIXED_TIME = {"resnet50": 0.40e-3, "retinanet": 1.1e-3, "bert-99": 1.2e-3, "bert
 # The share of that fixed time which batches of other streams do not hide: the median of what two streams leave of it on
 # an H200 (benchmarks/runs/2026-11-26-streams.md: 0.17 to 0.49; four streams 0.30 to 0.49).
 KEPT_SHARE = 0.28
+# The share of it for which a GPU with one stream is busy where the next batch is queued before one is answered: that a
+# batch is issued and its end noticed takes the host, while the GPU runs the other. The median of one stream in the same
+# run (0.47 to 0.90), of a convolutional network in CUDA graphs; in others the GPU counts as busy for all of it.
+QUEUED_SHARE = 0.67
+CONVOLUTIONAL = ("resnet50", "retinanet", "ssd-resnet34")
 # Batches with which Offline was measured, so that its rate holds their share of it: gpu_batch_size of
 # configs/WORKLOAD/Offline in closed/NVIDIA of inference_results_v2.0 to v3.0. Unknown ones count as very large.
 OFFLINE_BATCH = {"resnet50": 2048, "retinanet": 16, "ssd-resnet34": 64}
@@ -54,7 +59,8 @@ class ServiceTimes:
 
     `batch` is the largest that this GPU should take: the workload's, or fewer where that many would break the bound.
     No batch, however large, is served at more than `peak` queries a second. Of a batch's time `kept` s cannot be hidden
-    behind other batches; the peak holds those of a batch of `peak_batch`.
+    behind other batches; the peak holds those of a batch of `peak_batch`. A batch is answered `beside` s after its
+    time on the GPU, which may run the next one meanwhile.
     """
 
     batch: int
@@ -65,9 +71,10 @@ class ServiceTimes:
     peak: float = inf
     kept: float = 0.0
     peak_batch: float = inf
+    beside: float = 0.0
 
     def at(self, batch: int) -> float:
-        """Seconds for that batch: on straight lines between the points, beyond the last by its slope and the peak."""
+        """Seconds of the GPU for that batch: on lines between the points, beyond the last by its slope and the peak."""
         if batch < 1:
             raise InputError(f"there is no batch of {batch} queries", hint="ask for 1 or more")
         return max(_interpolated(self.points, batch), batch / self.peak)
@@ -122,15 +129,20 @@ def service_times(part: Part, work: Workload, mode: str = "server", networked: b
 
 
 def offline_times(
-    part: Part, work: Workload, in_order: bool = False, offline_batch: int | None = None, copies_each: bool = False
+    part: Part,
+    work: Workload,
+    in_order: bool = False,
+    offline_batch: int | None = None,
+    copies_each: bool = False,
+    queued: bool = False,
 ) -> ServiceTimes:
     """Times of a GPU whose batches run as a harness starts them: T(n) = T0 + n / Offline, T0 = T(1) - 1 / Offline.
 
     Offline serves batches so large that T0 does not count, a lone query (SingleStream) all of it. Offline also sorts
     queries by length; with `in_order` batches hold queries as they came, which takes `service_unsorted` times as long.
     Of T0 a share stays where other batches run beside it, unless Offline's batches (of `offline_batch` queries, the
-    workload's unless given) had it too. With `copies_each` the GPU copies each query within its memory by a call of its
-    own. InputError without an Offline rate.
+    workload's unless given) had it too; with `queued` batches behind each other on one stream another share. With
+    `copies_each` the GPU copies each query within its memory by a call of its own. InputError without an Offline rate.
     """
     rate, basis, source = stated_rate(part, work.name, "offline")
     fixed, fixed_basis, fixed_source = _fixed_time(part, work.name)
@@ -144,10 +156,13 @@ def offline_times(
         sources.append(cite(part, key, unsorted))
     if copies_each:
         rate = 1.0 / (1.0 / rate + DEVICE_COPY)
-    points = tuple((size, fixed + size / rate) for size in dict.fromkeys((1, work.batch)))
+    peak_batch = OFFLINE_BATCH.get(work.name, inf) if offline_batch is None else offline_batch
+    queued = queued and work.name in CONVOLUTIONAL
+    busy = {size: QUEUED_SHARE * max(0.0, 1.0 - size / peak_batch) if queued else 1.0 for size in (1, work.batch)}
+    points = tuple((size, share * fixed + size / rate) for size, share in busy.items())
     return ServiceTimes(
         work.batch, points, weakest(bases), ("; ".join(filter(None, sources)),), doubt, rate, KEPT_SHARE * fixed,
-        OFFLINE_BATCH.get(work.name, inf) if offline_batch is None else offline_batch,
+        peak_batch, (1.0 - QUEUED_SHARE) * fixed if queued else 0.0,
     )  # fmt: skip
 
 
