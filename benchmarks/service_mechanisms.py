@@ -17,6 +17,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -157,17 +158,19 @@ def score(rows: Sequence[Row], p99: Callable[[Row], float]) -> str:
     return f"{sum(error <= NEAR for error in errors)} of {len(errors)}, {statistics.median(errors):.0%}"
 
 
+def _differing(place: int, row: Row) -> float:
+    return row.differing[place]
+
+
 def tried(halves: dict[str, list[Row]], limit: float) -> str:
     laws: dict[str, Callable[[Row], float]] = {"as it is": lambda row: row.predicted}
     for place, variation in enumerate(VARIATIONS):
-        laws[f"GPUs differ by {variation:.1%}"] = lambda row, place=place: row.differing[place]
+        laws[f"GPUs differ by {variation:.1%}"] = partial(_differing, place)
     laws[f"stalls from {limit:.0f} batches/s of a GPU on"] = lambda row: (
         row.stalled if row.batches >= limit else row.calm
     )
     for deviation in UNCERTAIN:
-        laws[f"speed uncertain by {deviation:.0%}, bound kept"] = lambda row, deviation=deviation: given_the_bound(
-            row, deviation
-        )
+        laws[f"speed uncertain by {deviation:.0%}, bound kept"] = partial(given_the_bound, deviation=deviation)
     return table(("mechanism", *halves), [[name, *(score(rows, law) for rows in halves.values())]
                                           for name, law in laws.items()])  # fmt: skip
 
