@@ -435,7 +435,9 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(tmp_path: Path)
     assert cut.stdout == ""
     before = state.read_text()
     finished = before.count("\n") - 1
-    assert finished == 3
+    assert finished >= 2
+    # How often it warms up depends on the machine; every run but the one that was cut off is kept.
+    assert finished == len(list((tmp_path / "kept" / "logs").iterdir())) - 1
 
     import subprocess
 
