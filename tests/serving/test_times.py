@@ -182,13 +182,13 @@ def test_a_stream_with_a_queue_is_busy_for_a_part_of_a_fixed_time_and_answers_af
     part = part.with_figure("service_time.resnet50.1", Figure(1.5e-3, "s", "this test"))
     busy = [offline_times(part, work, offline_batch=batch, queued=True) for batch in (16, 32)]
     assert [each.at(16) for each in busy] == pytest.approx([16e-3, 16e-3 + QUEUED_SHARE * 0.25e-3])
-    assert busy[0].beside == pytest.approx((1 - QUEUED_SHARE) * 0.5e-3)
-    assert busy[1].at(1) + busy[1].beside == pytest.approx(1.5e-3, rel=0.01)
+    assert busy[0].answer_delay == pytest.approx((1 - QUEUED_SHARE) * 0.5e-3)
+    assert busy[1].at(1) + busy[1].answer_delay == pytest.approx(1.5e-3, rel=0.01)
     alone, other = offline_times(part, work, offline_batch=32), offline_times(gpu({1: 1.5e-3}, offline=1000.0), ONE_MS)
-    assert (alone.at(16), alone.beside) == (pytest.approx(16.5e-3), 0.0)
+    assert (alone.at(16), alone.answer_delay) == (pytest.approx(16.5e-3), 0.0)
     # Of networks other than convolutional ones nothing is measured.
     queued = offline_times(gpu({1: 1.5e-3}, offline=1000.0), ONE_MS, queued=True)
-    assert (queued.at(16), queued.beside) == (pytest.approx(other.at(16)), 0.0)
+    assert (queued.at(16), queued.answer_delay) == (pytest.approx(other.at(16)), 0.0)
 
 
 def test_a_gpu_is_busy_with_each_query_that_it_copies_within_its_memory() -> None:

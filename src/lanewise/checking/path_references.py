@@ -50,9 +50,8 @@ def fewer_in_flight(row: Observation, rows: Sequence[Observation]) -> Iterator[R
         and _in_flight(each) < _in_flight(row) and line_of(each) == line_of(row)
     ]  # fmt: skip
     best = max(like, key=lambda each: each.value or 0.0, default=None)
-    if best is not None and best.value:
-        limit, low = f"{_in_flight(best)} requests in flight in place of {_in_flight(row)}", _OF_FEWER * best.value
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+    if best is not None:
+        yield from _half_of(best, f"{_in_flight(best)} requests in flight in place of {_in_flight(row)}")
 
 
 def of_like_size(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -64,17 +63,22 @@ def of_like_size(row: Observation, rows: Sequence[Observation]) -> Iterator[Refe
         and {**each.settings, "bytes": size} == row.settings and of_one_size(each.settings.get("bytes", 0), size)
     ]  # fmt: skip
     best = max(like, key=lambda each: each.value or 0.0, default=None)
-    if best is not None and best.value:
-        limit, low = f"requests of {best.settings['bytes']:,} B", _OF_FEWER * best.value
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+    if best is not None:
+        yield from _half_of(best, f"requests of {best.settings['bytes']:,} B")
+
+
+def _half_of(best: Observation, what: str) -> Iterator[Reference]:
+    """Another row as the reference of a path, of which half is enough."""
+    if best.value:
+        low = _OF_FEWER * best.value
+        yield Reference("same path", best.value, low, low, None, what, "the other row", own=False)
 
 
 def of_smaller(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Messages over a network compared with smaller ones: a rate grows with the size, and does not halve for good."""
     best = smaller_and_faster(row, rows)
-    if best is not None and best.value:
-        limit, low = f"messages of {units.size(best.settings['bytes'])}", _OF_FEWER * best.value
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+    if best is not None:
+        yield from _half_of(best, f"messages of {units.size(best.settings['bytes'])}")
 
 
 def smaller_and_faster(row: Observation, rows: Sequence[Observation]) -> Observation | None:

@@ -130,7 +130,7 @@ def lone_query(deployment: Deployment) -> float:
     load = deployment.load.workload
     routes = zip(deployment.times, deployment.inward, deployment.outward, strict=True)
     return max(
-        times.at(1) + times.beside + load.bytes_in / alone_rate(inward) + load.bytes_out / alone_rate(outward)
+        times.at(1) + times.answer_delay + load.bytes_in / alone_rate(inward) + load.bytes_out / alone_rate(outward)
         for times, inward, outward in routes
     )
 

@@ -173,7 +173,7 @@ class Simulation:
             inward = self._leg(deployment.inward[place], self._class[first + place], load.workload.bytes_in, load)
             outward = self._leg(
                 deployment.outward[place], self._class[first + count + place], load.workload.bytes_out, load,
-                deployment.times[place].beside,
+                deployment.times[place].answer_delay,
             )  # fmt: skip
             if deployment.pools[place] not in pool_index:
                 pool_index[deployment.pools[place]] = len(pools)

@@ -59,8 +59,8 @@ class ServiceTimes:
 
     `batch` is the largest that this GPU should take: the workload's, or fewer where that many would break the bound.
     No batch, however large, is served at more than `peak` queries a second. Of a batch's time `kept` s cannot be hidden
-    behind other batches; the peak holds those of a batch of `peak_batch`. A batch is answered `beside` s after its
-    time on the GPU, which may run the next one meanwhile.
+    behind other batches; the peak holds those of a batch of `peak_batch`. Answers come `answer_delay` s after the
+    time on the GPU, which may run the next batch meanwhile.
     """
 
     batch: int
@@ -71,7 +71,7 @@ class ServiceTimes:
     peak: float = inf
     kept: float = 0.0
     peak_batch: float = inf
-    beside: float = 0.0
+    answer_delay: float = 0.0
 
     def at(self, batch: int) -> float:
         """Seconds of the GPU for that batch: on lines between the points, beyond the last by its slope and the peak."""
