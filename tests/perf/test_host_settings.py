@@ -135,3 +135,25 @@ def test_a_shared_socket_that_no_tenant_measured_has_a_wider_interval() -> None:
     )
     assert (shared.total, shared.total_high) == (whole.total, whole.total_high)
     assert shared.total_low < 0.9 * whole.total_low
+
+
+def test_a_full_memory_gives_copies_to_the_host_more_than_copies_from_it() -> None:
+    # Measured of two GPUs both ways: 26.2 to 33.4 GB/s to each and 43.4 to 52.5 from each, all at 1.55 to 1.66.
+    system = read_system(TENANT % ("emerald-rapids", ", shared: true"), "s.yaml")
+    weight = system.number("cpu0", "memory.write_weight")
+    assert weight is not None and weight == pytest.approx(1.62)
+    rates = {each.flow.name: each.rate for each in lanewise.predict(system, "host0<->gpu[0-1]").rates}
+    assert rates["gpu0->host0"] == pytest.approx(weight * rates["host0->gpu0"])
+    total = 358.4e9
+    reads, writes = (total * (system.number("cpu0", f"memory.dma_{way}") or 0.0) for way in ("reads", "writes"))
+    assert 2 * rates["host0->gpu0"] / reads + 2 * rates["gpu0->host0"] / writes == pytest.approx(1.0)
+    # Where the memory has room each copy has its engine's rate.
+    apart = lanewise.predict(system, "host0->gpu0, gpu1->host0").rates
+    assert [each.rate for each in apart] == [pytest.approx(55.56e9), pytest.approx(55.44e9)]
+
+
+def test_a_cpu_of_unknown_preference_shares_its_memory_evenly() -> None:
+    system = read_system(TENANT % ("granite-rapids", ""), "s.yaml")
+    ways = [lanewise.predict(system, flows).rates[0].rate for flows in ("gpu[0-3]->host0", "host0->gpu[0-3]")]
+    both = lanewise.predict(system, "host0<->gpu[0-3]").rates
+    assert max(rate.rate for rate in both) < 1.1 * min(rate.rate for rate in both) < max(ways)

@@ -42,6 +42,9 @@ _PLAIN: dict[str, Key] = {
     "memory.rate": Key(("gpu", "cpu"), "B/s", "memory bandwidth of the device, or of one socket"),
     "memory.dma_reads": Key(("cpu",), "1", "share of memory.rate that devices get which only read"),
     "memory.dma_writes": Key(("cpu",), "1", "share of memory.rate that devices get which only write"),
+    "memory.write_weight": Key(
+        ("cpu",), "1", "rate of a device that writes over that of one that reads, where the memory limits both"
+    ),
     "nvlink.part": Key(("gpu",), TEXT, "name of the NVLink part its links are"),
     "nvlink.links": Key(("gpu",), "1", "number of NVLinks"),
     "nvlink.rate": Key(("gpu",), "B/s", "raw rate of all its NVLinks together, one direction"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -58,6 +58,7 @@ class FlowDemand:
     beside_opposite: Amounts = ()  # what a byte of a staged copy takes besides while the opposite one runs
     doubt: str = ""
     other_route: OtherRoute | None = None
+    memory_weight: float = 1.0  # times its own, where a full memory prefers writes
 
     def cap(self, bound: Bound = "nominal") -> float:
         """The most this flow can do by itself in B/s: its own cap, or its staging, also at an end of its range."""
@@ -100,12 +101,23 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand]) -> list[Flo
     """The demands of flows that run at once, with what they leave each other of links and engines."""
     demands = [replace(demand, per_byte=_requests_apart(demand)) for demand in demands]
     resources, solver_flows = solver_input(demands)
-    rates = share([resource.capacity for resource in resources], solver_flows).rates
+    shares = share([resource.capacity for resource in resources], solver_flows)
+    full = {resources[index] for index in shares.limits if index is not None and resources[index].kind == "memory"}
+    demands = [replace(each, memory_weight=_weight_of_writes(system, each, full)) for each in demands]
     running = [
-        RunningFlow(demand.per_byte, _all_copies(demand), rate) for demand, rate in zip(demands, rates, strict=True)
+        RunningFlow(demand.per_byte, _all_copies(demand), rate)
+        for demand, rate in zip(demands, shares.rates, strict=True)
     ]
     taken = taken_by_opposite(system, running)
     return [replace(demand, per_byte=beside_opposite(system, demand.per_byte, taken)) for demand in demands]
+
+
+def _weight_of_writes(system: System, demand: FlowDemand, full: Set[Resource]) -> float:
+    """What a copy to the host gets beside one from it where the memory that both use is full; 1 for any other."""
+    end = demand.routes[0].dst
+    if system.device(end).kind is not Kind.CPU or full.isdisjoint(demand.per_byte):
+        return 1.0
+    return system.number(end, "memory.write_weight") or 1.0
 
 
 def _requests_apart(demand: FlowDemand) -> dict[Resource, float]:
@@ -237,7 +249,7 @@ def solver_input(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[So
         if math.isinf(cap) and not _tells_a_rate(demand.per_byte):
             raise _unlimited(flow)
         amounts = tuple((index[resource], amount) for resource, amount in demand.per_byte.items())
-        flows.append(SolverFlow(amounts, weight=flow.weight, cap=cap))
+        flows.append(SolverFlow(amounts, weight=flow.weight * demand.memory_weight, cap=cap))
     return resources, flows
 
 

@@ -6,6 +6,9 @@ Measured, as shares of a socket's memory.rate (eight channels of DDR5-4800): eig
 both ways get 0.47 to 0.55 in all, four H200 0.58 to 0.64, eight H800 0.74. R = 0.68 and W = 0.54 give 0.60 both ways;
 all of them lie within 0.75 and 1.3 times what the shares give.
 
+While reads and writes fill it, a write gets `memory.write_weight` times what a read gets: 1.44 to 1.66 on six virtual
+machines with Emerald Rapids (benchmarks/runs/2026-11-22-h200-4gpus to 2026-11-27-two-gpus); 1 where nobody measured it.
+
 Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory.
 
 Where other tenants use the socket too (`shared`), a part's shares are the medians of such machines: four virtual
