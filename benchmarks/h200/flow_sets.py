@@ -1,6 +1,6 @@
 """Every set of up to four flows on one or two GPUs: predicted first, then measured, then compared.
 
-    python benchmarks/h200/flow_sets.py predict SYSTEM.yaml -o FOLDER     # commit FOLDER before the next command
+    python benchmarks/h200/flow_sets.py predict SYSTEM.yaml [--measured RUN] -o FOLDER  # commit FOLDER before the next
     python benchmarks/h200/flow_sets.py measure --gpus 2 -o FOLDER
     python benchmarks/h200/flow_sets.py compare FOLDER
 
@@ -45,9 +45,9 @@ def flow_sets(gpus: int) -> Iterator[tuple[str, bool]]:
         yield from ((text, False) for text in STAGED)
 
 
-def predictions(path: str) -> dict[str, Any]:
-    """The rate (B/s) of each flow of each set, with its range and its limit."""
-    system = lanewise.load_system(path)
+def predictions(path: str, measured: Path | None) -> dict[str, Any]:
+    """The rate (B/s) of each flow of each set, with its range and its limit; by what was `measured` there."""
+    system = lanewise.load_system(path) if measured is None else lanewise.calibrate_host(path, measured).system
     gpus = sum(name.startswith("gpu") for name in system.devices)
     rows = []
     for text, p2p in flow_sets(gpus):
@@ -132,6 +132,7 @@ def main() -> None:
         step = steps.add_parser(name)
         if name == "predict":
             step.add_argument("system")
+            step.add_argument("--measured", type=Path, help="a run of lanewise measure gpu on this very machine")
         if name == "measure":
             step.add_argument("--gpus", type=int, choices=FLOWS, required=True)
         if name == "compare":
@@ -145,7 +146,7 @@ def main() -> None:
         print(text)
         return
     args.output.mkdir(parents=True, exist_ok=True)
-    data = predictions(args.system) if args.step == "predict" else measurements(args.gpus)
+    data = predictions(args.system, args.measured) if args.step == "predict" else measurements(args.gpus)
     (args.output / ("predicted.json" if args.step == "predict" else "measured.json")).write_text(
         json.dumps(data, indent=1) + "\n"
     )
