@@ -16,7 +16,7 @@ GPUS = """
 k40 p100-pcie p100-sxm2 v100-pcie v100-sxm2 t4 a10 a10g a30 a100-pcie-40gb a100-pcie-80gb
 a100-sxm-40gb a100-sxm-80gb l4 l40s h100-pcie h100-nvl h100-sxm h200-sxm rtx-3090 rtx-4090 rtx-5090
 rtx-6000-ada rtx-pro-6000-blackwell-workstation rtx-pro-6000-blackwell-server
-b200 b300 gb200 gb300 gb300-desktop gh200 h20 h200-nvl h800 a800 a40 a16 a2 l40 l20
+b200 b300 gb200 gb300 gb300-desktop gh200 gh200-480gb h20 h200-nvl h800 a800 a40 a16 a2 l40 l20
 rtx-6000d rtx-a6000 rtx-a5000 rtx-a4000 v100-sxm3 m60 gtx-1070 gtx-1080 gtx-1080-ti titan-xp titan-v titan-rtx
 rtx-2080-ti rtx-3060 rtx-3080 rtx-4060-ti rtx-4070 rtx-4080
 rtx-5060-ti rtx-5070 rtx-5070-ti rtx-5080
@@ -29,7 +29,7 @@ emerald-rapids rome milan genoa turin threadripper-pro-7000 xeon-e5-2600-v2 xeon
 xeon-gold-6530 xeon-gold-6526y xeon-gold-5120t epyc-7452 epyc-7742 naples granite-rapids granite-rapids-sp
 xeon-w-sapphire-rapids xeon-w-3300 threadripper-2000 threadripper-3000 threadripper-7000 threadripper-9000
 threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-2000 ryzen-am5 grace grace-480gb
-power9
+grace-496gb power9
 """
 SWITCHES = """
 pex8747 pex8764 pex8796 pex9781 pex9797 pex88032 pex88048 pex88064 pex88080 pex88096 pex89024 pex89032 pex89048 pex89072
