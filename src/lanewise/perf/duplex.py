@@ -10,10 +10,11 @@ measured one way, on a link without any of that, so beside y in the other direct
 where c is 8 / 280 for data that is written to a GPU, 2 * 8 / 280 for data that is written to a host, which returns the
 credits of each packet beside its Ack (completions need none: their credits are infinite), and (8 + 256 * 24 / max read
 request) / 280 for data that a GPU reads. Peer copies both ways get 0.971 of twice one way by that; measured are 0.947
-to 0.99 (RTX PRO 6000, 4090, 5090 and 6000 Ada). Of host copies the writes displace 0.05 to 0.11 of their bytes (H200
-on two hosts, H800, RTX 5090), the reads 0.08 to 0.09. Where a part states what the directions get at once
-(engine.duplex), c is what gives it: on three of four hosts the reads of an A100 starve behind its writes, 11 to 19 GB/s
-beside 24. y is what the flows get without any of this, so what is left errs to the low side by c squared.
+to 0.99 (RTX PRO 6000, 4090, 5090 and 6000 Ada). Of host copies the writes displace 0.05 to 0.11 of their bytes (H200 on
+two hosts, H800, RTX 5090), the reads 0.08 to 0.09. Where a part states what the directions get at once (engine.duplex),
+c is what gives it: on three of four hosts the reads of an A100 starve behind its writes, 11 to 19 GB/s beside 24; that
+c counts on the links that the writes cross too, for the reads of all GPUs below them. y is what the flows get without
+any of this, so what is left errs to the low side by c squared.
 """
 
 from __future__ import annotations
@@ -63,8 +64,18 @@ class RunningFlow(NamedTuple):
     rate: float
 
 
-def taken_by_opposite(system: System, flows: Sequence[RunningFlow]) -> dict[Resource, float]:
-    """What traffic the other way takes of each link, root port and engine in B/s; empty where there is none."""
+class Taken(NamedTuple):
+    """What traffic the other way takes of a capacity in B/s, and what more it keeps reads from on some hosts."""
+
+    surely: float
+    kept_off: float
+
+
+def taken_by_opposite(system: System, flows: Sequence[RunningFlow], kernels: bool = False) -> dict[Resource, Taken]:
+    """What traffic the other way takes of each link, root port and engine; empty where there is none.
+
+    What the writes of copy engines cost reads was not measured of `kernels` that copy.
+    """
     links: dict[LinkDirection, set[Resource]] = defaultdict(set)
     fabric: dict[tuple[str, ...], set[Resource]] = defaultdict(set)
     engines: dict[tuple[str, Direction], dict[Resource, float]] = defaultdict(dict)
@@ -79,12 +90,14 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow]) -> dict[Reso
             of_engine = engines[resource.place[0], direction]
             of_engine[resource] = max(amount, of_engine.get(resource, 0.0))
     taken: dict[Resource, float] = defaultdict(float)
+    kept_off: dict[Resource, float] = defaultdict(float)
     for flow in flows:
         hops = [hop for copy in flow.copies for hop in copy.hops]
         crossed = {hop.direction for hop in hops if hop.link.kind in _PACKETS}
         for back, share in {hop.reverse.direction: _response_share(system, hop) for hop in hops}.items():
             for opposite in fabric.get(back, ()) if share else ():
                 taken[opposite] += flow.rate * share
+        starved = 0.0 if kernels else _starved_reads(system, flow)
         for resource, amount in flow.amounts.items():
             if resource.kind == REQUESTS and isinstance(resource.place, LinkDirection):
                 for data in (each for each in links.get(resource.place, ()) if each.link):
@@ -92,13 +105,15 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow]) -> dict[Reso
             if resource.link in crossed:
                 back = LinkDirection(resource.link.end, resource.link.start, resource.link.port, resource.link.kind)
                 for opposite in links.get(back, ()):
-                    taken[opposite] += flow.rate * amount * (ACK_SHARE if opposite.link else ACK_SHARE * _GOODPUT)
+                    on_link = flow.rate * amount * (1.0 if opposite.link else _GOODPUT)
+                    taken[opposite] += on_link * ACK_SHARE
+                    kept_off[opposite] += on_link * max(0.0, starved - ACK_SHARE)
         for copy in flow.copies:
             if copy.via is not Via.NVLINK:
                 for gpu, direction, far_end in _ends(copy):
                     for engine, amount in engines.get((gpu, _OPPOSITE[direction]), {}).items():
                         taken[engine] += flow.rate * amount * _displaced(system, engine, direction, far_end)
-    return dict(taken)
+    return {resource: Taken(amount, kept_off[resource]) for resource, amount in taken.items()}
 
 
 def _response_share(system: System, hop: Hop) -> float:
@@ -122,7 +137,7 @@ def _gpu_link(system: System, hop: Hop) -> Part | None:
     return system.catalog.get(name) if name is not None else None
 
 
-def beside_opposite(system: System, amounts: Amounts, taken: Mapping[Resource, float]) -> dict[Resource, float]:
+def beside_opposite(system: System, amounts: Amounts, taken: Mapping[Resource, Taken]) -> dict[Resource, float]:
     """The same amounts of resources whose capacities are those that traffic the other way leaves."""
     return {
         as_measured(system, _left(system, r, taken[r])) if r in taken else r: amount for r, amount in amounts.items()
@@ -134,8 +149,10 @@ def _ends(copy: Route) -> Iterator[tuple[str, Direction, str]]:
     yield copy.dst, "in", copy.src
 
 
-def _left(system: System, resource: Resource, taken: float) -> Resource:
-    capacity = max(resource.capacity - taken, resource.capacity * _LEAST_LEFT)
+def _left(system: System, resource: Resource, taken: Taken) -> Resource:
+    shares = (1 - sum(taken) / resource.capacity, 1 - taken.surely / resource.capacity)
+    share, best = (max(each, _LEAST_LEFT) for each in shares)
+    capacity = resource.capacity * share
     least, most = 1.0, RANGE[1]
     if resource.kind in _DIRECTIONS:
         part = system.part(resource.place[0])
@@ -143,10 +160,9 @@ def _left(system: System, resource: Resource, taken: float) -> Resource:
         figures = [part.figure(f"{key}.gen{gen}") for key in keys for gen in GENERATIONS] if part is not None else []
         ranges = [figure_range(figure) for figure in figures if figure.known]
         least, most = (end(pair) for end, pair in zip((min, max), zip(RANGE, *ranges, strict=True), strict=True))
-    share = capacity / resource.capacity
     return replace(
         resource, beside=True, capacity=capacity, low=capacity * independent(resource.factors, (least, 1.0))[0],
-        high=max(capacity, resource.high * min(1.0, share * most)),
+        high=max(capacity, resource.high * min(1.0, best * most)),
     )  # fmt: skip
 
 
@@ -154,7 +170,7 @@ def _displaced(system: System, engine: Resource, direction: Direction, far_end: 
     """Bytes of the engine's data that a byte in `direction` at its GPU displaces: Acks, credits, requests of reads."""
     gpu, with_host = engine.place[0], system.device(far_end).kind is Kind.CPU
     part = system.part(gpu)
-    measured = _measured(part, engine) if part is not None and with_host else None
+    measured = _displaced_copy(part, engine.kind) if part is not None and with_host else None
     if measured is not None:
         return measured
     # Packets say it well of NVIDIA's engines (H200: 105 of 103 GB/s); AMD's lose two to three times as much.
@@ -167,13 +183,26 @@ def _displaced(system: System, engine: Resource, direction: Direction, far_end: 
     return ACK_SHARE + packets.REQUEST_64BIT / request * _GOODPUT
 
 
-def _measured(part: Part, engine: Resource) -> float | None:
+def _starved_reads(system: System, flow: RunningFlow) -> float:
+    """Bytes of reads that a byte written to a host keeps off the links that it crosses, where its GPU's were measured.
+
+    Read requests do not pass posted writes (PCI Express Base Specification, transaction ordering), and those of several
+    GPUs wait in one queue of the uplink that they share: what writes cost reads is the link's, not each engine's.
+    None of staged copies, whose ports were measured as a whole (perf/staging.py).
+    """
+    if any(system.device(copy.dst).kind is not Kind.CPU for copy in flow.copies):
+        return 0.0
+    parts = [system.part(resource.place[0]) for resource in flow.amounts if resource.kind == "d2h"]
+    return max((_displaced_copy(part, "h2d") or 0.0 for part in parts if part is not None), default=0.0)
+
+
+def _displaced_copy(part: Part, kind: str) -> float | None:
     """What a byte of the other host copy displaces of this one by the part's duplex figures, None without them."""
-    other = _OTHER.get(engine.kind)
+    other = _OTHER.get(kind)
     for gen in sorted(GENERATIONS, reverse=True) if other is not None else ():
         both = part.number(f"engine.duplex.gen{gen}")
-        alone = part.number(f"engine.{engine.kind}.gen{gen}")
-        mine, others = (part.number(f"engine.duplex_{kind}.gen{gen}") for kind in (engine.kind, other))
+        alone = part.number(f"engine.{kind}.gen{gen}")
+        mine, others = (part.number(f"engine.duplex_{each}.gen{gen}") for each in (kind, other))
         mine, others = mine or (both and both / 2), others or (both and both / 2)
         if alone and mine and others:
             return max(alone - mine, 0.0) / others

@@ -97,8 +97,11 @@ def flow_demands(system: System, flows: Sequence[Flow], opposite: Opposite = Opp
     return beside_each_other(system, demands)
 
 
-def beside_each_other(system: System, demands: Sequence[FlowDemand]) -> list[FlowDemand]:
-    """The demands of flows that run at once, with what they leave each other of links and engines."""
+def beside_each_other(system: System, demands: Sequence[FlowDemand], kernels: bool = False) -> list[FlowDemand]:
+    """The demands of flows that run at once, with what they leave each other of links and engines.
+
+    `kernels` says that kernels copy in place of copy engines.
+    """
     demands = [replace(demand, per_byte=_requests_apart(demand)) for demand in demands]
     resources, solver_flows = solver_input(demands)
     shares = share([resource.capacity for resource in resources], solver_flows)
@@ -108,7 +111,7 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand]) -> list[Flo
         RunningFlow(demand.per_byte, _all_copies(demand), rate)
         for demand, rate in zip(demands, shares.rates, strict=True)
     ]
-    taken = taken_by_opposite(system, running)
+    taken = taken_by_opposite(system, running, kernels)
     return [replace(demand, per_byte=beside_opposite(system, demand.per_byte, taken)) for demand in demands]
 
 

@@ -1,0 +1,62 @@
+"""Reads of several GPUs below one uplink, beside their writes."""
+
+from __future__ import annotations
+
+import pytest
+
+import lanewise
+from lanewise.catalog import builtin
+from lanewise.perf.flow import Flow
+from lanewise.perf.flow_demand import beside_each_other, flow_demand
+from lanewise.topology.model import System
+from lanewise.topology.read import read_system
+
+PAIR = """
+lanewise: 1
+system: pair
+devices:
+  cpu0: {cpu: null}
+  sw0: {switch: pex88096}
+  "gpu[0-1]": {gpu: a100-sxm-80gb}
+links:
+  - {from: cpu0, to: sw0, pcie: gen4 x16}
+  - {from: sw0, to: "gpu[0-1]", pcie: gen4 x16}
+"""
+UPLINK = ("cpu0", "sw0")
+
+
+@pytest.fixture(scope="module")
+def pair() -> System:
+    return read_system(PAIR, "pair.yaml")
+
+
+def kept_off() -> float:
+    """Bytes of an A100's reads that a byte of its writes keeps off."""
+    part = builtin().get("a100-sxm-80gb")
+    alone, reads, writes = (part.number(f"engine.{key}.gen4") or 0.0 for key in ("h2d", "duplex_h2d", "duplex_d2h"))
+    return (alone - reads) / writes
+
+
+def test_writes_of_two_gpus_keep_reads_off_the_uplink_as_those_of_one_do(pair: System) -> None:
+    # Measured: 32.1 GB/s, 31.0 of one GPU (a100-four-pex88); 51.6 if only each GPU's engine lost reads.
+    rates = lanewise.predict(pair, "host0<->gpu[0-1]").rates
+    reads, writes = (sum(r.rate for r in rates if (r.flow.src == "host0") is into) for into in (True, False))
+    alone = lanewise.predict(pair, "host0->gpu[0-1]").total
+    assert reads == pytest.approx(alone - kept_off() * writes, rel=0.1)
+    assert 30e9 < reads + writes < 45e9
+
+
+def test_on_a_host_that_lets_reads_pass_the_uplink_has_room(pair: System) -> None:
+    # One of four hosts lost none: the high end is what Acks and requests leave.
+    assert lanewise.predict(pair, "host0<->gpu[0-1]").total_high > 50e9
+
+
+@pytest.mark.parametrize("kernels", [False, True])
+def test_what_kernels_write_keeps_off_nothing(pair: System, kernels: bool) -> None:
+    demands = [flow_demand(pair, Flow(*ends)) for ends in (("cpu0", "gpu0"), ("gpu1", "cpu0"))]
+    reads, _ = beside_each_other(pair, demands, kernels)
+    left, whole = (
+        min(each.capacity for each in demand.per_byte if each.link is not None and each.place[:2] == UPLINK)
+        for demand in (reads, demands[0])
+    )
+    assert (left > 0.9 * whole) is kernels
