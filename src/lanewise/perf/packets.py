@@ -22,6 +22,7 @@ COMPLETION = 20.0
 PACKET_SHARE = 0.983
 
 DEFAULT_PAYLOAD = 256.0
+COMPLETION_BOUNDARY = 64.0  # B; the least that a root complex has (PCI Express Base Specification, 2.3.1.1)
 DEFAULT_READ_REQUEST = 512.0
 
 

@@ -170,11 +170,27 @@ def _links(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]
         if resource is None:
             continue
         payload = by_direction.get(hop.direction)
+        if payload is not None:
+            low, high = resource.factors
+            resource = resource.within((low * _least_completions(system, segment, payload), high))
         yield resource, 1.0 if payload is None else packets.wire_bytes(payload.size, overhead)
         back = link_resource(system, hop.reverse) if segment.is_read and payload is not None else None
         if back is not None:
             request = system.number(segment.requester, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST
             yield back, packets.REQUEST_64BIT / request
+
+
+def _least_completions(system: System, segment: Segment, payload: Payload) -> float:
+    """What a link carries of reads of a host if it completes them in 64 B, as a share of what full packets give.
+
+    A completion may end at any multiple of 64 B (PCI Express Base Specification, read completion boundary). Hosts whose
+    packets hold 256 B were measured and fill them; of those with smaller ones, as over Thunderbolt, nobody knows.
+    """
+    unknown = _is_cpu(system, segment.src) and not system.number(segment.src, "completion.payload")
+    if not (segment.is_read and unknown and packets.COMPLETION_BOUNDARY < payload.size < packets.DEFAULT_PAYLOAD):
+        return 1.0
+    full, least = (packets.wire_bytes(size, packets.COMPLETION) for size in (payload.size, packets.COMPLETION_BOUNDARY))
+    return full / least
 
 
 def _peer_root_ports(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
