@@ -4,7 +4,8 @@
     python benchmarks/h200/flow_sets.py measure --gpus 2 -o FOLDER
     python benchmarks/h200/flow_sets.py compare FOLDER
 
-The flows of two GPUs: each GPU from and to the host, and each GPU to the other one; of one GPU: from and to the host.
+The flows of several GPUs: each GPU from and to the host, and each GPU to every other one; of one GPU: from and to the
+host. Of four GPUs 30 sets are drawn of each size, and all copies of the host are measured at once, one way and both.
 A set is measured while all its flows run; staged copies (peer access off) are measured alone and both ways, which
 is predicted as issued in turns, not all of one direction before the other.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import random
 import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,20 +29,30 @@ from lanewise.perf.schedules import SCHEDULES, TOGETHER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FLOWS = {
-    1: ("host0->gpu0", "gpu0->host0"),
-    2: ("host0->gpu0", "gpu0->host0", "host0->gpu1", "gpu1->host0", "gpu0->gpu1", "gpu1->gpu0"),
-}
+COUNTS = (1, 2, 4)
+DRAWN, SEED = 30, 4  # sets of each size, where trying all of them would take hours
 STAGED = ("gpu0->gpu1", "gpu0->gpu1, gpu1->gpu0")
 MOST = 4
 WITHIN = 0.10
 
 
+def all_flows(gpus: int) -> list[str]:
+    """Each GPU from and to the host, then each to every other one."""
+    names = [f"gpu{number}" for number in range(gpus)]
+    of_host = [flow for name in names for flow in (f"host0->{name}", f"{name}->host0")]
+    return of_host + [f"{src}->{dst}" for src, dst in itertools.permutations(names, 2)]
+
+
 def flow_sets(gpus: int) -> Iterator[tuple[str, bool]]:
     """Each set as text, and whether the GPUs reach each other directly."""
+    flows, chance = all_flows(gpus), random.Random(SEED)
     for size in range(1, MOST + 1):
-        for flows in itertools.combinations(FLOWS[gpus], size):
-            yield ", ".join(flows), True
+        every = list(itertools.combinations(flows, size))
+        for chosen in every if len(every) <= 2 * DRAWN else sorted(chance.sample(every, DRAWN)):
+            yield ", ".join(chosen), True
+    if gpus > MOST // 2:
+        of_host = flows[: 2 * gpus]
+        yield from ((", ".join(chosen), True) for chosen in (of_host[::2], of_host[1::2], of_host))
     if gpus > 1:
         yield from ((text, False) for text in STAGED)
 
@@ -134,7 +146,7 @@ def main() -> None:
             step.add_argument("system")
             step.add_argument("--measured", type=Path, help="a run of lanewise measure gpu on this very machine")
         if name == "measure":
-            step.add_argument("--gpus", type=int, choices=FLOWS, required=True)
+            step.add_argument("--gpus", type=int, choices=COUNTS, required=True)
         if name == "compare":
             step.add_argument("folder", type=Path)
         else:
