@@ -33,7 +33,10 @@ class Timing:
 
 @dataclass
 class Cuda:
-    """Capacities in B/s; `setup` s pass before each copy; `runs` counts, and `held` names those that time out."""
+    """Capacities in B/s; `setup` s pass before each copy; `runs` counts, and `held` names those that time out.
+
+    With `serves_queues` a GPU's copies to one peer wait until those to another have all ended.
+    """
 
     gpus: int = 2
     link: float = 50e9
@@ -51,6 +54,7 @@ class Cuda:
     runs: int = 0
     open: int = 0
     holds_staged: bool = True
+    serves_queues: bool = False
     chased: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property
@@ -120,6 +124,11 @@ class Run:
         if self.cuda.wrong:
             raise ProbeFailure(self.cuda.wrong, "")
 
+    def _waits(self, i: int, left: list[float]) -> bool:
+        flow = self.flows[i]
+        peers = [k for k, other in enumerate(self.flows[:i]) if other.dst >= 0 and other.src == flow.src >= 0]
+        return self.cuda.serves_queues and flow.dst >= 0 and any(left[k] for k in peers)
+
     def run(self) -> list[Timing]:
         self.cuda.runs += 1
         if self.cuda.runs in self.cuda.held or sum(self.copies) > self.cuda.queue:
@@ -130,7 +139,7 @@ class Run:
         ends: list[list[float]] = [[] for _ in self.flows]
         now = 0.0
         while any(left):
-            active = [i for i, amount in enumerate(left) if amount]
+            active = [i for i, amount in enumerate(left) if amount and not self._waits(i, left)]
             rates = dict(zip(active, fair(self.cuda, [self.flows[i] for i in active]), strict=True))
             step = min(left[i] / rates[i] for i in active)
             for i in active:

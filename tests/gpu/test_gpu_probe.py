@@ -83,6 +83,17 @@ def test_flows_at_once_get_the_rates_that_max_min_sharing_gives_them(data: st.Da
         assert values(found, "total")[text] == pytest.approx(sum(expected) / 1e9, rel=1e-6)
 
 
+def test_flows_of_an_engine_that_serves_queue_after_queue_leave_others_their_rate() -> None:
+    # Four H200: gpu2->gpu0 had the count of copies, and so the rate, of each of gpu0's two flows.
+    found = rows(Cuda(gpus=3, serves_queues=True), "gpu0->gpu1, gpu0->gpu2, gpu2->gpu0, host->gpu2")
+    assert values(found) == pytest.approx(
+        {"gpu0->gpu1": 200, "gpu0->gpu2": 200, "gpu2->gpu0": 400, "host0->gpu2": 50}, rel=0.05
+    )
+    notes = {row.flow: row.note for row in found if row.metric == "goodput"}
+    assert all("took turns" in notes[flow] for flow in ("gpu0->gpu1", "gpu0->gpu2"))
+    assert notes["gpu2->gpu0"] == notes["host0->gpu2"] == ""
+
+
 def test_flows_tuned_by_a_pilot_end_together() -> None:
     run = Cuda(gpus=2, link=50e9, peer=400e9).prepare([Flow(-1, 0, GIB, 2), Flow(0, 1, GIB, 2), Flow(1, -1, GIB, 2)])
     schedule = tuned_schedule(run, run.flows, [None] * 3)  # type: ignore[arg-type]

@@ -16,11 +16,11 @@ def ends(pace: float, copies: int, start: float = 0.0, before: int = 0) -> list[
 
 
 def window_of(end_times: list[list[float]]) -> CommonWindow:
-    return common_window(end_times, [1] * len(end_times))
+    return common_window(end_times, [1] * len(end_times), range(len(end_times)))
 
 
 def test_a_timestamp_of_several_copies_counts_them_all() -> None:
-    window = common_window([ends(10.0, 4), ends(5.0, 4)], [8, 2])
+    window = common_window([ends(10.0, 4), ends(5.0, 4)], [8, 2], [0, 1])
     assert window.copies_per_second == pytest.approx([80, 10])
 
 
@@ -47,7 +47,7 @@ def test_what_a_flow_does_after_the_others_have_gone_does_not_count(
 def test_a_copy_that_outlasts_the_window_is_told() -> None:
     window = window_of([[1.0, 2.0], [5.0, 10.0]])
     assert not (window.every_flow_copied)
-    assert not (window.in_turns)
+    assert not any(window.in_turns)
     assert window.copies_per_second[1] == pytest.approx(1 / 5)
 
 
@@ -56,9 +56,25 @@ def test_flows_that_take_turns_add_up_to_what_was_moved(pace: float, copies: lis
     # One engine for all: it serves each flow's whole queue before the next one's.
     before = [sum(copies[:i]) for i in range(len(copies))]
     window = window_of([ends(pace, count, at / pace) for at, count in zip(before, copies, strict=True)])
-    assert window.in_turns
+    assert all(window.in_turns)
     assert sum(window.copies_per_second) == pytest.approx(pace)
     assert window.copies_per_second == pytest.approx([pace * count / sum(copies) for count in copies])
+
+
+@given(rates, rates, st.integers(2, 20), st.integers(2, 20), st.integers(2, 20))
+def test_a_flow_on_an_engine_of_its_own_keeps_its_pace_beside_flows_that_take_turns(
+    pace: float, other: float, first: int, second: int, own: int
+) -> None:
+    """Seen on four H200: copies of one GPU to two others held a copy between two others to their own count."""
+    window = common_window(
+        [ends(pace, first), ends(pace, second, first / pace), ends(other, own)], [1] * 3, ["gpu0", "gpu0", "gpu3"]
+    )
+    if window.in_turns[0]:
+        assert window.in_turns == (True, True, False)
+        shared = pace / (first + second)
+        assert window.copies_per_second == pytest.approx([first * shared, second * shared, other])
+    else:  # the third was still at its first copy, or went on after both: a plain window
+        assert own / other > first / pace
 
 
 @given(st.lists(rates, min_size=1, max_size=8), st.floats(1e-3, 1.0))

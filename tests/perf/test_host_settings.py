@@ -141,7 +141,8 @@ def test_a_full_memory_gives_copies_to_the_host_more_than_copies_from_it() -> No
     # Measured of two GPUs both ways: 26.2 to 33.4 GB/s to each and 43.4 to 52.5 from each, all at 1.55 to 1.66.
     system = read_system(TENANT % ("emerald-rapids", ", shared: true"), "s.yaml")
     weight = system.number("cpu0", "memory.write_weight")
-    assert weight is not None and weight == pytest.approx(1.62)
+    assert weight is not None
+    assert weight == pytest.approx(1.62)
     rates = {each.flow.name: each.rate for each in lanewise.predict(system, "host0<->gpu[0-1]").rates}
     assert rates["gpu0->host0"] == pytest.approx(weight * rates["host0->gpu0"])
     total = 358.4e9

@@ -25,7 +25,7 @@ HOST_COPY, DEVICE_COPY = 256 * MIB, 512 * MIB
 # How a flow with a size is divided, as its rate while others run shows only in whole copies.
 PIECES, PIECE = 16, 4 * MIB
 STAGED_COPY = 128 * MIB  # the driver splits these into many commands, and only so many wait behind the hold
-_IN_TURNS = "the flows took turns, so each rate is over the time that all of them took"
+_IN_TURNS = "flows of one engine took turns, so this is over the time that all of them took"
 _OUTLASTED = "a copy outlasted the window, so this holds for times when others had ended"
 
 
@@ -140,12 +140,13 @@ class _CopySeries:
         """Goodput of each flow in the common window; of several their sum; of flows with a size the makespan."""
         with self._telemetry.recording():
             window = self._schedule.run_once(prepared)
-        doubt = _IN_TURNS if window.in_turns else "" if window.every_flow_copied else _OUTLASTED
+        outlasted = "" if window.every_flow_copied else _OUTLASTED
+        doubts = [_IN_TURNS if in_turns else outlasted for in_turns in window.in_turns]
         copy_bytes = [native_flow.bytes for native_flow in self.native_flows]
         rates = [copies * size for copies, size in zip(window.copies_per_second, copy_bytes, strict=True)]
         sample, samples, unheld = self._test.sample, [], self._gpus.unheld(self._flows)
         for i, (flow, rate) in enumerate(zip(self._flows, rates, strict=True)):
-            note = "; ".join(text for text in (self._buffers[i][1] or unheld, doubt) if text)
+            note = "; ".join(text for text in (self._buffers[i][1] or unheld, doubts[i]) if text)
             how, settings = self._how([i]), self._settings(i)
             samples.append(
                 sample("goodput", rate, display_unit="GB/s", how=how, note=note, settings=settings, flow=flow)
@@ -153,6 +154,7 @@ class _CopySeries:
         how = self._how(range(len(self._flows)))
         settings = {"bytes": copy_bytes[0]} if len({*copy_bytes}) == 1 else {}
         if len(self._flows) > 1:
+            doubt = _IN_TURNS if any(window.in_turns) else outlasted
             samples.append(sample("total", sum(rates), display_unit="GB/s", how=how, note=doubt, settings=settings))
         if any(flow.size is not None for flow in self._flows):  # else the probe chose how much is moved
             sizes = [copies * size for copies, size in zip(self._schedule.copies, copy_bytes, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from lanewise._native import CUDA_MOST_COPIES, CudaFlow, PreparedCopies, ProbeFailure
@@ -21,22 +21,23 @@ class CommonWindow:
     """Each flow's rate from the release to the first flow's end, and the `makespan` (s) to the last one's.
 
     `every_flow_copied`: each finished a copy within the window; else its rate holds for times when others had ended.
-    `in_turns`: the flows ran one after the other; then the window is the makespan, in which all rates add up to what
-    was moved.
+    `in_turns`: of each flow, whether it ran before or after others that one engine serves; then its rate is over the
+    time of all of them, in which they add up to what the engine moved.
     """
 
     copies_per_second: tuple[float, ...]
     makespan: float
     every_flow_copied: bool
-    in_turns: bool = False
+    in_turns: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CopySchedule:
-    """For each flow the number of timestamps in a sample, and the number of copies before each timestamp."""
+    """For each flow the number of timestamps in a sample, of copies before each timestamp, and the engine it is on."""
 
     timestamp_counts: list[int]
     copies_per_timestamp: list[int]
+    engines: list[Hashable]
 
     @property
     def copies(self) -> list[int]:
@@ -45,24 +46,44 @@ class CopySchedule:
 
     def run_once(self, prepared: PreparedCopies) -> CommonWindow:
         """The rates in one run of these copies."""
-        return common_window([timing.timestamps for timing in prepared.run()], self.copies_per_timestamp)
+        end_times = [timing.timestamps for timing in prepared.run()]
+        return common_window(end_times, self.copies_per_timestamp, self.engines)
 
 
-def common_window(end_times: Sequence[Sequence[float]], copies_per_timestamp: Sequence[int]) -> CommonWindow:
+def common_window(
+    end_times: Sequence[Sequence[float]], copies_per_timestamp: Sequence[int], engines: Sequence[Hashable]
+) -> CommonWindow:
     """Rates from each flow's timestamps: the ends of its copies, or of several, in s after the release, ascending.
 
     A copy under way when the window closes counts at the pace of those before it: its later part, with fewer concurrent
     flows, says nothing about the window. So a flow's rate is its copies finished in the window over the last one's
-    end. Flows of which one engine serves a whole queue after another's have no such window.
+    end. `engines` names what serves each flow: an engine may serve the whole queue of one flow after another's, and
+    then counts as one flow, which ends with the last of them.
     """
-    window, makespan = min(ends[-1] for ends in end_times), max(ends[-1] for ends in end_times)
-    counts = [bisect_right(ends, window) for ends in end_times]
-    in_turns = not all(counts) and any(map(_waited, end_times))
+    turns = _turns(end_times, engines)
+    last = [ends[-1] for ends in end_times]
+    until = [
+        end if engine is None else max(other for other, own in zip(last, turns, strict=True) if own == engine)
+        for end, engine in zip(last, turns, strict=True)
+    ]
+    counts = [bisect_right(ends, min(until)) for ends in end_times]
     rates = tuple(
-        copies * (len(ends) / makespan if in_turns else max(count, 1) / ends[max(count, 1) - 1])
-        for copies, count, ends in zip(copies_per_timestamp, counts, end_times, strict=True)
+        copies * (max(count, 1) / ends[max(count, 1) - 1] if engine is None else len(ends) / end)
+        for copies, count, ends, end, engine in zip(copies_per_timestamp, counts, end_times, until, turns, strict=True)
     )
-    return CommonWindow(rates, makespan, every_flow_copied=all(counts), in_turns=in_turns)
+    in_turns = tuple(engine is not None for engine in turns)
+    return CommonWindow(rates, max(last), every_flow_copied=all(counts), in_turns=in_turns)
+
+
+def _turns(end_times: Sequence[Sequence[float]], engines: Sequence[Hashable]) -> list[Hashable]:
+    """Of each flow the engine that served its flows one after the other; None where it served them together."""
+    window = min(ends[-1] for ends in end_times)
+    waiting = {engine for ends, engine in zip(end_times, engines, strict=True) if _waited(ends)}
+    if not waiting or all(ends[0] <= window for ends in end_times):
+        return [None] * len(engines)
+    if any(list(engines).count(engine) == 1 for engine in waiting):
+        return ["whatever serves all of them"] * len(engines)
+    return [engine if engine in waiting else None for engine in engines]
 
 
 def _waited(ends: Sequence[float]) -> bool:
@@ -89,7 +110,7 @@ def tuned_schedule(
     `fixed_copies` are what a flow with a size is made of, None for a flow that goes on as long as the others. Where a
     sample cannot be queued before the hold times out, shorter ones are tried; ProbeFailure if none can.
     """
-    pilot = CopySchedule([flow.copies for flow in flows], [1] * len(flows))
+    pilot = CopySchedule([flow.copies for flow in flows], [1] * len(flows), _engines(flows))
     rates, halvings = pilot.run_once(prepared).copies_per_second, 0
     while True:
         schedule = _schedule(flows, fixed_copies, rates, halvings)
@@ -122,4 +143,15 @@ def _schedule(
     timestamps_per_second = [rate / copies for rate, copies in zip(rates, copies_per_timestamp, strict=True)]
     counts = balanced(timestamps_per_second, seconds, least, most // max(copies_per_timestamp))
     counts = [fixed or count for fixed, count in zip(fixed_copies, counts, strict=True)]
-    return CopySchedule(counts, copies_per_timestamp)
+    return CopySchedule(counts, copies_per_timestamp, _engines(flows))
+
+
+def _engines(flows: Sequence[CudaFlow]) -> list[Hashable]:
+    """What copies each flow: of the GPU that starts its copies an engine for each direction, or a kernel of its own."""
+    return [number if flow.sm or not flow.p2p else _engine(flow) for number, flow in enumerate(flows)]
+
+
+def _engine(flow: CudaFlow) -> tuple[int, str]:
+    if min(flow.src, flow.dst) < 0:  # the host's memory
+        return max(flow.src, flow.dst), "from the host" if flow.src < 0 else "to the host"
+    return (flow.dst, "peer reads") if flow.read else (flow.src, "peer writes")
