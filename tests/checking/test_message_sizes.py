@@ -25,8 +25,26 @@ def test_a_collective_that_falls_at_larger_messages_is_slow_there(hosts: int):
 
 @pytest.mark.parametrize(
     "rates",
-    [{2**24: 29.0, 2**25: 18.0}, {2**24: 29.0, 2**25: 5.0, 2**26: 30.0}, {2**18: 2.0, 2**19: 0.9}],
-    ids=["another protocol", "one size alone", "short messages"],
+    [{2**24: 29.0, 2**25: 18.0}, {2**24: 29.0, 2**25: 23.0, 2**26: 30.0}, {2**18: 2.0, 2**19: 0.9}],
+    ids=["another protocol", "a little in one size", "short messages"],
 )
-def test_smaller_losses_single_sizes_and_short_messages_are_not_slow(rates: dict[int, float]):
+def test_smaller_losses_and_short_messages_are_not_slow(rates: dict[int, float]):
     assert checked(nccl_table(rates, "Unheard Of")).count(Verdict.SLOW) == 0
+
+
+DIP = {2**23: 12.0, 2**24: 29.0, 2**25: 19.0, 2**26: 40.0}
+
+
+def test_one_size_slower_than_smaller_and_larger_ones_in_both_columns_is_slow_by_the_choice_of_nccl():
+    checkup = checked(nccl_table(DIP, "Unheard Of"))
+    slow = [result.row.settings["bytes"] for result in checkup.results if result.verdict is Verdict.SLOW]
+    assert slow == [2**25, 2**25]
+    (finding,) = [finding for finding in checkup.findings if finding.kind == Verdict.SLOW]
+    assert [cause.key[0] for cause in finding.causes] == ["algorithm"]
+    assert "29 GB/s" in finding.causes[0].evidence
+
+
+def test_one_size_that_is_slower_in_one_column_alone_is_not_slow():
+    table = nccl_table(DIP, "Unheard Of").replace("19.00 0 1.0 1.0 19.00", "19.00 0 1.0 1.0 31.00")
+    assert "31.00" in table
+    assert checked(table).count(Verdict.SLOW) == 0

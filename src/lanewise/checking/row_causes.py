@@ -7,7 +7,7 @@ without evidence is only possible.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from lanewise import units
@@ -19,7 +19,7 @@ from lanewise.checking.host_names import one_memory
 from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
-from lanewise.checking.part_references import LEAST_RATE, smaller_message
+from lanewise.checking.part_references import LEAST_RATE, around_dip, smaller_message
 from lanewise.checking.path_references import of_one_size, smaller_and_faster
 from lanewise.checking.peer_causes import nvlinks_unused, peer_redirection, peers_apart
 from lanewise.checking.posted_causes import stated_causes
@@ -31,6 +31,9 @@ from lanewise.results.observation import Observation
 _SMALL_REQUEST = 128 * 2**10
 # Copies of pageable memory reach at least this share of the link.
 _PAGEABLE_SHARE = 0.1
+_CHOICE_STEP = "compare NCCL_ALGO=Ring and Tree, NCCL_PROTO=Simple and LL128; NCCL_DEBUG_SUBSYS=TUNING says the choice"
+# A collective's second column is of the same program.
+_IN_PLACE = " in place"
 _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
@@ -80,7 +83,7 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
     faster = [other for other in faster if line_of(other) == line_of(row)]
     step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
     what = "the program itself: bytes counted otherwise, allocation, waiting or small copies between the large ones"
-    if faster and faster[0].scenario != row.scenario:
+    if faster and faster[0].scenario.removesuffix(_IN_PLACE) != row.scenario.removesuffix(_IN_PLACE):
         evidence = f"'{faster[0].scenario}' reached {value_text(faster[0])} on the same path"
         yield Cause(("software",), what, step, evidence=evidence)
     elif row.path.startswith("peer") and row.how.get("tool") == "typed in" and not row.how.get("engine"):
@@ -241,17 +244,25 @@ def larger_messages(symptom: RowSymptom) -> Iterator[Cause]:
     rows = [result.row for result in symptom.results]
     best = smaller_message(row, rows) if row.metric == COLLECTIVE else smaller_and_faster(row, rows)
     if best is None:
+        yield from _choice_in_a_dip(row, rows)
         return
     evidence = f"{value_text(best)} with {units.size(best.settings['bytes'])}"
     if row.path == "network" or row.settings.get("hosts", 1) > 1:
         what = "congestion control or lost packets slow the network down once messages exceed its buffers"
         step = "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; turn on PFC or ECN at cards and switch"
         yield Cause(("congestion",), what, step, evidence=evidence)
-    if row.metric != COLLECTIVE:
-        return
-    what = "NCCL takes an algorithm or protocol that does not suit these links from that size on"
-    step = "compare NCCL_ALGO=Ring and Tree, NCCL_PROTO=Simple and LL128; NCCL_DEBUG_SUBSYS=TUNING says the choice"
-    yield Cause(("algorithm",), what, step, evidence=evidence)
+    if row.metric == COLLECTIVE:
+        what = "NCCL takes an algorithm or protocol that does not suit these links from that size on"
+        yield Cause(("algorithm",), what, _CHOICE_STEP, evidence=evidence)
+
+
+def _choice_in_a_dip(row: Observation, rows: Sequence[Observation]) -> Iterator[Cause]:
+    """NCCL's choice at a size that is slower than both smaller and larger ones: the network carries those."""
+    best = around_dip(row, rows) if row.metric == COLLECTIVE else None
+    if best is not None:
+        what = "NCCL or its network plugin takes an algorithm or protocol that does not suit these links at that size"
+        evidence = f"smaller and larger messages reached {value_text(best)} and more"
+        yield Cause(("algorithm",), what, _CHOICE_STEP, evidence=evidence)
 
 
 RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
