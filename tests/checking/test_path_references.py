@@ -72,6 +72,12 @@ def test_the_stated_slot_of_a_network_card_is_the_cause_where_it_carries_less_th
         assert first_causes(typed(row.format(rate), stated=f"slot: {slot}"))[0] != "link"
 
 
+def test_the_stated_slot_is_the_cause_too_where_the_card_writes_into_a_gpu():
+    row = 'flows: "host1->gpu0", value: {} Gb/s, line: 100 Gb/s'
+    assert first_causes(typed(row.format(55), stated="slot: gen3 x8"))[0] == "link"
+    assert first_causes(typed(row.format(20), stated="slot: gen3 x8"))[0] != "link"
+
+
 UDP = 'path: iperf UDP, flows: "host0->host1"'
 COPY = 'flows: "gpu0->host0", bytes: 64 KiB, host memory: pinned'
 
@@ -101,6 +107,51 @@ def test_short_copies_of_a_gpu_are_compared_with_those_of_another_program_in_the
     assert first_causes(checkup)[0] == "software"
     other = COPY.replace("64 KiB", "256 KiB")
     assert typed(f"path: each, {other}, value: 20 GB/s", f"path: batch, {COPY}, value: 4.1 GB/s").exit_code != 1
+
+
+RDMA = 'path: {}, flows: "host0->host1"'
+
+
+def test_smaller_messages_of_one_program_may_be_slower_by_what_it_takes_to_start_them():
+    one, other = RDMA.format("uc_oneway"), RDMA.format("ib_send_bw")
+    large = f"{one}, value: 15.3 Gb/s, bytes: 1 MiB"
+    assert typed(large, f"{one}, value: 10.8 Gb/s, bytes: 64 KiB").count(Verdict.SLOW) == 0
+    # No start costs as much as that, and another program's rate is no matter of its sizes.
+    assert slow_flows(typed(large, f"{one}, value: 3 Gb/s, bytes: 64 KiB")) == [("host0->host1", {"bytes": 65536})]
+    assert slow_flows(typed(large, f"{other}, value: 10.8 Gb/s, bytes: 64 KiB")) == [("host0->host1", {"bytes": 65536})]
+
+
+def test_a_row_whose_size_nobody_says_is_compared_with_a_long_copy_of_the_same_path():
+    checkup = typed('path: CUDA, flows: "gpu0->host0", value: 25 GB/s',
+                    'path: device_put, flows: "gpu0->host0", value: 2.7 GB/s, bytes: 10 GiB')  # fmt: skip
+    assert [result.row.scenario for result in checkup.results if result.verdict is Verdict.SLOW] == ["device_put"]
+
+
+BAR = 'flows: "host0->gpu0", engine: CPU'
+
+
+def test_copies_of_a_gpu_that_stay_below_half_of_smaller_ones_are_slow_unless_they_are_pageable():
+    rows = (f"{BAR}, value: 1 GB/s, bytes: 32 KiB", f"{BAR}, value: 13 MB/s, bytes: 64 KiB")
+    assert slow_flows(typed(*rows)) == [("host0->gpu0", {"bytes": 65536})]
+    assert typed(*(f"{row}, host memory: pageable" for row in rows)).count(Verdict.SLOW) == 0
+    assert typed(rows[0], rows[1].replace("13 MB/s", "0.6 GB/s")).count(Verdict.SLOW) == 0
+
+
+def test_short_requests_of_drives_at_once_are_slow_below_half_of_one_alone():
+    row = 'path: {}, flows: "{}", value: {} IOPS, of: each, bytes: 4 KiB, depth: 192'
+    alone = row.format("one", "nvme0->host0", 495_000).replace(", of: each", "")
+    checkup = typed(alone, row.format("five", "nvme[0-4]->host0", 89_000))
+    assert [flow for flow, _ in slow_flows(checkup)] == [f"nvme{n}->host0" for n in range(5)]
+    slow = [finding for finding in checkup.findings if finding.kind == Verdict.SLOW]
+    assert all("software" in [cause.key[0] for cause in finding.causes[:2]] for finding in slow)
+    assert typed(alone, row.format("five", "nvme[0-4]->host0", 260_000)).count(Verdict.SLOW) == 0
+
+
+def test_long_reads_of_drives_at_once_may_share_the_link_of_a_switch_or_chipset():
+    alone = 'path: one, flows: "nvme0->host0", value: 6.9 GB/s, bytes: 1 MiB, depth: 32'
+    four = 'path: four, flows: "nvme[0-3]->host0", of: each, value: 1.7 GB/s, bytes: 1 MiB, depth: 32'
+    slow = {flow for flow, _ in slow_flows(typed(alone, four))}
+    assert "nvme1->host0" not in slow
 
 
 def test_a_tool_s_own_ways_to_make_short_copies_are_no_measure_of_each_other():

@@ -175,7 +175,7 @@ def narrow_link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
 def stated_slot_of_card(symptom: RowSymptom) -> Iterator[Cause]:
     """The slot that the text states carries less than the card's line, and the rate is what such a slot gives."""
     row, line = symptom.row, symptom.result.expected.value or 0.0
-    if row.path != "network" or "gpu" in row.flow or row.metric != "goodput" or not row.value:
+    if row.path != "network" or row.metric != "goodput" or not row.value:
         return
     for statement in symptom.posted.stated("slot"):
         if match := SLOT.fullmatch(statement.value.strip()):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from lanewise import units
 from lanewise.checking.expectation import too_short
-from lanewise.checking.part_references import Reference
+from lanewise.checking.part_references import START, Reference
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
 from lanewise.results.observation import Observation
@@ -30,10 +30,19 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
     tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
-    if best is not row and best.value and best.settings.get("bytes", 0) >= row.settings.get("bytes", 0):
+    size = row.settings.get("bytes", 0)
+    if best is not row and best.value and best.settings.get("bytes", size) >= size:
         known = " ".join(filter(None, (best.scenario, best.how.get("host memory", ""))))
-        limit, low = f"the same path in '{known}'", tolerated * best.value
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+        nominal = _with_start(best, row)
+        limit, low = f"the same path in '{known}'", tolerated * nominal
+        yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+
+
+def _with_start(best: Observation, row: Observation) -> float:
+    """What another row's rate leaves of a smaller request of the same program, which takes as long to start."""
+    size, rate = row.settings.get("bytes", 0), best.value or 0.0
+    larger = best.settings.get("bytes", 0) > (1 + _LIKE_SIZE) * size
+    return size / (size / rate + START) if size and rate and larger and _program(best) == _program(row) else rate
 
 
 def _same_requests(other: Observation, row: Observation) -> bool:
@@ -84,7 +93,7 @@ def of_smaller(row: Observation, rows: Sequence[Observation]) -> Iterator[Refere
 def smaller_and_faster(row: Observation, rows: Sequence[Observation]) -> Observation | None:
     """The best smaller message of the same program, if this one and all larger ones reach less than half of it."""
     size = row.settings.get("bytes", 0)
-    if row.path != "network" or row.metric != "goodput" or not size:
+    if row.metric != "goodput" or not size or not _grows_with_size(row):
         return None
     like = [
         each for each in rows
@@ -95,6 +104,12 @@ def smaller_and_faster(row: Observation, rows: Sequence[Observation]) -> Observa
     best = max(smaller, key=lambda each: each.value or 0.0, default=None)
     larger = [each.value or 0.0 for each in like if each.settings.get("bytes", 0) >= size]
     return best if best is not None and max(larger, default=0.0) < _OF_FEWER * (best.value or 0.0) else None
+
+
+def _grows_with_size(row: Observation) -> bool:
+    """Whether no cache makes small requests faster: data over a network or a GPU's link, of which nothing is staged."""
+    gpu_link = row.path in ("host to device", "device to host") or row.path.startswith("peer")
+    return row.path == "network" or (gpu_link and row.how.get("host memory") != "pageable" and "staged" not in row.path)
 
 
 def of_one_size(size: int, other: int) -> bool:
@@ -118,6 +133,21 @@ def of_flows_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
         nominal = min(len(flows) * max(alone), line)
         limit, low = f"{len(flows)} times one flow alone, at most the line", _OF_ALONE * nominal
         yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+
+
+def of_drives_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Short requests of several drives at once compared with those of one alone: drives share no more than a host."""
+    flows = _flows(row)
+    if row.path != "storage" or row.metric != "goodput" or len(set(flows)) < 2 or not too_short(row):
+        return
+    like = [
+        each for each in rows
+        if each.path == row.path and each.metric == row.metric and each.settings == row.settings
+        and len(_flows(each)) == 1 and _flows(each)[0] in flows and each.how.get("mode") == row.how.get("mode")
+    ]  # fmt: skip
+    best = max(like, key=lambda each: each.value or 0.0, default=None)
+    if best is not None:
+        yield from _half_of(best, "one drive alone")
 
 
 def _rate(text: str) -> float:

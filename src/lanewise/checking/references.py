@@ -30,7 +30,14 @@ from lanewise.checking.part_references import (
     short_copy,
     tunnel_copy,
 )
-from lanewise.checking.path_references import fewer_in_flight, of_flows_alone, of_like_size, of_smaller, same_path
+from lanewise.checking.path_references import (
+    fewer_in_flight,
+    of_drives_alone,
+    of_flows_alone,
+    of_like_size,
+    of_smaller,
+    same_path,
+)
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -143,6 +150,7 @@ class References:
             yield from self._pairs_of_others(row)
             yield from self._writes_to_the_drive(row)
         yield from of_flows_alone(row, self.rows)
+        yield from of_drives_alone(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row):
             yield from self._siblings(row)
