@@ -48,3 +48,19 @@ def test_one_size_that_is_slower_in_one_column_alone_is_not_slow():
     table = nccl_table(DIP, "Unheard Of").replace("19.00 0 1.0 1.0 19.00", "19.00 0 1.0 1.0 31.00")
     assert "31.00" in table
     assert checked(table).count(Verdict.SLOW) == 0
+
+
+ALL_GPUS = 'path: {}, flows: "gpu[0-7]->gpu[0-7]", value: {} GB/s, metric: bus_bandwidth, bytes: 1 GiB'
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "slow"),
+    [("mscclpp all_reduce", 175, 1), ("mscclpp all_reduce", 190, 0), ("mscclpp AllGather", 175, 0)],
+    ids=["far slower", "a little slower", "another collective"],
+)
+def test_a_collective_is_compared_with_the_same_one_by_another_library(name: str, rate: int, slow: int):
+    rows = (ALL_GPUS.format("all_reduce", 245), ALL_GPUS.format(name, rate))
+    checkup = checked("lanewise-rows: 1\nrows:\n" + "".join(f"  - {{{row}}}\n" for row in rows))
+    assert checkup.count(Verdict.SLOW) == slow
+    causes = [finding.causes[0].key for finding in checkup.findings if finding.kind == Verdict.SLOW]
+    assert causes == [("software",)] * slow

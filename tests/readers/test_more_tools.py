@@ -232,16 +232,19 @@ def test_a_collective_typed_in_for_all_gpus_of_a_host_is_one_row_of_their_ring()
     (row,) = _typed('path: all_reduce, flows: "gpu[0-2]->gpu[0-2]", value: 480 GB/s, metric: bus_bandwidth')
     assert (row.flow, row.metric) == ("gpu0->gpu1, gpu1->gpu2, gpu2->gpu0", "bus_bandwidth")
     assert row.settings == {"ranks": 3}
+    (pair,) = _typed('path: all_reduce, flows: "gpu[0-1]->gpu[0-1]", value: 208 GB/s, metric: bus_bandwidth')
+    assert (pair.flow, pair.settings) == ("gpu0->gpu1, gpu1->gpu0", {"ranks": 2})
     with pytest.raises(FormatError, match="goes nowhere"):
         _typed('flows: "gpu[0-2]->gpu[0-2]", value: 480 GB/s')
 
 
 def test_a_copy_within_a_memory_and_requests_of_several_hosts_may_be_typed_in():
-    gpu, host, sum_of_two, small = _typed(
+    gpu, host, node, sum_of_two, small = _typed(
         'flows: "gpu0->gpu0", value: 900 GB/s', 'flows: "host0->host0", value: 90 GB/s',
+        'flows: "host0:1->host0:1", value: 40 GB/s',
         'flows: "host[1-2]->host0", value: 1000 IOPS, bytes: 4 KiB', 'flows: "host0->host1", value: 235 KB/s',
     )  # fmt: skip
-    assert (gpu.path, host.path, gpu.value) == ("GPU memory", "host memory", 900e9)
+    assert (gpu.path, host.path, node.path, gpu.value) == ("GPU memory", "host memory", "host memory", 900e9)
     assert (sum_of_two.metric, sum_of_two.value, small.value) == ("total", 4096e3, 235e3)
 
 

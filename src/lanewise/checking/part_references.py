@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, is_coherent, part_of_title, raw_rate
-from lanewise.checking.collective_rows import LEAST_JUDGED
 from lanewise.checking.verdict import Verdict
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
@@ -26,10 +24,6 @@ LEAST_RATE = 0.8e9
 _FINE_COHERENT = 0.7
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
 LEAST_MESSAGE = 256 * 2**20
-# Where NCCL takes another algorithm or protocol, kept tables of healthy machines lose less than a tenth.
-_COLLAPSED = 0.5
-# One size between faster ones, out of place and in place: of 234 such sizes of healthy machines none has less than 0.9.
-_DIP = 0.75
 # PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
 _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # Host memory of a stated NUMA node.
@@ -181,53 +175,3 @@ def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
         # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
         limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(share, 0.12) * pcie
         yield Reference("parts", pcie, low, low, high, limit, part.source, own=False)
-
-
-def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
-    """The best smaller message of a collective whose bus bandwidth falls below half of it from this row's size on."""
-
-    def table(of: Observation) -> tuple[object, ...]:
-        """What the messages of one table share."""
-        return of.metric, of.scenario, of.flow, of.how, {**of.settings, "bytes": 0}
-
-    size = row.settings.get("bytes", 0)
-    like = [each for each in rows if each.value and table(each) == table(row)]
-    smaller = [each for each in like if each.settings.get("bytes", 0) < size]
-    best = max(smaller, key=lambda each: each.value or 0.0, default=None)
-    if best is None or not best.value or size < LEAST_JUDGED:
-        return None
-    larger = [each.value for each in like if each.value and each.settings.get("bytes", 0) >= size]
-    return best if max(larger, default=0.0) < _COLLAPSED * best.value else None
-
-
-def around_dip(row: Observation, rows: Sequence[Observation]) -> Observation | None:
-    """The lesser of the best smaller and the best larger message, if both are far above this one, in place as well."""
-    size, kind = row.settings.get("bytes", 0), row.scenario.removesuffix(" in place")
-    if size < LEAST_JUDGED:
-        return None
-    like = [
-        each for each in rows
-        if each.metric == row.metric and each.scenario.removesuffix(" in place") == kind and each.flow == row.flow
-        and each.value and {**each.settings, "bytes": size} == row.settings
-    ]  # fmt: skip
-    smaller = [each for each in like if 0 < each.settings.get("bytes", 0) < size]
-    larger = [each for each in like if each.settings.get("bytes", 0) > size]
-    if not smaller or not larger:
-        return None
-    least = min((max(side, key=_rate) for side in (smaller, larger)), key=_rate)
-    own = [_rate(each) for each in like if each.settings.get("bytes", 0) == size]
-    return least if len(own) > 1 and max(own) < _DIP * _rate(least) else None
-
-
-def _rate(row: Observation) -> float:
-    return row.value or 0.0
-
-
-def of_smaller_message(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
-    """Messages that are slow because smaller ones of the same table were faster: bus bandwidth grows with the size."""
-    best, share = smaller_message(row, rows), _COLLAPSED
-    if best is None:
-        best, share = around_dip(row, rows), _DIP
-    if best is not None and best.value:
-        limit, low = f"messages of {units.size(best.settings['bytes'])}", share * best.value
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)

@@ -16,6 +16,7 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.cause import speed
+from lanewise.checking.collective_references import of_other_library, of_smaller_message
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
@@ -25,7 +26,6 @@ from lanewise.checking.part_references import (
     any_copy,
     collective,
     host_copy,
-    of_smaller_message,
     peer_copy,
     short_copy,
     tunnel_copy,
@@ -125,6 +125,7 @@ class References:
             return
         if row.metric == COLLECTIVE:
             yield from of_smaller_message(row, self.rows)
+            yield from of_other_library(row, self.rows)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
             yield from self._bounds(row)
             return

@@ -13,13 +13,14 @@ from dataclasses import replace
 from lanewise import units
 from lanewise.checking.abilities import is_coherent
 from lanewise.checking.cause import Cause
+from lanewise.checking.collective_references import around_dip, smaller_message
 from lanewise.checking.expectation import too_short
 from lanewise.checking.fast_causes import FAST_CAUSES
 from lanewise.checking.host_names import one_memory
 from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
-from lanewise.checking.part_references import LEAST_RATE, around_dip, smaller_message
+from lanewise.checking.part_references import LEAST_RATE
 from lanewise.checking.path_references import of_one_size, smaller_and_faster
 from lanewise.checking.peer_causes import nvlinks_unused, peer_redirection, peers_apart
 from lanewise.checking.posted_causes import stated_causes

@@ -21,7 +21,7 @@ _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load",
 _SETTINGS = ("depth", "threads", "ranks")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "iops")
 _HOST = re.compile(r"host|cpu\d")
-_WITHIN = re.compile(r"(?:gpu|host)\d*")
+_WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 _STORAGE = re.compile(r"ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|(?:sd|hd|vd|xvd)[a-z]\d*$")
 
 
@@ -87,7 +87,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     if node["p2p"].given or path_of(flows[0]).startswith("peer"):
         how["p2p"] = "on" if p2p else "off"
     settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
-    if metric == "bus_bandwidth" and path_of(flows[0]).startswith("peer") and len(flows) > 2:
+    if metric == "bus_bandwidth" and path_of(flows[0]).startswith("peer") and len(flows) > 1:
         settings.setdefault("ranks", len(flows))
     if node["bytes"].given:
         settings["bytes"] = int(node["bytes"].quantity("B", 0.0, example="64 MiB"))
@@ -108,7 +108,7 @@ def _flows(text: str, collective: bool, p2p: bool) -> tuple[Flow, ...]:
     """The flows of a row: of a collective among the GPUs of one host its ring, and copies within one memory."""
     source, _, target = (word.strip() for word in text.partition("->"))
     names = names_of(source) if collective and source == target else []
-    if len(names) > 2:
+    if len(names) > 1:
         return tuple(Flow(a, b, p2p=p2p) for a, b in zip(names, [*names[1:], names[0]], strict=True))
     if source == target and _WITHIN.fullmatch(source):
         return (Flow(source, target, p2p=p2p),)

@@ -1,0 +1,85 @@
+"""References of a collective's bus bandwidth: other sizes of its table, the same collective by another library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise import units
+from lanewise.checking.collective_rows import LEAST_JUDGED
+from lanewise.checking.part_references import Reference
+from lanewise.checking.symptom import line_of
+from lanewise.results.observation import Observation
+
+# Where NCCL takes another algorithm or protocol, kept tables of healthy machines lose less than a tenth.
+_COLLAPSED = 0.5
+# One size between faster ones, out of place and in place: of 234 such sizes of healthy machines none has less than 0.9.
+_DIP = 0.75
+# Of another library the tolerance is that of rows of one path.
+_OF_ANOTHER = 0.75
+_COLLECTIVE = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|sendrecv")
+
+
+def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The best smaller message of a collective whose bus bandwidth falls below half of it from this row's size on."""
+
+    def table(of: Observation) -> tuple[object, ...]:
+        """What the messages of one table share."""
+        return of.metric, of.scenario, of.flow, of.how, {**of.settings, "bytes": 0}
+
+    size = row.settings.get("bytes", 0)
+    like = [each for each in rows if each.value and table(each) == table(row)]
+    smaller = [each for each in like if each.settings.get("bytes", 0) < size]
+    best = max(smaller, key=lambda each: each.value or 0.0, default=None)
+    if best is None or not best.value or size < LEAST_JUDGED:
+        return None
+    larger = [each.value for each in like if each.value and each.settings.get("bytes", 0) >= size]
+    return best if max(larger, default=0.0) < _COLLAPSED * best.value else None
+
+
+def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The same collective of the same ranks and size by another library, where both are typed in as one question."""
+    named = _COLLECTIVE.search(row.scenario.lower())
+    like = [
+        each for each in rows
+        if each.metric == row.metric and each.flow == row.flow and each.settings == row.settings and each.value
+        and (other := _COLLECTIVE.search(each.scenario.lower())) and named and other[0] == named[0]
+        and each.how.get("tool") == row.how.get("tool") == "typed in" and line_of(each) == line_of(row)
+    ]  # fmt: skip
+    best = max(like, key=_rate, default=row)
+    if _rate(best) > _rate(row):
+        limit, low = f"the same collective in '{best.scenario}'", _OF_ANOTHER * _rate(best)
+        yield Reference("same path", _rate(best), low, low, None, limit, "the other row", own=False)
+
+
+def around_dip(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The lesser of the best smaller and the best larger message, if both are far above this one, in place as well."""
+    size, kind = row.settings.get("bytes", 0), row.scenario.removesuffix(" in place")
+    if size < LEAST_JUDGED:
+        return None
+    like = [
+        each for each in rows
+        if each.metric == row.metric and each.scenario.removesuffix(" in place") == kind and each.flow == row.flow
+        and each.value and {**each.settings, "bytes": size} == row.settings
+    ]  # fmt: skip
+    smaller = [each for each in like if 0 < each.settings.get("bytes", 0) < size]
+    larger = [each for each in like if each.settings.get("bytes", 0) > size]
+    if not smaller or not larger:
+        return None
+    least = min((max(side, key=_rate) for side in (smaller, larger)), key=_rate)
+    own = [_rate(each) for each in like if each.settings.get("bytes", 0) == size]
+    return least if len(own) > 1 and max(own) < _DIP * _rate(least) else None
+
+
+def _rate(row: Observation) -> float:
+    return row.value or 0.0
+
+
+def of_smaller_message(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Messages that are slow because smaller ones of the same table were faster: bus bandwidth grows with the size."""
+    best, share = smaller_message(row, rows), _COLLAPSED
+    if best is None:
+        best, share = around_dip(row, rows), _DIP
+    if best is not None and best.value:
+        limit, low = f"messages of {units.size(best.settings['bytes'])}", share * best.value
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
