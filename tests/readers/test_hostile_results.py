@@ -34,6 +34,7 @@ LONG_TEXTS = {
     "a command line of gdsio": "gdsio " * (LONG // 6) + "\n" + data("gdsio.txt").split("\n", 1)[1],
     "results of gdsio without a command line": data("gdsio.txt").split("\n", 1)[1] * 4000,
     "a rank line of nccl-tests": data("nccl-tests.txt") + "#  Rank  0 Group  0 Pid" + " " * LONG,
+    "a head of mscclpp-test": "#  size" + " " * LONG + "count time algbw busbw\n",
     "ranks of nccl-tests": data("nccl-tests.txt") + "#  Rank  0 Group  0 Pid   1 on n device  0 [0x07] A\n" * 3_000,
     "channels of NCCL": data("p2p.txt") + "NCCL INFO Channel 00 : 0[7] -> 1[b] via SHM/direct\n" * 4_000,
     "transfers of TransferBench": data("transfer-bench.txt")

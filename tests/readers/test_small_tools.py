@@ -146,3 +146,30 @@ def test_what_is_posted_with_figures_is_stated(line: str, key: str, value: str):
 )  # fmt: skip
 def test_what_is_as_it_should_be_states_nothing(line: str):
     assert read_posted(line, "f").posted.statements == ()
+
+
+MSCCLPP = (
+    "$ mpirun -np 8 ./build/bin/tests/allreduce_test_perf -b 1G -e 1G\n"
+    "#  Rank  0 Pid  85576 on host-A device  0 [0001:00:00.0] NVIDIA A100-SXM4-80GB\n"
+    "#  Rank  1 Pid  85577 on host-A device  1 [0002:00:00.0] NVIDIA A100-SXM4-80GB\n"
+    "#                                    in-place                       out-of-place          \n"
+    "#       size         count     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
+    "#        (B)    (elements)     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n"
+    "  1073741824     268435456    17018   63.09  110.41      0\n"
+    "  2147483648     268435456                                    5716.9  187.82  187.82      0\n"
+)
+
+
+def test_a_table_of_mscclpp_has_one_set_of_figures_a_row_below_the_heads_of_its_way():
+    results = read_results(MSCCLPP, "f")
+    in_place, out = results.observations
+    assert (in_place.scenario, in_place.value, in_place.settings["bytes"]) == ("all_reduce in place", 110.41e9, 2**30)
+    assert (out.scenario, out.value, out.settings["ranks"]) == ("all_reduce", 187.82e9, 2)
+    assert (out.how["engine"], results.posted.title("gpu1")) == ("MSCCL++", "NVIDIA A100-SXM4-80GB")
+    (unnamed, _) = read_results("".join(MSCCLPP.splitlines(keepends=True)[3:]), "f").observations
+    assert (unnamed.scenario, unnamed.metric) == ("collective in place", "bus_bandwidth")
+
+
+def test_a_table_of_mscclpp_without_rows_is_refused():
+    with pytest.raises(FormatError, match="no rows"):
+        read_results("".join(MSCCLPP.splitlines(keepends=True)[:6]), "f")

@@ -15,6 +15,7 @@ from lanewise.readers import (
     gdsio,
     iperf,
     lanewise_json,
+    mscclpp,
     nccl_tests,
     nixlbench,
     nvbandwidth,
@@ -37,15 +38,15 @@ from lanewise.readers.tool_results import ImportedResults, merge
 
 KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
-    "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, nixlbench, TransferBench, rocm_bandwidth_test, busGrind, "
-    "ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench and DeepSpeed's benchmarks of "
-    "torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, CrystalDiskMark, KDiskMark, "
-    "PiBenchmarks, qperf, netperf, nvprof (GPU trace), runs and samples of lanewise, and figures "
-    "typed in (lanewise-rows)"
+    "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
+    "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
+    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, "
+    "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), runs and samples of lanewise, "
+    "and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
-    nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, rocm_bandwidth, transferbench, bus_grind, nixlbench,
-    dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
+    nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
+    nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
     ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)

@@ -33,7 +33,7 @@ _LABEL = re.compile(
 _NAMED = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|sendrecv|alltoall|scatter|gather|hypercube)_perf\b"
 )
-_RANK = re.compile(
+RANK = re.compile(
     r"(?:^|#)\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+(\d+) on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)"
 )
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
@@ -51,7 +51,7 @@ _BETWEEN = re.compile(r"\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)"
 
 
 @dataclass
-class _NcclJob:
+class NcclJob:
     """The header above a table: which collective, and the ranks' hosts, devices, names and processes.
 
     `count` of ranks where none is listed and the factor of the bus bandwidth tells it.
@@ -97,23 +97,23 @@ class _NcclJob:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold a table of nccl-tests."""
-    return any(_HEAD.match(text := _unlabelled(line).strip()) or _ROW.match(text) for line in lines)
+    return any(_HEAD.match(text := unlabelled(line).strip()) or _ROW.match(text) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Out-of-place and in-place bus bandwidth of each size; FormatError with the line of a row that is cut short."""
     rows: list[Observation] = []
-    lines = [_unlabelled(line) for line in lines]
+    lines = [unlabelled(line) for line in lines]
     heads: Sequence[str] = ()
     # An excerpt without heads: its rows are whole, or they are none.
     excerpt = not any(_HEAD.match(line.strip()) for line in lines)
     devices: dict[str, str] = {}
     corrupt: list[Statement] = []
-    job = _NcclJob()
+    job = NcclJob()
     for number, line in enumerate(lines, 1):
-        rank, named, at = _RANK.search(line), _NAMED.search(line), Location(file, number)
+        rank, named, at = RANK.search(line), _NAMED.search(line), Location(file, number)
         if heads and (named or rank):
-            job, heads = _NcclJob(version=job.version, launch=job.launch), ()
+            job, heads = NcclJob(version=job.version, launch=job.launch), ()
         if (stated := _VERSION.search(line)) is not None:
             job.version = stated[2] or _dotted(int(stated[1]))
         if (process := _PROCESS.search(line)) is not None:
@@ -144,7 +144,7 @@ def _dotted(code: int) -> str:
     return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
 
 
-def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Observation]:
+def _row(job: NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Observation]:
     """The two bus bandwidths of a line. Words that a message of NCCL appended are left out."""
     if len(words) == len(_HEADS) - 4 and tuple(heads) == _HEADS:
         heads = heads[: len(words)]  # an excerpt of one of the two sets of columns
@@ -157,7 +157,7 @@ def _row(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location
         yield observation(TOOL, job.collective + way, job.value(), value, job.how, settings)
 
 
-def _wrong_values(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Statement]:
+def _wrong_values(job: NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Statement]:
     """What the tool's own comparison of the data says of a line, where it is not 0; "N/A" is without a comparison."""
     places = [place for place, head in enumerate(heads[: len(words)]) if head == "wrong"]  # an excerpt has one of them
     for place, way in zip(places, ("", " in place"), strict=False):
@@ -166,18 +166,18 @@ def _wrong_values(job: _NcclJob, heads: Sequence[str], words: Sequence[str], at:
             yield Statement("wrong values", value, str(at))
 
 
-def _unlabelled(line: str) -> str:
+def unlabelled(line: str) -> str:
     """A line without the label that a launcher puts before it, or between two writes to it."""
     line = _LABEL.sub("", line, count=1) if _LABEL.match(line) else line
     return _BETWEEN.sub(" ", line) if line.lstrip()[:1] in "[0123456789" else line
 
 
-def _complete(job: _NcclJob, heads: Sequence[str], lines: Sequence[str]) -> None:
+def _complete(job: NcclJob, heads: Sequence[str], lines: Sequence[str]) -> None:
     """The collective and the count of ranks, where the header has none, by the factor of the largest bus bandwidth."""
     ratio, tolerance, reduces = 0.0, 1.0, False
     for line in lines:
         columns = dict(zip(heads, line.split(), strict=False))
-        if _HEAD.match(line.strip()) or _RANK.search(line.strip()) or _NAMED.search(line):
+        if _HEAD.match(line.strip()) or RANK.search(line.strip()) or _NAMED.search(line):
             break
         with suppress(KeyError, ValueError):
             rate, bus = float(columns["algbw"]), float(columns["busbw"])
