@@ -147,6 +147,12 @@ def test_short_requests_of_drives_at_once_are_slow_below_half_of_one_alone():
     assert typed(alone, row.format("five", "nvme[0-4]->host0", 260_000)).count(Verdict.SLOW) == 0
 
 
+def test_both_ways_of_one_drive_share_it():
+    row = 'path: blocks, flows: "{}", value: {} MB/s, of: each, bytes: 16 KiB'
+    alone, both = row.format("host0->nvme0", 1300), row.format("host0->nvme0, nvme0->host0", 500)
+    assert typed(alone.replace(", of: each", ""), both).count(Verdict.SLOW) == 0
+
+
 def test_long_reads_of_drives_at_once_may_share_the_link_of_a_switch_or_chipset():
     alone = 'path: one, flows: "nvme0->host0", value: 6.9 GB/s, bytes: 1 MiB, depth: 32'
     four = 'path: four, flows: "nvme[0-3]->host0", of: each, value: 1.7 GB/s, bytes: 1 MiB, depth: 32'

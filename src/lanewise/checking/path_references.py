@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from lanewise import units
@@ -19,6 +20,7 @@ _LIKE_SIZE = 0.02
 # What several flows at once reach of the sum of each alone, or of the line, at least: those of FIO to four targets
 # that are fine have 0.99 of two (axboe/fio#694).
 _OF_ALONE = 0.6
+_NO_DRIVE = re.compile(r"gpu\d*$|host|cpu")
 
 
 def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -138,7 +140,9 @@ def of_flows_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
 def of_drives_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Short requests of several drives at once compared with those of one alone: drives share no more than a host."""
     flows = _flows(row)
-    if row.path != "storage" or row.metric != "goodput" or len(set(flows)) < 2 or not too_short(row):
+    drives = {end for flow in flows for end in flow.split("->") if not _NO_DRIVE.match(end)}
+    # Both ways of one drive share it.
+    if row.path != "storage" or row.metric != "goodput" or not 1 < len(drives) == len(flows) or not too_short(row):
         return
     like = [
         each for each in rows
