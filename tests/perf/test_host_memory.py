@@ -10,16 +10,16 @@ from lanewise.topology.read import read_system
 
 
 @pytest.mark.parametrize(
-    ("cpu", "rate", "shares"),
+    ("cpu", "rate", "shares", "weight"),
     [
         # Virtual machines on Emerald Rapids were measured; Granite Rapids, which extends it, was not.
-        ("emerald-rapids", 358.4e9, (0.51, 0.415)),
-        ("granite-rapids-sp", 409.6e9, (DMA_READS, DMA_WRITES)),
-        ("granite-rapids", 614.4e9, (DMA_READS, DMA_WRITES)),
+        ("emerald-rapids", 358.4e9, (0.4655, 0.3795), 1.46),
+        ("granite-rapids-sp", 409.6e9, (DMA_READS, DMA_WRITES), 1.0),
+        ("granite-rapids", 614.4e9, (DMA_READS, DMA_WRITES), 1.0),
     ],
 )
 def test_shares_of_the_memory_do_not_carry_over_to_another_generation(
-    cpu: str, rate: float, shares: tuple[float, float]
+    cpu: str, rate: float, shares: tuple[float, float], weight: float
 ) -> None:
     text = f"""
 lanewise: 1
@@ -32,5 +32,6 @@ links:
 """
     system = read_system(text, "xeon.yaml")
     prediction = lanewise.predict(system, "host0<->gpu[0-4]")
-    assert prediction.total == pytest.approx(2 * rate / sum(1 / share for share in shares))
+    reads, writes = shares
+    assert prediction.total == pytest.approx((1 + weight) * rate / (1 / reads + weight / writes))
     assert prediction.rates[0].limit == "memory of cpu0"
