@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import cache
 
 from lanewise.results.observation import Source
 from lanewise.results.service_result import Advice, ResourceUtilization, SearchRun, ServiceResult, Stage
@@ -50,6 +51,7 @@ def busy(count: int = 400) -> tuple[ResourceUtilization, ...]:
     )
 
 
+@cache
 def at_peak() -> ServiceResult:
     """Path 4 of the composable server with 4 GPUs, at the largest rate that keeps 15 ms."""
     return ServiceResult(

@@ -47,9 +47,9 @@ class Outliner(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.fixture
-def html(run: Run) -> str:
-    return report_html(run)
+@pytest.fixture(scope="module")
+def html() -> str:
+    return report_html(sample_run())
 
 
 def text_of(html: str) -> str:

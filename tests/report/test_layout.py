@@ -8,10 +8,10 @@ from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import pytest
+from report.drawn_systems import bonded, chain, dgx, mesh, rails, server, storage, system
 
 import lanewise
 from lanewise.api.loading import load_system, ready_systems
-from lanewise.catalog import Catalog
 from lanewise.errors import UnknownName
 from lanewise.report.draw import _RULE, _sheet, draw
 from lanewise.report.layout import prepare
@@ -19,108 +19,7 @@ from lanewise.report.shapes import BoxShape, Canvas, LineShape, Shape, TextShape
 from lanewise.results.outline import Outline, outline
 from lanewise.routes.find import route
 from lanewise.routes.model import Hop, LinkDirection
-from lanewise.topology.model import Device, Kind, Link, LinkKind, System, Volume
-
-
-def system(name: str, devices: list[Device], links: list[Link], **more: object) -> System:
-    return System(name, {d.name: d for d in devices}, tuple(links), Catalog(), **more)  # type: ignore[arg-type]
-
-
-def pcie(a: str, b: str, gen: int = 4, lanes: int = 16) -> Link:
-    return Link(a, b, LinkKind.PCIE, gen=gen, lanes=lanes)
-
-
-def chain() -> System:
-    """One GPU behind four switches."""
-    names = ["cpu0", "sw0", "sw1", "sw2", "sw3", "gpu0"]
-    kinds = [Kind.CPU, *[Kind.SWITCH] * 4, Kind.GPU]
-    devices = [Device(n, k, host="h", part="some long part name 96 GB") for n, k in zip(names, kinds, strict=True)]
-    return system("chain", devices, [pcie(a, b, 5) for a, b in pairwise(names)])
-
-
-def server(gpus: int, switches: int = 4) -> System:
-    """GPUs behind switches on two sockets, with a network card at each socket."""
-    devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(2)]
-    links = [Link("cpu0", "cpu1", LinkKind.SOCKET, count=3)]
-    for s in range(switches):
-        devices.append(Device(f"sw{s}", Kind.SWITCH, host="h"))
-        links.append(pcie(f"cpu{s * 2 // switches}", f"sw{s}"))
-    for i in range(gpus):
-        devices.append(Device(f"gpu{i}", Kind.GPU, host="h", part="L40S"))
-        links.append(pcie(f"sw{i * switches // gpus}", f"gpu{i}"))
-    for i in range(2):
-        devices.append(Device(f"mlx5_{i}", Kind.NIC, host="h"))
-        links.append(pcie(f"cpu{i}", f"mlx5_{i}"))
-    return system(f"server-{gpus}", devices, links)
-
-
-def dgx() -> System:
-    """Eight GPUs, eight network cards, and six NVSwitches that join all GPUs."""
-    base = server(8)
-    devices = [d for d in base.devices.values() if d.kind is not Kind.NIC]
-    links = [link for link in base.links if not link.b.startswith("mlx")]
-    for i in range(8):
-        devices.append(Device(f"mlx5_{i}", Kind.NIC, host="h"))
-        links.append(pcie(f"sw{i // 2}", f"mlx5_{i}"))
-    for s in range(6):
-        devices.append(Device(f"nvswitch{s}", Kind.NVSWITCH, host="h"))
-        links += [Link(f"gpu{i}", f"nvswitch{s}", LinkKind.NVLINK, count=2) for i in range(8)]
-    return system("dgx", devices, links)
-
-
-def rails() -> System:
-    """Two hosts, each rail with its own leaf switch, and a spine above the leaves."""
-    devices, links = [Device("spine", Kind.NETSWITCH)], []
-    for h in ("a", "b"):
-        devices.append(Device(f"{h}cpu", Kind.CPU, host=h))
-        for i in range(3):
-            devices.append(Device(f"{h}nic{i}", Kind.NIC, host=h))
-            links += [
-                pcie(f"{h}cpu", f"{h}nic{i}"),
-                Link(f"{h}nic{i}", f"leaf{i}", LinkKind.NETWORK, rate=5e10),
-            ]
-    for i in range(3):
-        devices.append(Device(f"leaf{i}", Kind.NETSWITCH))
-        links.append(Link(f"leaf{i}", "spine", LinkKind.NETWORK, rate=5e10, count=4))
-    return system("rails", devices, links)
-
-
-def mesh() -> System:
-    """Four sockets all joined, and GPUs bridged directly: links that need tracks of their own."""
-    devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(4)]
-    devices += [Device(f"gpu{i}", Kind.GPU, host="h") for i in range(4)]
-    links = [pcie(f"cpu{i}", f"gpu{i}") for i in range(4)]
-    links += [Link(f"cpu{i}", f"cpu{j}", LinkKind.SOCKET) for i, j in combinations(range(4), 2)]
-    links += [Link(f"gpu{i}", f"gpu{j}", LinkKind.NVLINK, count=2) for i, j in combinations(range(4), 2)]
-    return system("mesh", devices, links)
-
-
-def bonded() -> System:
-    """GPUs joined to their CPU by PCIe and by NVLinks as well."""
-    devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(2)]
-    devices += [Device(f"gpu{i}", Kind.GPU, host="h", part="P100") for i in range(4)]
-    links = [Link("cpu0", "cpu1", LinkKind.SOCKET)]
-    for i in range(4):
-        links += [pcie(f"cpu{i // 2}", f"gpu{i}", 3), Link(f"cpu{i // 2}", f"gpu{i}", LinkKind.NVLINK, count=2)]
-    links += [Link("gpu0", "gpu1", LinkKind.NVLINK, count=2), Link("gpu2", "gpu3", LinkKind.NVLINK, count=2)]
-    return system("bonded", devices, links)
-
-
-def storage() -> System:
-    """Nine drives and a controller behind one of two fabric switches, with two volumes."""
-    devices = [Device(f"cpu{i}", Kind.CPU, host="h", numa=i) for i in range(2)]
-    devices += [Device(f"pax{i}", Kind.SWITCH) for i in range(2)]
-    devices += [Device(f"gpu{i}", Kind.GPU, host="h") for i in range(2)]
-    devices += [
-        Device("roc0", Kind.RAID, host="h"),
-        *(Device(f"ssd{i}", Kind.SSD, host="h") for i in range(9)),
-    ]
-    links = [Link("cpu0", "cpu1", LinkKind.SOCKET, count=2), pcie("cpu0", "pax0"), pcie("cpu1", "pax1")]
-    links += [Link("pax0", "pax1", LinkKind.FABRIC, gen=4, lanes=16), pcie("pax1", "roc0")]
-    links += [pcie("pax0", f"gpu{i}") for i in range(2)] + [pcie("pax1", f"ssd{i}", 3, 4) for i in range(9)]
-    drives = [tuple(f"ssd{i}" for i in numbers) for numbers in ((0, 2, 4, 6), (1, 3, 5, 7))]
-    volumes = {f"vol{i}": Volume(f"vol{i}", 0, names) for i, names in enumerate(drives)}
-    return system("storage", devices, links, volumes=volumes)
+from lanewise.topology.model import Device, Kind, LinkKind, System
 
 
 def loaded(one: System) -> Outline:
@@ -172,13 +71,18 @@ def any_system(request: pytest.FixtureRequest) -> System:
 DRAWINGS = [(make, one) for make in (plain, loaded, routed) for one in ALL] + [(between_gpus, one) for one in READY]
 
 
-@pytest.fixture(params=DRAWINGS, ids=lambda drawn: f"{drawn[0].__name__}-{drawn[1].name}")
+def drawn_id(drawn: tuple[Callable[[System], Outline], System]) -> str:
+    return f"{drawn[0].__name__}-{drawn[1].name}"
+
+
+# A drawing is prepared once and then looked at by every test: it is frozen.
+@pytest.fixture(scope="module", params=DRAWINGS, ids=drawn_id)
 def outlined(request: pytest.FixtureRequest) -> Outline:
     make, one = request.param
     return make(one)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def drawing(outlined: Outline) -> Canvas:
     return prepare(outlined)
 
@@ -205,15 +109,18 @@ def overlap(one: tuple[float, float, float, float], other: tuple[float, float, f
     )
 
 
-def crosses(line: LineShape, text: TextShape) -> bool:
+def crossings(lines: list[LineShape], texts: list[TextShape]) -> list[tuple[LineShape, str]]:
+    """The texts that lie on a line, by the rectangles of its parts."""
+    inks = [(text.text, text.bounds) for text in texts]
+    return [(line, text) for line in lines for part in parts(line) for text, ink in inks if overlap(part, ink)]
+
+
+def parts(line: LineShape) -> list[tuple[float, float, float, float]]:
     half = line.width / 2
-    return any(
-        overlap(
-            (min(x0, x1) - half, min(y0, y1) - half, max(x0, x1) + half, max(y0, y1) + half),
-            text.bounds,
-        )
+    return [
+        (min(x0, x1) - half, min(y0, y1) - half, max(x0, x1) + half, max(y0, y1) + half)
         for (x0, y0), (x1, y1) in pairwise(line.points)
-    )
+    ]
 
 
 def edges(box: BoxShape) -> tuple[float, float, float, float]:
@@ -269,8 +176,8 @@ def test_children_stand_inside_their_parents(outlined: Outline, drawing: Canvas)
 
 
 def test_no_text_lies_on_another_text(drawing: Canvas) -> None:
-    texts = texts_of(drawing)
-    clash = [(a.text, b.text) for a, b in combinations(texts, 2) if overlap(a.bounds, b.bounds)]
+    inks = [(text.text, text.bounds) for text in texts_of(drawing)]
+    clash = [(a, b) for (a, of_a), (b, of_b) in combinations(inks, 2) if overlap(of_a, of_b)]
     assert not clash
 
 
@@ -289,24 +196,20 @@ def test_names_stay_inside_their_boxes(drawing: Canvas) -> None:
 
 def test_link_labels_lie_on_no_device(drawing: Canvas) -> None:
     devices = [box for box in boxes_of(drawing) if box.css_class.startswith("device") and "switch" not in box.css_class]
-    labels = [text for text in texts_of(drawing) if text.css_class == "label"]
-    clash = [(a.name, b.text) for a in devices for b in labels if overlap(edges(a), b.bounds)]
+    labels = [(text.text, text.bounds) for text in texts_of(drawing) if text.css_class == "label"]
+    clash = [(a.name, text) for a in devices for text, ink in labels if overlap(edges(a), ink)]
     assert not clash
 
 
 def test_a_highlighted_route_crosses_no_text(drawing: Canvas) -> None:
     routes = [shape for shape in flat(drawing) if isinstance(shape, LineShape) and "route" in shape.css_class]
-    clash = [(line.css_class, text.text) for line in routes for text in texts_of(drawing) if crosses(line, text)]
-    assert not clash
+    assert not crossings(routes, texts_of(drawing))
 
 
-@pytest.mark.parametrize("make", [plain, loaded, routed, between_gpus])
-@pytest.mark.parametrize("name", ready_systems())
-def test_no_link_of_a_ready_system_crosses_a_text(name: str, make: Callable[[System], Outline]) -> None:
-    drawing = prepare(make(load_system(name)))
+@pytest.mark.parametrize("outlined", [drawn for drawn in DRAWINGS if drawn[1] in READY], indirect=True, ids=drawn_id)
+def test_no_link_of_a_ready_system_crosses_a_text(drawing: Canvas) -> None:
     links = [shape for shape in flat(drawing) if isinstance(shape, LineShape) and shape.css_class.startswith("link")]
-    clash = [(line.tip, text.text) for line in links for text in texts_of(drawing) if crosses(line, text)]
-    assert not clash
+    assert not crossings(links, texts_of(drawing))
 
 
 def test_a_drawing_is_headed_by_the_systems_name_and_its_settings() -> None:

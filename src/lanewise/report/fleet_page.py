@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +10,7 @@ from lanewise.errors import printable
 from lanewise.fleet.fleet_check import FleetCheck
 from lanewise.fleet.node import PHASES, NodeState, NodeVerdict
 from lanewise.report.table import Column, Table, number_columns
+from lanewise.report.template import page_environment, page_styles
 from lanewise.report.text.fleet import GRADES, fleet_summary, remarks
 from lanewise.report.words import anchor, plural
 
@@ -24,20 +24,16 @@ _TOLERATED = "tolerated"
 
 def fleet_html(result: FleetCheck, created: str, version: str, command: str) -> str:
     """The page as text; it needs no network and no script."""
-    from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
-    folder = resources.files("lanewise.report") / "templates"
-    texts = {name: (folder / name).read_text(encoding="utf-8") for name in ("fleet.html.j2", "table.html.j2")}
-    environment = Environment(autoescape=True, trim_blocks=True, undefined=StrictUndefined, loader=DictLoader(texts))
     nodes = result.verdicts.nodes
     shown, wrong = nodes[:MOST_ROWS], [verdict for verdict in nodes if verdict.findings]
     phases = [phase for phase in PHASES if any(phase in verdict.shares for verdict in nodes)]
     heading = f"The {len(shown)} worst of {len(nodes)} nodes" if len(nodes) > MOST_ROWS else plural(len(nodes), "node")
-    page = environment.get_template("fleet.html.j2").render(
+    page = page_environment("fleet.html.j2", "table.html.j2").get_template("fleet.html.j2").render(
         title="Fleet check", created=created, version=version, command=command, summary=fleet_summary(result),
         lead=_lead(result), legend=_legend(nodes),
-        css=Markup((folder / "page.css").read_text(encoding="utf-8")), heading=heading, phases=phases,
+        css=Markup(page_styles()), heading=heading, phases=phases,
         tiles=[_tile(verdict) for verdict in nodes] if len(nodes) > MOST_ROWS else [],
         rows=[_row(verdict, phases) for verdict in shown],
         findings=[{"anchor": _anchor(verdict), "title": f"{verdict.name}: {verdict.state}",

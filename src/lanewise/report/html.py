@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 from lanewise.errors import printable
 from lanewise.report import measured, measured_plots, service_plots, services
@@ -13,6 +12,7 @@ from lanewise.report import page as prepared
 from lanewise.report.draw import draw, style
 from lanewise.report.plots import plot
 from lanewise.report.surfaces import is_wide
+from lanewise.report.template import page_environment, page_styles
 from lanewise.report.words import anchor
 from lanewise.results.observation import Observation
 from lanewise.results.run import Chart, Run, StudyRun
@@ -20,6 +20,7 @@ from lanewise.results.service_result import ServiceResult
 
 # So that a page stays under 1.5 MB: services with charts, and characters of charts of measured rows.
 MOST_SERVICES, MOST_DRAWN = 12, 500_000
+_TEMPLATES = ("report.html.j2", "service.html.j2", "measured.html.j2", "table.html.j2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +37,17 @@ def report_html(run: Run, title: str = "") -> str:
 
     Charts need matplotlib, and MissingDependency says so if it is not there.
     """
-    from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
-    folder = resources.files("lanewise.report") / "templates"
-    texts = {
-        name: (folder / name).read_text(encoding="utf-8")
-        for name in ("report.html.j2", "service.html.j2", "measured.html.j2", "table.html.j2")
-    }
-    environment = Environment(autoescape=True, trim_blocks=True, undefined=StrictUndefined, loader=DictLoader(texts))
+    environment = page_environment(*_TEMPLATES)
     environment.globals.update(services=services, stage_colours=service_plots.stage_colours)
     budget, anchors = iter([True] * MOST_SERVICES), Counter[str]()
     widest = measured_plots.widest(run.rows)
-    page = environment.get_template("report.html.j2").render(
+    page = environment.get_template(_TEMPLATES[0]).render(
         run=run,
         title=title or _title(run),
         # Our own package data, not user text: escaping would break the quotes of font names.
-        css=Markup((folder / "page.css").read_text(encoding="utf-8") + style()),
+        css=Markup(page_styles() + style()),
         pages=[_illustrated(study) for study in run.studies],
         own_services=_sections("service", run.services, budget, anchors),
         measured=_scenarios(run.rows),

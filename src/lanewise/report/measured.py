@@ -98,15 +98,17 @@ def parts(rows: Iterable[Observation]) -> list[MeasuredScenario]:
 def _beside(rows: Iterable[Observation]) -> tuple[Observation, ...]:
     """The rows, with the prediction in the row of the measured value rather than in a row of its own."""
     rows = tuple(rows)
-    predicted = (row for row in rows if row.source is Source.PREDICTED)
-    expected = {identity(row, _IGNORED): row.value for row in predicted if row.value is not None}
-    measured = {identity(row, _IGNORED) for row in rows if row.source is Source.MEASURED}
+    if all(row.source is not Source.PREDICTED for row in rows):
+        return rows
+    keyed = [(row, identity(row, _IGNORED)) for row in rows]
+    expected = {key: row.value for row, key in keyed if row.source is Source.PREDICTED and row.value is not None}
+    measured = {key for row, key in keyed if row.source is Source.MEASURED}
     return tuple(
         replace(row, comparisons={**row.comparisons, "predicted": expected[key]})
-        if (key := identity(row, _IGNORED)) in expected and row.source is Source.MEASURED
+        if key in expected and row.source is Source.MEASURED
         else row
-        for row in rows
-        if row.source is not Source.PREDICTED or identity(row, _IGNORED) not in measured
+        for row, key in keyed
+        if row.source is not Source.PREDICTED or key not in measured
     )
 
 
@@ -125,13 +127,17 @@ def _longest(lengths: Iterable[int]) -> int:
 def _part(name: str, ident: str, rows: list[Observation], most: int) -> MeasuredScenario:
     common, note = _common(rows), _common_note(rows)
     said = " · ".join(filter(None, (_common_text(rows, common), note)))
-    rows = [replace(row, note=_less(row.note, note)) if row.value is not None else row for row in rows]
+    rows = [row if row.value is None else _noted(row, _less(row.note, note)) for row in rows]
     scenario = MeasuredScenario(name, ident, _summary(rows), said, rows)
     for unit in dict.fromkeys(row.display_unit for row in rows):
         of_unit = [row for row in rows if row.display_unit == unit]
         scenario.tables.append(_table(of_unit, rows, common, most))
     scenario.matrices = matrices(rows)
     return scenario
+
+
+def _noted(row: Observation, note: str) -> Observation:
+    return row if row.note == note else replace(row, note=note)
 
 
 def _summary(rows: Sequence[Observation]) -> str:

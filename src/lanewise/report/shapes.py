@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 # Advance widths in thousandths of the font size (Arial, and Liberation Sans, which has the same metrics).
@@ -23,8 +24,12 @@ _MARGIN = 1.06
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
     """The width of one line of text in px at a font size in px, on the safe side."""
-    units = sum(_ADVANCE.get(letter, 560) for letter in text)
-    return units / 1000 * size * _MARGIN * (1.06 if bold else 1.0)
+    return _advance(text) / 1000 * size * _MARGIN * (1.06 if bold else 1.0)
+
+
+@lru_cache(maxsize=4096)  # a drawing asks for the same names and rates again and again
+def _advance(text: str) -> int:
+    return sum(_ADVANCE.get(letter, 560) for letter in text)
 
 
 def clip(text: str, size: float, width: float, bold: bool = False) -> str:

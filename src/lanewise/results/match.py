@@ -67,12 +67,14 @@ def identity(
     functions = reduce or {}
 
     def value(name: str) -> Hashable:
-        if name in ignore or (name in METHOD and "method" in ignore):
+        if name in ignore:
             return ""
         return functions[name](row) if name in functions else _value(row, name)
 
-    method = tuple((key, text) for key in METHOD if (text := value(key)) != "")
-    return (*map(value, FIELDS), method)
+    # A row states few of the keys; what it does not state is empty.
+    stated = () if "method" in ignore else [key for key in METHOD if key in row.how or key in functions]
+    method = tuple((key, text) for key in stated if (text := value(key)) != "")
+    return (*[value(name) for name in FIELDS], method)
 
 
 def group(
