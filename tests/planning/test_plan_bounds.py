@@ -11,6 +11,7 @@ from planning.plan_systems import asked, box, two_paths
 import lanewise
 from lanewise.errors import FormatError, InputError
 from lanewise.perf.flow import parse_flows
+from lanewise.planning import confirm
 from lanewise.planning.confirm import SEED, Confirmation, TenantLatency, by_simulation
 from lanewise.planning.place import MARGINS, Placement, place, place_within_bounds
 from lanewise.planning.work import TenantGpus, Work, parse_service
@@ -19,6 +20,13 @@ from lanewise.serving.peak import simulate
 
 # Fits path 4 in steady state (136,310) and leaves its read window no room for queues.
 TIGHT = "resnet50 136300 QPS"
+
+
+@pytest.fixture
+def short_runs(monkeypatch):
+    """A tenth of the queries: enough where runs are compared with each other, or no verdict is near its bound."""
+    monkeypatch.setattr(confirm, "SECONDS", confirm.SECONDS / 10)
+    monkeypatch.setattr(confirm, "MOST_QUERIES", confirm.MOST_QUERIES / 10)
 
 
 def work_of(system, *services: tuple[str, str]) -> Work:
@@ -88,6 +96,7 @@ def test_the_margin_grows_until_it_holds_and_ends_where_none_does():
     assert place_within_bounds(asked(two_paths(4), TIGHT), confirm=second).margin in MARGINS
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_each_tenant_is_simulated_at_its_own_stated_rate():
     question = asked(
         lanewise.load_system("composable-server-two-hosts"),
@@ -103,6 +112,7 @@ def test_each_tenant_is_simulated_at_its_own_stated_rate():
     assert "l40s for search" not in question.system.catalog
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_a_stated_rate_counts_as_the_catalogue_s():
     system = two_paths(2)
     by_part, stated = (
@@ -112,6 +122,7 @@ def test_a_stated_rate_counts_as_the_catalogue_s():
     assert by_part.tenants[0].latency == stated.tenants[0].latency
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_it_is_the_simulation_of_predict_with_all_tenants_at_once():
     system = two_paths(3)
     work = work_of(system, ("resnet50 60000 QPS as a", "gpu[0-1]"), ("resnet50 70000 QPS as b", "gpu[2-3]"))
@@ -122,6 +133,7 @@ def test_it_is_the_simulation_of_predict_with_all_tenants_at_once():
     assert by_simulation(system, work) == found
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_flows_beside_tenants_run_in_the_simulation_too():
     system = two_paths(4)
     work = work_of(system, ("resnet50 100000 QPS", "gpu[0-2]"))
@@ -130,6 +142,7 @@ def test_flows_beside_tenants_run_in_the_simulation_too():
     assert together.latency > 1.2 * alone.latency
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_offline_tenants_take_their_share_and_have_no_bound():
     system = lanewise.load_system("composable-server-gen4")
     heavy, none = (
@@ -154,6 +167,7 @@ def test_what_cannot_be_simulated_is_said_and_the_plan_stands():
     assert place(question).bounds_kept is None
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_few_queries_neither_break_a_bound_nor_show_that_it_holds():
     system = two_paths(1)
     work = work_of(system, ("resnet50 100000 QPS as a", "gpu[0-2]"), ("resnet50 2 QPS as b", "gpu3"))
@@ -195,6 +209,7 @@ def test_a_tenant_is_a_load_with_words_of_its_own(text, load):
     assert parse_service(text).load == parse_load(load)
 
 
+@pytest.mark.usefixtures("short_runs")
 def test_a_tenant_may_ask_for_certain_gpus():
     found = place_within_bounds(asked(two_paths(1), "resnet50 40000 QPS on gpu[2-3]"))
     assert set(found.best.serving["resnet50"]) <= {"gpu2", "gpu3"}
@@ -207,6 +222,7 @@ def test_a_demand_beyond_any_system_is_refused(text):
     assert "at most 1e+12" in caught.value.hint
 
 
+@pytest.mark.usefixtures("short_runs")
 @pytest.mark.parametrize("each", ["", " each 1e-12 QPS", " each 1e12 QPS"])
 def test_the_largest_demand_there_may_be_is_planned_and_not_met(each):
     found = lanewise.plan("composable-server-two-hosts", services=[f"resnet50 1e12 QPS{each}"])
