@@ -32,6 +32,12 @@ def machine(data: bytes | str) -> str:
     return discover(dumps, builtin()).text()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def catalog_read():
+    """The catalogue and what reads a dump are there before children start, which would each read them again."""
+    machine("0000:01:00.0 3D controller: NVIDIA [10de:2330]\n")
+
+
 # Each would take half an hour or more (quadratic in a text of 400 kB, or exponential in 40 comments) unless bounded.
 LONG_TEXTS = {
     "comments of XML": "<!-- c -->" * 40 + "x",
@@ -186,11 +192,9 @@ def test_a_tar_is_bounded_before_it_is_read(pieces, words, monkeypatch):
 
 
 def test_the_limits_hold_for_gzip_too():
-    out = io.BytesIO()
-    with gzip.open(out, "wb", compresslevel=1) as stream:
-        for piece in long_name(tarfile.GNUTYPE_LONGNAME, 1024):
-            stream.write(piece)
-    assert "bytes of a name" in outcome(lambda: machine(out.getvalue()), mebibytes=512)
+    head = next(iter(long_name(tarfile.GNUTYPE_LONGNAME, 1024)))
+    data = gzip.compress(head, 1) + gzip.compress(ZEROS * 64, 1) * 16  # members one after another are one stream
+    assert "bytes of a name" in outcome(lambda: machine(data), mebibytes=512)
 
 
 def text_of(texts: dict[str, bytes] | None = None, links: dict[str, str] | None = None) -> str:

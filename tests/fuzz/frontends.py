@@ -69,12 +69,20 @@ def _listener() -> socket.socket:
     return socket.create_server(("127.0.0.1", 0))
 
 
+def _nonce() -> str:
+    return NONCE
+
+
+def _free() -> int:
+    return FREE
+
+
 @contextlib.contextmanager
 def _still() -> Iterator[None]:
     """Nobody waits for connections that do not come, and the node's number is known, so that proofs fit."""
     with (
-        mock.patch.object(reception, "new_nonce", return_value=NONCE), mock.patch.object(session, "DATA_S", 0.0),
-        mock.patch.object(shm, "JOIN_S", 0.0), mock.patch.object(node, "available_memory", return_value=FREE),
+        mock.patch.object(reception, "new_nonce", _nonce), mock.patch.object(session, "DATA_S", 0.0),
+        mock.patch.object(shm, "JOIN_S", 0.0), mock.patch.object(node, "available_memory", _free),
     ):  # fmt: skip
         yield
 

@@ -239,7 +239,7 @@ def _word(data: bytes, chance: random.Random) -> bytes:
 
 
 def _number(data: bytes, chance: random.Random) -> bytes:
-    places = [at for at in range(len(data)) if data[at : at + 1].isdigit()]
+    places = [digit.start() for digit in re.finditer(rb"[0-9]", data)]
     if not places:
         return _word(data, chance)
     start = chance.choice(places)
@@ -252,7 +252,7 @@ def _number(data: bytes, chance: random.Random) -> bytes:
 
 def _value(data: bytes, chance: random.Random) -> bytes:
     """What stands behind a colon or an equals sign."""
-    places = [at for at in range(len(data)) if data[at] in b":="]
+    places = [sign.start() for sign in re.finditer(rb"[:=]", data)]
     if not places:
         return _word(data, chance)
     start = chance.choice(places) + 1

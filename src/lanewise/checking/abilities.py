@@ -7,7 +7,7 @@ import re
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import product
 
 from lanewise.catalog import Catalog, Part
@@ -133,6 +133,7 @@ def part_of_title(title: str, catalog: Catalog) -> Part | None:
     return matches[0] if len(matches) == 1 else None
 
 
+@lru_cache(maxsize=1024)  # the parts of a catalogue, for every GPU that is looked for
 def _words(title: str) -> frozenset[str]:
     plain = re.sub(r"(\d) gb\b", r"\1gb", _NOISE.sub(" ", title.lower()))
     return frozenset(re.sub(r"^sxm\d$", "sxm", word) for word in re.findall(r"[a-z0-9]+", plain))

@@ -111,7 +111,8 @@ def _by_kind(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _read(document: dict[str, Any], files: Sequence[str], catalog: Catalog) -> System:
     """The system of a description; what no system can be is an error of the dumps."""
-    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True)
     try:
         return read_system(text, str(document["system"]), {}, catalog)
     except LanewiseError as error:

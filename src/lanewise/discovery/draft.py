@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -69,14 +69,15 @@ class SystemDraft:
     remarks: list[tuple[str, str]] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
+    _numbered: Counter[str] = field(default_factory=Counter, init=False, repr=False, compare=False)
 
     def add(self, kind: Kind, word: str, part: str | None = None, node: int | None = None) -> DraftDevice:
         """A further device, named by its kind and numbered."""
         if len(self.devices) >= MAX_DEVICES:
             hint = "name the dumps of one machine"
             raise InputError(f"the dumps show more than {MAX_DEVICES:,} devices of a machine", hint=hint)
-        number = sum(1 for name in self.devices if name.rstrip("0123456789") == word)
-        device = DraftDevice(f"{word}{number}", kind, part, node)
+        device = DraftDevice(f"{word}{self._numbered[word]}", kind, part, node)
+        self._numbered[device.name.rstrip("0123456789")] += 1
         self.devices[device.name] = device
         return device
 

@@ -44,7 +44,7 @@ _WORDS = (
 
 def is_details(text: str) -> bool:
     """Whether the text holds devices of `lspci -v`."""
-    return any(_head(line) for line in text.splitlines())
+    return any(_head(line) for line in text.splitlines() if line)
 
 
 def _head(line: str) -> re.Match[str] | None:

@@ -65,7 +65,7 @@ def read_topo(text: str, file: str) -> DumpFacts:
 def matrix_kinds(text: str) -> set[str]:
     """Which of the two commands' matrices a text holds."""
     lines = plain(text).splitlines()
-    return {PEERS if _is_peers(lines, n) else TOPO for n, line in enumerate(lines) if _heads(line)}
+    return {PEERS if _is_peers(lines, n) else TOPO for n, line in enumerate(lines) if line and _heads(line)}
 
 
 def _is_peers(lines: list[str], at: int) -> bool:

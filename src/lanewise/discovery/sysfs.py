@@ -39,8 +39,9 @@ def read_sysfs(capture: Capture) -> DumpFacts:
         raise FormatError("the capture holds no PCI devices", location=Location(capture.file), hint=hint)
     for bdf, path in sorted(devices.items()):
         _device(bdf, path, capture, nodes, facts)
-    _classes(capture, facts)
-    _volumes(capture, facts)
+    shared = _subsystems(capture)
+    _classes(capture, shared, facts)
+    _volumes(capture, shared, facts)
     _machine(capture, nodes, facts)
     return facts
 
@@ -179,16 +180,16 @@ def _list(text: str) -> int:
     return value
 
 
-def _classes(capture: Capture, facts: DumpFacts) -> None:
+def _classes(capture: Capture, shared: Mapping[str, str], facts: DumpFacts) -> None:
     """RDMA devices with their first ports, network interfaces, NVMe drives and block devices with their sizes."""
     interfaces: dict[str, list[str]] = defaultdict(list)
     drives: dict[str, list[str]] = defaultdict(list)
-    shared = _subsystems(capture)
     for path, target in sorted(capture.links.items()):
         kind, _, name = path.removeprefix("sys/class/").partition("/")
-        bdf, home = _function(target, shared), _home(path, target)
+        bdf = _function(target, shared)
         if not bdf:
             continue
+        home = _home(path, target)
         if kind in ("infiniband", "nvme"):
             facts.add(bdf, "alias", name, f"/sys/class/{kind}")
         if kind == "infiniband":
@@ -217,9 +218,11 @@ def _home(path: str, target: str) -> str:
 
 def _function(target: str, shared: Mapping[str, str]) -> str:
     """The PCI function that a device lies below; `shared` has that of each NVMe subsystem."""
-    above = [bdf for part in target.split("/") if (bdf := address(part))]
+    above = next((bdf for part in reversed(target.split("/")) if ":" in part and (bdf := address(part))), None)
+    if above or not shared:
+        return above or ""
     subsystem = _SUBSYSTEM.search(target)
-    return above[-1] if above else shared.get(subsystem[1], "") if subsystem else ""
+    return shared.get(subsystem[1], "") if subsystem else ""
 
 
 def _subsystems(capture: Capture) -> dict[str, str]:
@@ -227,15 +230,13 @@ def _subsystems(capture: Capture) -> dict[str, str]:
     functions: dict[str, str] = {}
     for path, target in sorted(capture.links.items()):
         subsystem = _SUBSYSTEM.search(path)
-        bdf = _function(target, {})
-        if subsystem and bdf:
+        if subsystem and (bdf := _function(target, {})):
             functions.setdefault(subsystem[1], bdf)
     return functions
 
 
-def _volumes(capture: Capture, facts: DumpFacts) -> None:
+def _volumes(capture: Capture, shared: Mapping[str, str], facts: DumpFacts) -> None:
     """md arrays: level, chunk and the functions that their members lie on."""
-    shared = _subsystems(capture)
     members: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for link, target in sorted(capture.links.items()):
         home, slaves, name = link.rpartition("/slaves/")

@@ -66,7 +66,8 @@ def read_results(text: str, file: str) -> ImportedResults:
         return lanewise_json.read_samples(lines, file)
     short = short_lines(lines)
     posted = ImportedResults("", (), posted=posted_facts(short, file))
-    results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(short)]
+    distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often
+    results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
     if not results:
         results = _from_json("\n".join(lines), file)
     if not any(result.observations or result.peers or result.notes for result in results):
