@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -29,10 +30,19 @@ def classes() -> dict[str, list[str]]:
     """The modules that define each class name, private and nested ones included; a module twice if it does so twice."""
     places = defaultdict(list)
     for module, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        for node in statements(ast.parse(path.read_text(encoding="utf-8"), str(path))):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(module)
     return places
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands below a node in blocks; a class is no part of an expression."""
+    for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+        block = getattr(node, part, ())
+        for inner in block if isinstance(block, list) else ():
+            yield inner
+            yield from statements(inner)
 
 
 def test_one_class_name_stands_for_one_thing() -> None:

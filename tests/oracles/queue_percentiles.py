@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import brentq
-
 from lanewise.serving.queues import Waiting, mdc
 
 
@@ -35,6 +33,8 @@ def mmc_tail(rate: float, service: float, servers: int, wait: float) -> float:
 
 def wait_percentile(waiting: Waiting, percentile: float) -> float:
     """The wait that this share (0..1) of the queries does not exceed: 0 if so many need not wait at all."""
+    from scipy.optimize import brentq  # every worker collects the tests that use this, one runs them
+
     late_share = 1.0 - percentile
     if waiting.tail(0.0) <= late_share:
         return 0.0

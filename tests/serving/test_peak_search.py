@@ -18,8 +18,13 @@ from lanewise.serving.search import PeakEstimate, RunFunction, find_peak
 from lanewise.serving.verdict import most_late, percentile_index
 
 BOUND = 0.015
-PEAK = md1_peak(0.001, BOUND)
 allowed = cache(most_late)
+
+
+@cache
+def highest_rate() -> float:
+    """The peak of a server of 1 ms a query; every worker collects this file, one runs it."""
+    return md1_peak(0.001, BOUND)
 
 
 def planted(threshold: float, latency: bool = True, power: float = 8.0) -> RunFunction:
@@ -71,14 +76,14 @@ def test_an_md1_server_of_1_ms_in_12_runs_of_10_s() -> None:
         for draw in range(40)
     ]
     assert all(len(peak.runs) <= 12 for peak in found)
-    assert sum(abs(peak.rate / PEAK - 1.0) < 0.02 for peak in found) >= 34
+    assert sum(abs(peak.rate / highest_rate() - 1.0) < 0.02 for peak in found) >= 34
     assert sum(peak.confirmed and peak.runs[-1].valid for peak in found) >= 34
-    assert float(np.mean([peak.rate for peak in found])) == pytest.approx(PEAK, rel=0.01)
+    assert float(np.mean([peak.rate for peak in found])) == pytest.approx(highest_rate(), rel=0.01)
 
 
 def test_longer_runs_find_it_within_half_a_per_cent() -> None:
     found = [find_peak(md1(draw), durations=Durations(BOUND), bracket=(700.0, 1000.0)) for draw in range(5)]
-    assert sum(abs(peak.rate / PEAK - 1.0) < 0.005 for peak in found) >= 4
+    assert sum(abs(peak.rate / highest_rate() - 1.0) < 0.005 for peak in found) >= 4
     assert all(peak.confirmed and peak.runs[-1].valid for peak in found)
     assert all(peak.interval[0] <= peak.interval[1] for peak in found)
 
