@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from threading import Thread
 
 import pytest
 
@@ -16,10 +18,12 @@ from lanewise.errors import InputError
 from lanewise.options.predict import ServiceOptions
 from lanewise.perf.flow import Flow
 from lanewise.perf.latency import latency
+from lanewise.results.plan import Service
 from lanewise.results.service_result import ServiceResult
+from lanewise.serving import peak as peak_module
 from lanewise.serving.ceiling import ceiling
 from lanewise.serving.load import BatchPolicy, ServiceLoad, check
-from lanewise.serving.peak import SearchOptions, at_peak, search
+from lanewise.serving.peak import SearchOptions, at_peak, search, under_load
 from lanewise.serving.simulation import COPY_SETUP, Simulation, SimulationInput, alone_rate
 from lanewise.serving.times import KEPT_SHARE, QUEUED_SHARE
 from lanewise.serving.workload import workload
@@ -162,6 +166,30 @@ def test_a_peak_reports_the_run_that_decided_as_it_was_searched(monkeypatch: pyt
     repeated, _ = at_peak(simulation("composable-server-gen4", path=4, gpus=2), 0, [1.0], COARSE, trace=1)
     assert len(runs) == len(repeated[0].search_runs) + 1
     assert kept == repeated
+
+
+def test_a_service_of_a_study_is_simulated_once_also_where_two_threads_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = load_system("dgx-a100", {}, load_catalog())
+    asked: list[str] = []
+    found: list[ServiceResult] = []
+    simulate, offline = peak_module.simulate, Service("resnet50", "offline")
+    other = Thread(target=lambda: found.append(under_load(system, replace(offline, name="again"))))
+
+    def counted(*arguments, **more):
+        asked.append("simulated")
+        if len(asked) == 1:
+            other.start()
+            other.join(0.05)  # time enough to begin a simulation of its own, if it does
+        return simulate(*arguments, **more)
+
+    monkeypatch.setattr(peak_module, "simulate", counted)
+    first = under_load(system, offline)
+    other.join()
+    assert found == [first]
+    assert under_load(system, replace(offline, method="simulation")) is first
+    assert asked == ["simulated"]
+    assert under_load(load_system("dgx-a100", {}, load_catalog()), offline) == first
+    assert len(asked) == 2
 
 
 def test_options_say_how_batches_are_formed_and_a_gpu_runs_several_at_its_offline_rate() -> None:

@@ -14,7 +14,6 @@ from lanewise.perf.resources import weakest
 from lanewise.results.match import service_path
 from lanewise.results.observation import Basis, Observation, Source
 from lanewise.results.plan import SIMULATION, STEADY, Copies, Plan, Service
-from lanewise.results.service_result import ServiceResult
 from lanewise.results.traffic import MachineTraffic
 from lanewise.routes.classify import path_kind
 from lanewise.routes.model import Hop
@@ -22,7 +21,7 @@ from lanewise.serving.load import load_of
 from lanewise.serving.peak import under_load
 from lanewise.serving.steady import steady_rate
 from lanewise.serving.workload import workload
-from lanewise.topology.model import Kind, System
+from lanewise.topology.model import Kind
 
 COPY_METRICS = {
     "goodput": "payload bytes a second of all flows together",
@@ -52,8 +51,6 @@ class ModelProbe:
     """Predicts with the performance model; absent hardware is this probe, not a special case."""
 
     def __init__(self) -> None:
-        # Rows ask for several metrics of one service; systems are kept so that their identity stays theirs.
-        self._simulated: dict[tuple[int, Service], tuple[System, ServiceResult]] = {}
         self._traffic: dict[tuple[int, frozenset[str]], TrafficModel] = {}
 
     def run(self, plan: Plan) -> Iterator[Observation]:
@@ -82,14 +79,14 @@ class ModelProbe:
 
     def _by_simulation(self, plan: Plan, service: Service, steady_state: Observation) -> Observation:
         """The same observation by event simulation, with the steady state's value for comparison."""
-        result = self._under_load(plan.system, service)
+        result = under_load(plan.system, service)
         if steady_state.metric == "link_share":
             return steady_state  # a share of a link's raw rate does not depend on queueing
         size = workload(service.workload).bytes_in
         # The target rate is the score, as with LoadGen; how many queries happen to come in a run is chance.
         value = {"qps": result.qps, "goodput": result.qps * size}.get(steady_state.metric)
         if steady_state.metric == "share":
-            value = result.qps / self._under_load(plan.system, replace(service, division="closed")).qps
+            value = result.qps / under_load(plan.system, replace(service, division="closed")).qps
         comparisons = {} if steady_state.value is None else {STEADY: steady_state.value}
         gpus = [resource for resource in result.utilization if resource.kind == "GPU"]
         busiest = [*[resource for resource in result.utilization if resource.kind != "GPU"][:4], *gpus[:1]]
@@ -98,13 +95,6 @@ class ModelProbe:
             limit=result.limit, basis=Basis(result.basis), rests_on=result.rests_on,
             use={resource.name: round(resource.mean, 4) for resource in busiest},
         )  # fmt: skip
-
-    def _under_load(self, system: System, service: Service) -> ServiceResult:
-        unnamed = replace(service, name="")
-        key = (id(system), unnamed)
-        if key not in self._simulated:
-            self._simulated[key] = (system, under_load(system, unnamed))
-        return self._simulated[key][1]
 
 
 def _copies(plan: Plan, copies: Copies) -> Observation:

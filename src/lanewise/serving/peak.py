@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 import lanewise._native as _native
 from lanewise.errors import InputError
@@ -170,8 +172,33 @@ def simulate_peak(
     return results, simulation, outcome
 
 
+@dataclass(slots=True)
+class _UnderLoad:
+    """The result of one service under load, once a thread has it; the others wait for the lock."""
+
+    lock: Lock = field(default_factory=Lock)
+    result: ServiceResult | None = None
+
+
+_under_load: WeakKeyDictionary[System, dict[tuple[str | None, ...], _UnderLoad]] = WeakKeyDictionary()
+_under_load_lock = Lock()
+
+
 def under_load(system: System, service: Service) -> ServiceResult:
-    """The service of a study at its peak (server) or at full speed (offline); InputError for what cannot be run."""
+    """The service of a study at its peak (server) or at full speed (offline); InputError for what cannot be run.
+
+    Each is simulated once a system, however many rows, drawings and threads ask for it.
+    """
+    key = (service.workload, service.mode, service.division, service.host)
+    with _under_load_lock:
+        kept = _under_load.setdefault(system, {}).setdefault(key, _UnderLoad())
+    with kept.lock:
+        if kept.result is None:
+            kept.result = _simulated_service(system, service)
+        return kept.result
+
+
+def _simulated_service(system: System, service: Service) -> ServiceResult:
     load = replace(load_of(service.workload, service.mode, service.division, service.host), qps=1.0)
     if service.mode == "offline":
         return simulate(system, [load], seconds=OFFLINE_SECONDS)[0][0]
