@@ -2,6 +2,7 @@
 // its distributions nor the last digit of std::log.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <numbers>
@@ -27,7 +28,8 @@ inline double portable_log(double x) noexcept {
   return exponent * std::numbers::ln2 + 2.0 * s * sum;
 }
 
-// One stream of variates; streams of one seed and different numbers are independent.
+// One stream of variates; streams of one seed and different numbers are independent. A stream is used for one kind of
+// variate: exponential ones are drawn ahead, as the logarithms of a block overlap in the processor.
 class Random {
  public:
   Random(std::uint64_t seed, std::uint64_t stream) {
@@ -39,14 +41,25 @@ class Random {
 
   // Uniform in (0, 1]: never 0, so its logarithm is finite.
   double uniform() { return static_cast<double>((bits_() >> 11) + 1) * 0x1.0p-53; }
-  double exponential(double mean) { return -mean * portable_log(uniform()); }
+  double exponential(double mean) {
+    if (next_ == logarithms_.size()) draw();
+    return -mean * logarithms_[next_++];
+  }
   // 0 .. below - 1; biased by less than below / 2^53.
   std::size_t below(std::size_t count) {
     return static_cast<std::size_t>(static_cast<double>(bits_() >> 11) * 0x1.0p-53 * static_cast<double>(count));
   }
 
  private:
+  void draw() {
+    for (double& each : logarithms_) each = uniform();
+    for (double& each : logarithms_) each = portable_log(each);
+    next_ = 0;
+  }
+
   std::mt19937_64 bits_;
+  std::array<double, 64> logarithms_{};  // of uniform variates; those before next_ are used up
+  std::size_t next_ = logarithms_.size();
 };
 
 }  // namespace lanewise::serve

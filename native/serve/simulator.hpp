@@ -3,7 +3,6 @@
 // for the GPU, is served and returns. Latency counts from the scheduled time: MLPerf inference rules, LoadGen.
 #pragma once
 
-#include <deque>
 #include <memory>
 
 #include "serve/outcome.hpp"
@@ -11,6 +10,7 @@
 #include "serve/random.hpp"
 #include "serve/ring.hpp"
 #include "serve/scenario.hpp"
+#include "serve/stable_vector.hpp"
 #include "sim/flowsim.hpp"
 
 namespace lanewise::serve {
@@ -145,7 +145,7 @@ class Simulator {
   std::vector<std::int32_t> places_;  // of each pool among its service's
   std::vector<WorkerState> workers_;
   std::vector<GpuState> gpus_;
-  std::deque<Group> groups_;  // growing moves none
+  StableVector<Group> groups_;
   std::vector<std::int32_t> free_groups_;
   std::vector<Query> queries_;
   std::vector<std::int32_t> free_queries_;

@@ -1,12 +1,14 @@
-// The queue that grows, and variates that are the same on every machine.
+// Containers that grow, and variates that are the same on every machine.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <deque>
 #include <random>
+#include <vector>
 
 #include "serve/random.hpp"
 #include "serve/ring.hpp"
+#include "serve/stable_vector.hpp"
 
 namespace lanewise::serve {
 namespace {
@@ -29,6 +31,21 @@ TEST(Ring, IsAQueueHoweverItGrowsAndWraps) {
   }
 }
 
+TEST(StableVector, KeepsElementsWhereTheyAre) {
+  StableVector<int> vector;
+  std::vector<int*> places;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(vector.size(), places.size());
+    vector.emplace_back();
+    places.push_back(&vector[places.size()]);
+    *places.back() = i;
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    ASSERT_EQ(&vector[i], places[i]);
+    ASSERT_EQ(vector[i], static_cast<int>(i));
+  }
+}
+
 TEST(PortableLog, IsTheLogarithm) {
   std::mt19937_64 bits(5);
   for (int i = 0; i < 100'000; ++i) {
@@ -48,6 +65,11 @@ TEST(Random, StreamsOfOneSeedDiffer) {
     equal += value == other.uniform() ? 1 : 0;
   }
   EXPECT_EQ(equal, 0);
+}
+
+TEST(Random, ExponentialVariatesDrawnAheadAreThoseOfTheStreamInItsOrder) {
+  Random drawn(7, 2), bits(7, 2);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(drawn.exponential(0.5), -0.5 * portable_log(bits.uniform())) << i;
 }
 
 }  // namespace
