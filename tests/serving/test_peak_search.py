@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lanewise.errors import InputError
 from lanewise.results.service_result import SearchRun
 from lanewise.serving.durations import Durations
+from lanewise.serving.posterior import Array, Posterior
 from lanewise.serving.queues import md1_peak
 from lanewise.serving.search import PeakEstimate, RunFunction, find_peak
 from lanewise.serving.verdict import most_late, percentile_index
@@ -93,6 +94,32 @@ def test_a_more_lenient_bound_gives_a_higher_peak() -> None:
         return find_peak(md1(1, bound), durations=Durations(bound, longest=100.0), precision=0.01).rate
 
     assert peak(0.005) < peak(0.015) < peak(0.05) < 1000.0
+
+
+def test_a_posterior_that_goes_on_from_an_earlier_one_is_that_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed: list[SearchRun] = []
+    whole = Posterior._log_chance
+
+    def counted(self: Posterior, run: SearchRun, rate: float) -> Array:
+        weighed.append(run)
+        return whole(self, run, rate)
+
+    monkeypatch.setattr(Posterior, "_log_chance", counted)
+    posterior = partial(Posterior, bound=BOUND, percentile=0.99, step=0.005, most=900.0)
+    # The third widens the range of rates, so that all of them are weighed anew; the fourth and fifth do not.
+    runs = [md1(2)(rate, seed, 10.0) for seed, rate in enumerate([800.0, 850.0, 1200.0, 900.0, 840.0])]
+    last = None
+    for count, anew in zip(range(1, 6), (1, 2, 3, 1, 1), strict=True):
+        weighed.clear()
+        last = posterior(runs[:count], before=last)
+        assert len(weighed) == anew
+        alone = posterior(runs[:count])
+        assert last.quantiles(0.05, 0.5, 0.95) == alone.quantiles(0.05, 0.5, 0.95)
+        assert last.valid(6.7, 8000) == alone.valid(6.7, 8000)
+    weighed.clear()
+    other = posterior([*runs[:3], runs[4], runs[3]], before=last)  # no continuation of those
+    assert len(weighed) == 5
+    assert other.quantiles(0.5) == pytest.approx(last.quantiles(0.5) if last else None)
 
 
 def test_a_false_verdict_is_outvoted() -> None:

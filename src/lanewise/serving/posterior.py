@@ -38,25 +38,36 @@ class Posterior:
     """Chances of peaks (logarithms of the rate, `step` apart), steepnesses and noises, given runs.
 
     `bound` is the latency bound in s. The peak is expected to be at most `most` queries/s, which may be wrong.
+    `before` is the posterior of the first of these runs in the same search, whose work is not done again.
     """
 
     def __init__(
-        self, runs: Sequence[SearchRun], bound: float, percentile: float, step: float, most: float = math.inf
-    ) -> None:
+        self, runs: Sequence[SearchRun], bound: float, percentile: float, step: float, most: float = math.inf,
+        before: Posterior | None = None,
+    ) -> None:  # fmt: skip
+        self.runs = tuple(runs)
         rates = [run.offered or run.rate for run in runs]
-        low, high = math.log(min(rates) / 2.0), math.log(max(rates) * 2.0)
+        self._ends = low, high = math.log(min(rates) / 2.0), math.log(max(rates) * 2.0)
         self._peaks: Array = np.linspace(low, high, 2 + math.ceil((high - low) / step))
         self._bound, self._percentile = bound, percentile
+        known = 0
+        if before is not None and before._ends == self._ends and self.runs[: len(before.runs)] == before.runs:
+            known, chances = len(before.runs), before._chances.copy()
+        else:
+            chances = self._before_any_run(most)
+        for run, rate in zip(self.runs[known:], rates[known:], strict=True):
+            chances += self._log_chance(run, rate)
+        self._chances: Array = chances
+        self._weights: Array = np.exp(chances - chances.max())
+        self._weights /= self._weights.sum()
+
+    def _before_any_run(self, most: float) -> Array:
         shape = (self._peaks.size, STEEPNESS.size, NOISES.size)
         usual = -0.5 * (np.log(STEEPNESS / USUAL_STEEPNESS) / math.log(FACTOR)) ** 2
-        chances = np.broadcast_to(usual[:, None] + USUAL_NOISES[None, :], shape).copy()
+        chances: Array = np.broadcast_to(usual[:, None] + USUAL_NOISES[None, :], shape).copy()
         if most < math.inf:
             chances -= 0.5 * (np.maximum(self._peaks - math.log(most), 0.0) / OVER)[:, None, None] ** 2
-        for run, rate in zip(runs, rates, strict=True):
-            chances += self._log_chance(run, rate)
-        chances -= chances.max()
-        self._weights: Array = np.exp(chances)
-        self._weights /= self._weights.sum()
+        return chances
 
     def _log_chance(self, run: SearchRun, rate: float) -> Array:
         """The logarithm of the chance of this run's latency, or of its verdict where the latency says no more."""

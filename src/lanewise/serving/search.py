@@ -96,7 +96,10 @@ class _Step:
 
 
 class _Search:
-    """The settings of a search; its methods depend on the finished runs alone."""
+    """The settings of a search; its methods depend on the finished runs alone.
+
+    The last posterior is kept: several questions are asked after each run, and the next has one run more.
+    """
 
     def __init__(
         self, durations: Durations, bracket: tuple[float, float] | None, start: float, floor: float | None,
@@ -130,6 +133,7 @@ class _Search:
             check_positive("budget in s", budget)
         self.durations, self.bracket, self.start, self.floor, self.ceiling = durations, bracket, start, floor, ceiling
         self.precision, self.most_runs, self.budget = precision, most_runs, budget
+        self._last: Posterior | None = None
 
     def next(self, runs: Sequence[SearchRun]) -> _Step | PeakEstimate:
         """The next run, or the end if floor or ceiling has settled it."""
@@ -234,7 +238,10 @@ class _Search:
 
     def _posterior(self, runs: Sequence[SearchRun]) -> Posterior:
         most = self.bracket[1] if self.bracket else math.inf
-        return Posterior(runs, self.durations.bound, self.durations.percentile, self.precision / 8.0, most)
+        if self._last is None or self._last.runs != tuple(runs):
+            step = self.precision / 8.0
+            self._last = Posterior(runs, self.durations.bound, self.durations.percentile, step, most, self._last)
+        return self._last
 
     def _below_refused(self, runs: Sequence[SearchRun]) -> float:
         """Half a precision below the lowest rate that a run of full length refused; inf if none did.
