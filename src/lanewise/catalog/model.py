@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from lanewise.catalog.cpu_models import generation_of
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
@@ -163,12 +163,13 @@ class Part:
 class Catalog:
     """Parts by name, found by name or alias in any case, CPUs by model too; Contradiction if two share a name.
 
-    `completed` keeps what catalog.typical makes of its parts.
+    `completed` keeps what catalog.typical makes of its parts, `best_reads` what perf.best_copy does.
     """
 
     parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
     _index: Mapping[str, str] = field(init=False, repr=False, compare=False)
     completed: dict[object, Part] = field(init=False, repr=False, compare=False, default_factory=dict)
+    best_reads: dict[object, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))

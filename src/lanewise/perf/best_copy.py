@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lanewise.catalog import Part
+from lanewise.catalog import Catalog, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.typical import completed
 from lanewise.perf import packets
 from lanewise.perf.resources import cite, maker
-from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import System
 
 
@@ -22,7 +21,6 @@ class BestRead(NamedTuple):
     basis: str
 
 
-@memoized_by_figures
 def best_read(system: System, gen: int) -> BestRead | None:
     """The fastest host-to-device copy over a x16 link of that generation in B/s that anybody published, and whose.
 
@@ -31,13 +29,22 @@ def best_read(system: System, gen: int) -> BestRead | None:
     user's own better figure is never limited by the catalogue's. Of makers that nobody measured it is the typical copy,
     which one of their GPUs is given alone: another maker's best says nothing of their reads.
     """
-    used = {part.name: part for name in system.devices if (part := system.part(name)) is not None}
-    makers = {maker(part) for part in used.values() if part.kind == "gpu"}
+    parts = (system.part(name) for name in system.devices)
+    used = {part.name: part for part in parts if part is not None and part.kind == "gpu"}
+    kept, key = system.catalog.best_reads, (*used.values(), gen)
+    if key not in kept:
+        kept[key] = _best_read(system.catalog, used, gen)
+    best: BestRead | None = kept[key]
+    return best
+
+
+def _best_read(catalog: Catalog, used: Mapping[str, Part], gen: int) -> BestRead | None:
+    makers = {maker(part) for part in used.values()}
     key = f"engine.h2d.gen{gen}"
-    gpus = [part for part in {**system.catalog.parts, **used}.values() if part.kind == "gpu"]
+    gpus = [part for part in {**catalog.parts, **used}.values() if part.kind == "gpu"]
     near = [part for part in gpus if part.name in used or maker(part) in makers]
     same = [part for part in near if part.number(key)]
-    newest = max((round(part.number("pcie.gen") or 0) for part in used.values() if part.kind == "gpu"), default=0)
+    newest = max((round(part.number("pcie.gen") or 0) for part in used.values()), default=0)
     if newest > gen and not any(part.number("pcie.gen") == newest for part in same):
         faster = [part for part in near if part.number(f"engine.h2d.gen{newest}")]
         if faster:  # a GPU of a newer generation fills an older link as it fills its own, not as older GPUs do
@@ -47,7 +54,7 @@ def best_read(system: System, gen: int) -> BestRead | None:
         return None  # their engines are scaled from another generation; those of other makers say nothing of them
     if same:
         return _best_copy(same, gen, 1.0)
-    own = [completed(system.catalog, part) for part in near if part.name in used]
+    own = [completed(catalog, part) for part in near if part.name in used]
     return _typical_copy(own, gen) or _best_copy(gpus, gen, 1.0)
 
 

@@ -130,7 +130,7 @@ def _requests_apart(demand: FlowDemand) -> dict[Resource, float]:
     """
     onward = {hop.direction for copy in _all_copies(demand) for hop in copy.hops}
     return {
-        replace(each, kind=REQUESTS) if each.link is not None and each.link not in onward else each: amount
+        each.of_kind(REQUESTS) if (link := each.link) is not None and link not in onward else each: amount
         for each, amount in demand.per_byte.items()
     }
 
@@ -140,8 +140,8 @@ def arbitrated(demands: Sequence[FlowDemand]) -> list[FlowDemand]:
     flows_of = Counter(each for demand in demands for each in demand.per_byte if each.link is not None)
     return [
         replace(demand, per_byte={
-            replace(each, capacity=each.capacity * LINK_SHARED)
-            if flows_of[each] > 1 and each.link is not None and each.link.kind in PACKET_LINKS
+            each.with_capacity(each.capacity * LINK_SHARED)
+            if (link := each.link) is not None and flows_of[each] > 1 and link.kind in PACKET_LINKS
             else each: amount
             for each, amount in demand.per_byte.items()
         })

@@ -105,6 +105,20 @@ class Resource:
             low, high, self.beside,
         )  # fmt: skip
 
+    def of_kind(self, kind: str) -> Resource:
+        """The same of another kind."""
+        return Resource(
+            kind, self.place, self.name, self.capacity, self.basis, self.rests_on, self.doubt, self.low, self.high,
+            self.beside,
+        )  # fmt: skip
+
+    def with_capacity(self, capacity: float) -> Resource:
+        """The same with another capacity; the ends of its range stay."""
+        return Resource(
+            self.kind, self.place, self.name, capacity, self.basis, self.rests_on, self.doubt, self.low, self.high,
+            self.beside,
+        )  # fmt: skip
+
     @property
     def link(self) -> LinkDirection | None:
         """The direction of a link that this is the capacity of, if it is one."""

@@ -10,6 +10,7 @@ import math
 import shlex
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from enum import Enum
 from functools import wraps
 from operator import attrgetter
 from typing import TypeVar, TypeVarTuple
@@ -37,6 +38,12 @@ _FORWARDS = {
 }
 MAX_PATHS, MAX_STEPS = 8, 4000
 MOST_KEPT = 2000  # results of a function of figures, a few kB each
+
+
+class _Missing(Enum):
+    MISSING = 0
+
+
 _Args = TypeVarTuple("_Args")
 _Result = TypeVar("_Result")
 
@@ -67,11 +74,15 @@ def _memoized_under(
         table = tables.get(key)
         if table is None:
             table = tables.setdefault(key, {})
-        if args not in table:
-            if len(table) >= most:
-                table.clear()
-            table[args] = function(system, *args)
-        return table[args]
+        # Looked up once: the hash of a route is that of all its links.
+        result: _Result | _Missing = table.get(args, _Missing.MISSING)
+        if result is not _Missing.MISSING:
+            return result
+        result = function(system, *args)
+        if len(table) >= most:
+            table.clear()
+        table[args] = result
+        return result
 
     return cached
 
