@@ -119,7 +119,7 @@ def test_a_duplex_figure_is_the_sum_of_its_two_directions(part: Part) -> None:
     for gen in GIGATRANSFERS if part.kind == "gpu" else ():
         both, down, up = (part.number(f"engine.duplex{way}.gen{gen}") for way in ("", "_h2d", "_d2h"))
         if both is not None and down is not None and up is not None:
-            assert both == pytest.approx(down + up)
+            assert both == pytest.approx(down + up, rel=0.01)  # each is a median over machines
 
 
 @every_part
@@ -178,7 +178,7 @@ def test_measured_h200_and_rtx_6000_ada_figures_are_the_known_ones() -> None:
     h200, ada = builtin().get("h200"), builtin().get("rtx-6000-ada")
     assert h200.number("engine.h2d.gen5") == 55.56e9
     assert h200.number("engine.d2h.gen5") == 55.44e9
-    assert h200.number("engine.duplex.gen5") == pytest.approx(99.5e9)  # of two machines with a whole socket
+    assert h200.number("engine.duplex.gen5") == pytest.approx(97e9)  # the median of three machines with a whole socket
     assert h200.on_shared_socket.number("engine.duplex.gen5") == pytest.approx(98.93e9)  # the median of six others
     assert (ada.number("engine.h2d.gen4"), ada.number("engine.d2h.gen4")) == (26.8e9, 26.3e9)
     assert ada.number("engine.p2p_write.gen4") == 26.3e9

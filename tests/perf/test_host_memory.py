@@ -13,7 +13,7 @@ from lanewise.topology.read import read_system
     ("cpu", "rate", "shares", "weight"),
     [
         # Virtual machines on Emerald Rapids were measured; Granite Rapids, which extends it, was not.
-        ("emerald-rapids", 358.4e9, (0.4655, 0.3795), 1.46),
+        ("emerald-rapids", 358.4e9, (0.454, 0.383), 1.48),
         ("granite-rapids-sp", 409.6e9, (DMA_READS, DMA_WRITES), 1.0),
         ("granite-rapids", 614.4e9, (DMA_READS, DMA_WRITES), 1.0),
     ],
