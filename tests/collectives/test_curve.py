@@ -137,7 +137,7 @@ def test_shared_memory_is_no_faster_than_a_measured_cpu() -> None:
     # DMA of the first CPU's generation was measured.
     measured, typical = (machine_bus(machine, "gpu[0-7]", Collective.ALL_REDUCE)
                          for machine in ("rtx5090-gold-6530-staged", "rtx5090-xeon-8480"))  # fmt: skip
-    assert measured.limit == "memory of cpu0"
+    assert measured.limit in ("memory of cpu0", "memory of cpu1")
     assert typical.limit.endswith("(through shared memory)")
     assert measured.bus_bandwidth < 0.9 * typical.bus_bandwidth
 
