@@ -25,7 +25,7 @@ TESTS  := -m "not guest and not ray"
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test checks-of-code checks-of-tests guests ray examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
+.PHONY: study test checks checks-of-code checks-of-tests guests ray examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -33,10 +33,15 @@ study: install
 	@$(BIN)/lanewise study run all -o out/report.html --json out/run.json
 	@echo "report: $(CURDIR)/out/report.html"
 
+# Collecting compiles the tests once; each worker of a first run would compile them all. What fails there fails again.
 test: dev
-	@$(MAKE) --no-print-directory -j 2 checks-of-code checks-of-tests
+	@$(BIN)/python -m pytest --collect-only -qq $(TESTS) >/dev/null 2>&1 || true
 	@# more workers than a small machine has cores: tests of real load wait for a third of their time
 	$(BIN)/python -m pytest -n 5 --hypothesis-profile=ci $(TESTS)
+
+# Linters, types and import contracts; types of tests beside the rest.
+checks: dev
+	@$(MAKE) --no-print-directory -j 2 checks-of-code checks-of-tests
 
 checks-of-code: dev
 	$(BIN)/ruff check
@@ -45,10 +50,8 @@ checks-of-code: dev
 	MYPYPATH=src:benchmarks:benchmarks/h200:tests $(BIN)/mypy --strict benchmarks/*.py benchmarks/h200/*.py
 	$(BIN)/lint-imports
 
-# Collecting compiles the tests once; each worker of a first run would compile them all. What fails there fails again.
 checks-of-tests: dev
 	$(BIN)/mypy --config-file tests/mypy.ini
-	@$(BIN)/python -m pytest --collect-only -qq $(TESTS) >/dev/null 2>&1 || true
 
 # RDMA verbs and emulated servers in guests, the web page in Chromium; each skips with the reason where something is missing.
 guests: dev
