@@ -3,6 +3,8 @@
 import gc
 import os
 import sys
+from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-# Files of many processes or waits, whose tests share nothing: any worker takes the next one of them.
+# Files of many processes or waits, whose tests share nothing: a worker takes one of their tests at a time.
 SPLIT = {
     "tests/cli/test_cli_interrupt.py", "tests/cli/test_cli_saving.py", "tests/cli/test_cli_services.py",
     "tests/cli/test_docs.py", "tests/cli/test_end_to_end_measuring.py", "tests/discovery/test_hostile_dumps.py",
@@ -41,16 +43,42 @@ SPLIT = {
 }  # fmt: skip
 
 
+def scope_of(nodeid: str) -> str:
+    """What a worker runs in one go: a file, or one test of the files of SPLIT."""
+    file = nodeid.partition("::")[0]
+    return nodeid if file in SPLIT else file
+
+
+def in_order_of_work(nodeids: list[str]) -> dict[str, float]:
+    """When, from 0 to 1, a worker takes each scope: files of many tests first, and among all of them, evenly, the tests
+    of SPLIT, which wait more than they compute.
+    """
+    counts = Counter(map(scope_of, nodeids))
+    waiting = [scope for scope in counts if "::" in scope]
+    files = sorted(counts.keys() - set(waiting), key=lambda file: (-counts[file], file))
+    ends = list(accumulate(counts[file] for file in files))
+    place = {file: (end - counts[file]) / ends[-1] for file, end in zip(files, ends, strict=True)}
+    return place | {scope: (index + 0.5) / len(waiting) for index, scope in enumerate(waiting)}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Several workers run the tests in the order of work; one process in the order of the files."""
+    if hasattr(config, "workerinput"):
+        place = in_order_of_work([item.nodeid for item in items])
+        items.sort(key=lambda item: place[scope_of(item.nodeid)])
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Each worker takes one file after the other, so that fixtures and caches of a file are made once, then tests of
-    the files of SPLIT.
+    """Each worker takes one file after the other, so that fixtures and caches of a file are made once, and between them
+    a test of the files of SPLIT.
     """
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     class TestScheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return nodeid if file in SPLIT else file
+            return scope_of(nodeid)
 
+    config.option.loadscopereorder = False
     return TestScheduling(config, log)
