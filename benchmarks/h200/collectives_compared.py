@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("run", type=Path)
     options = parser.parse_args()
-    predicted = {}
+    predicted: dict[tuple[str, int], dict[str, Any]] = {}
     for file in sorted(options.folder.glob("*-predicted.run.json")):
         predicted |= bus_bandwidths(file)
     measured = bus_bandwidths(options.run)
