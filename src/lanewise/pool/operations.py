@@ -18,8 +18,7 @@ from lanewise.pool.model import (
 )
 from lanewise.pool.states import block_in, composition_in, reservation_in
 from lanewise.topology.compose import attach, detach
-from lanewise.topology.expand_devices import ENDPOINTS
-from lanewise.topology.model import Kind, System
+from lanewise.topology.model import ENDPOINTS, Kind, System
 from lanewise.topology.trees import TREE, Graph
 
 _C = CompositionState

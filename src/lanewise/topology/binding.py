@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from lanewise.catalog import Catalog
 from lanewise.errors import Contradiction
-from lanewise.topology.expand_devices import ENDPOINTS
-from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind
+from lanewise.topology.model import ENDPOINTS, Device, Domain, Kind, Link, LinkKind
 from lanewise.topology.scope import Problems
 from lanewise.topology.trees import COHERENT, TREE, Graph, uplink
 

@@ -8,9 +8,8 @@ from dataclasses import replace
 from lanewise.errors import Contradiction, LanewiseError, Unreachable, unknown_name
 from lanewise.topology import speeds
 from lanewise.topology.binding import HostReach, default_bridge, next_port
-from lanewise.topology.expand_devices import ENDPOINTS, FORWARDING
 from lanewise.topology.limits import check_sums, pcie_speed
-from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, System
+from lanewise.topology.model import ENDPOINTS, FORWARDING, Device, Domain, Kind, Link, LinkKind, System
 from lanewise.topology.scope import Problems
 from lanewise.topology.trees import PCIE_AND_FABRIC, Graph, shortest_path
 

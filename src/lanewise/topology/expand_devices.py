@@ -9,27 +9,13 @@ from lanewise import units
 from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.topology.model import Device, Kind
 from lanewise.topology.ranges import check_name
+from lanewise.topology.words import WORDS
 
 if TYPE_CHECKING:
     from lanewise.topology.form import DeviceForm, SystemForm
     from lanewise.topology.scope import Scope
 
-# What a word of the format makes, and the kinds of part it may be.
-WORDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
-    "cpu": (Kind.CPU, ("cpu",)),
-    "gpu": (Kind.GPU, ("gpu",)),
-    "switch": (Kind.SWITCH, ("switch",)),
-    "adapter": (Kind.SWITCH, ("adapter", "switch")),
-    "nvswitch": (Kind.NVSWITCH, ("nvlink", "switch")),
-    "nic": (Kind.NIC, ("nic",)),
-    "ssd": (Kind.SSD, ("ssd",)),
-    "raid": (Kind.RAID, ("raid",)),
-    "netswitch": (Kind.NETSWITCH, ("switch",)),
-}
 MAX_NUMA_NODES = 64
-ENDPOINTS = frozenset({Kind.GPU, Kind.NIC, Kind.SSD, Kind.RAID})
-# Volume controllers forward to the drives cabled below them.
-FORWARDING = frozenset({Kind.SWITCH, Kind.RAID})
 
 
 def read_devices(form: SystemForm, hosts: tuple[str, ...], scope: Scope) -> dict[str, Device]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.topology import speeds
-from lanewise.topology.expand_devices import FORWARDING
 from lanewise.topology.limits import bonded, network_speed, pcie_speed
-from lanewise.topology.model import Device, Kind, Link, LinkKind
+from lanewise.topology.model import FORWARDING, Device, Kind, Link, LinkKind
+from lanewise.topology.words import MEDIA, SHAPES
 
 if TYPE_CHECKING:
     from lanewise.catalog import Part
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lanewise.topology.scope import Scope
 
 DRIVE_LANES = 4  # of U.2, M.2 and E3.S drives; wider ones are parts that say so
-SHAPES = ("chain", "from_", "mesh")
-MEDIA = ("pcie", "fabric", "socket", "nvlink", "network")
 _CPU, _GPU, _NV, _NIC, _NET = Kind.CPU, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.NETSWITCH
 # Which kinds of device each medium may end at, and what to write where it may not.
 ENDS: dict[LinkKind, tuple[frozenset[Kind], str]] = {

@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 from pydantic.config import JsonDict
 
-from lanewise.topology.expand_devices import WORDS
-from lanewise.topology.expand_links import MEDIA, SHAPES
-from lanewise.topology.overlays import PEER_SCOPES
+from lanewise.topology.words import MEDIA, PEER_SCOPES, SHAPES, WORDS
 
 Whole = Annotated[StrictInt | StrictStr, Field(union_mode="left_to_right")]
 Quantity = StrictInt | StrictFloat | StrictStr

@@ -25,6 +25,11 @@ class Kind(StrEnum):
     NETSWITCH = "netswitch"
 
 
+ENDPOINTS = frozenset({Kind.GPU, Kind.NIC, Kind.SSD, Kind.RAID})
+# Volume controllers forward to the drives cabled below them.
+FORWARDING = frozenset({Kind.SWITCH, Kind.RAID})
+
+
 class LinkKind(StrEnum):
     """What joins two devices."""
 

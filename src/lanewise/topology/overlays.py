@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 from lanewise.errors import Contradiction, FormatError, Location, error_location, unknown_name
 from lanewise.topology import speeds
-from lanewise.topology.expand_devices import ENDPOINTS
-from lanewise.topology.model import Device, Domain, Kind, Link, LinkKind, Policies, Volume
+from lanewise.topology.model import ENDPOINTS, Device, Domain, Kind, Link, LinkKind, Policies, Volume
 from lanewise.topology.ranges import check_name
+from lanewise.topology.words import PEER_SCOPES
 
 if TYPE_CHECKING:
     from lanewise.topology.binding import StatedHosts
     from lanewise.topology.form import DomainForm, SystemForm, VolumeForm
     from lanewise.topology.scope import Scope
-
-PEER_SCOPES = ("none", "root-complex", "socket", "system")
 
 
 def read_domains(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> tuple[Domain, ...]:

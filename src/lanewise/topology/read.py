@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from lanewise.catalog import Catalog, builtin
 from lanewise.errors import Contradiction
 from lanewise.topology.binding import StatedHosts, name_ports, reached_by, settle_hosts
-from lanewise.topology.expand_devices import ENDPOINTS, read_devices
+from lanewise.topology.expand_devices import read_devices
 from lanewise.topology.expand_links import read_links
 from lanewise.topology.limits import check_sums
-from lanewise.topology.model import Device, Link, System
+from lanewise.topology.model import ENDPOINTS, Device, Link, System
 from lanewise.topology.overlays import check_bound, check_reach, read_domains, read_policies, read_volumes
 from lanewise.topology.scope import Problems, Scope, read_hosts, read_parameters, settle
 from lanewise.topology.trees import PCIE_AND_FABRIC, check_forest, orient

@@ -9,8 +9,7 @@ from itertools import pairwise, product
 from typing import TypeVar
 
 from lanewise.errors import Contradiction
-from lanewise.topology.expand_devices import FORWARDING
-from lanewise.topology.model import Device, Kind, Link, LinkKind
+from lanewise.topology.model import FORWARDING, Device, Kind, Link, LinkKind
 
 TREE = (LinkKind.PCIE,)
 PCIE_AND_FABRIC = (LinkKind.PCIE, LinkKind.FABRIC)

@@ -9,6 +9,7 @@ from typing import Any
 from lanewise.director.records import Event, EventKind
 from lanewise.director.redfish import uris
 from lanewise.director.redfish.filter import Predicate
+from lanewise.director.redfish.moments import moment
 
 EVENT_TYPE = "#Event.v1_13_0.Event"
 _RESOURCE, _COMPOSITION = "ResourceEvent.1.4", "Composition.1.1"
@@ -89,8 +90,6 @@ def resource_type(origin: str) -> str:
 
 def event_records(event: Event) -> list[dict[str, Any]]:
     """The event records of one event of the director: one a block where blocks changed."""
-    from lanewise.director.redfish.resources.common import moment
-
     kind, message = _KINDS[event.kind]
     if event.kind in _PER_BLOCK:
         origins = [(uris.block(name), [name]) for name in event.blocks]

@@ -5,33 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from lanewise.director.redfish.json_body import RequestForm
 from lanewise.director.redfish.messages import refusal
+from lanewise.director.redfish.roles import Principal, Privilege
 
 if TYPE_CHECKING:
     from lanewise.director.records import PoolView
     from lanewise.director.redfish.inventory import Inventory
-    from lanewise.director.redfish.roles import Principal
     from lanewise.director.redfish.service import RedfishService
 
 Json = dict[str, Any]
 Names = Mapping[str, str]
 _SEGMENT = re.compile(r"[A-Za-z0-9$._~:@+-]{1,200}")
 _LONGEST_PATH = 2000
-
-
-class Privilege(StrEnum):
-    """The standard privileges of Redfish."""
-
-    LOGIN = "Login"
-    MANAGER = "ConfigureManager"
-    USERS = "ConfigureUsers"
-    SELF = "ConfigureSelf"
-    COMPONENTS = "ConfigureComponents"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
-from lanewise.director.redfish.resource import Privilege
+
+class Privilege(StrEnum):
+    """The standard privileges of Redfish."""
+
+    LOGIN = "Login"
+    MANAGER = "ConfigureManager"
+    USERS = "ConfigureUsers"
+    SELF = "ConfigureSelf"
+    COMPONENTS = "ConfigureComponents"
+
 
 ADMINISTRATOR, OPERATOR, READ_ONLY = "Administrator", "Operator", "ReadOnly"
 ROLES: Mapping[str, frozenset[Privilege]] = {

@@ -9,10 +9,11 @@ from pydantic import Field
 from lanewise.director.redfish.json_body import RequestForm
 from lanewise.director.redfish.login import COOKIE, check_password, check_role
 from lanewise.director.redfish.messages import refusal
+from lanewise.director.redfish.moments import moment
 from lanewise.director.redfish.passwords import LONGEST, SHORTEST
-from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, WriteMethod
-from lanewise.director.redfish.resources.common import changed, collection, done, moment, named, status
-from lanewise.director.redfish.roles import ROLES
+from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
+from lanewise.director.redfish.resources.common import changed, collection, done, named, status
+from lanewise.director.redfish.roles import ROLES, Privilege
 from lanewise.director.redfish.uris import ROOT, link, not_there
 from lanewise.director.store.accounts import AccountRecord
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from lanewise.director.records import Health
 from lanewise.director.redfish.etags import matches
 from lanewise.director.redfish.messages import RedfishMessage, refusal
-from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, WriteMethod
+from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
+from lanewise.director.redfish.roles import Privilege
 from lanewise.director.redfish.uris import links, not_there
 
 
@@ -50,11 +50,6 @@ def named(call: Call, table: Mapping[str, Any], key: str) -> Any:
 def status(health: Health = Health.OK, state: str = "Enabled") -> Json:
     """A Status object."""
     return {"State": state, "Health": str(health)}
-
-
-def moment(seconds: float) -> str:
-    """A time (s since 1970) as Redfish writes it: UTC, whole seconds."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def done(*keys: str) -> Reply:

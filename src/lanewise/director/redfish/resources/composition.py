@@ -16,12 +16,14 @@ from lanewise.director.redfish.composition_forms import (
 )
 from lanewise.director.redfish.json_body import checked
 from lanewise.director.redfish.messages import RedfishError, RedfishMessage, refusal
+from lanewise.director.redfish.moments import moment
 from lanewise.director.redfish.offers import offer_json, requirement_json
 from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
-from lanewise.director.redfish.resources.common import collection, idempotency_key, moment, status
+from lanewise.director.redfish.resources.common import collection, idempotency_key, status
 from lanewise.director.redfish.resources.devices import NOTE_TYPE
 from lanewise.director.redfish.resources.systems import composed_reply
 from lanewise.director.redfish.resources.tasks import task_reply
+from lanewise.director.redfish.roles import Privilege
 from lanewise.director.redfish.translation import translated
 from lanewise.director.redfish.uris import COMPOSITION, RESERVATIONS, ROOT, link, links, not_there
 from lanewise.errors import LanewiseError
@@ -199,8 +201,6 @@ def _active(call: Call) -> dict[str, Reservation]:
 
 
 def _may_use(call: Call, reservation: Reservation) -> None:
-    from lanewise.director.redfish.resource import Privilege
-
     if reservation.client != call.user.account and not call.user.may(Privilege.MANAGER):
         raise refusal(403, "Base.InsufficientPrivilege")
 

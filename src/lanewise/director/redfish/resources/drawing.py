@@ -9,10 +9,11 @@ from pydantic import Field
 from lanewise.director.redfish.etags import json_text
 from lanewise.director.redfish.json_body import RequestForm
 from lanewise.director.redfish.messages import refusal
+from lanewise.director.redfish.moments import moment
 from lanewise.director.redfish.offers import KIND_WORDS, gigabytes, rate_json, requirement_json
-from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, TextDocument, WriteMethod
-from lanewise.director.redfish.resources.common import moment
+from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, TextDocument, WriteMethod
 from lanewise.director.redfish.resources.devices import lane_gbps, part_title
+from lanewise.director.redfish.roles import Privilege
 from lanewise.director.redfish.uris import OEM, not_there
 from lanewise.pool.model import CompositionState, PathRate, Pool
 from lanewise.pool.what_if import ChangeKind, PoolChange, active_flows, changed, predicted_rates

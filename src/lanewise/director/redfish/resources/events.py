@@ -12,8 +12,9 @@ from lanewise.director.redfish.event_records import REGISTRY_PREFIXES, RESOURCE_
 from lanewise.director.redfish.json_body import RequestForm
 from lanewise.director.redfish.messages import refusal
 from lanewise.director.redfish.push_targets import parse_target, resolve
-from lanewise.director.redfish.resource import Call, Json, Privilege, Reply, ResourceType, WriteMethod
+from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
 from lanewise.director.redfish.resources.common import changed, collection, status
+from lanewise.director.redfish.roles import Privilege
 from lanewise.director.redfish.uris import ROOT, link, not_there
 from lanewise.director.store.subscriptions import SubscriptionRecord
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from lanewise.director.records import Health
-from lanewise.director.redfish.resource import Call, Json, Privilege, ResourceType
-from lanewise.director.redfish.resources.common import collection, moment, status
+from lanewise.director.redfish.moments import moment
+from lanewise.director.redfish.resource import Call, Json, ResourceType
+from lanewise.director.redfish.resources.common import collection, status
 from lanewise.director.redfish.resources.root import service_uuid
+from lanewise.director.redfish.roles import Privilege
 from lanewise.director.redfish.uris import FABRIC, MANAGER, ROOT, chassis, link, links, not_there, system
 from lanewise.director.store.subscriptions import AuditRecord
 from lanewise.units import whole

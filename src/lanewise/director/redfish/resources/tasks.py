@@ -9,8 +9,9 @@ from lanewise.director.records import Action, Health, ProblemKind, Task, TaskSta
 from lanewise.director.redfish import uris
 from lanewise.director.redfish.etags import json_text
 from lanewise.director.redfish.messages import MESSAGE_TYPE, RedfishError, RedfishMessage
+from lanewise.director.redfish.moments import moment
 from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, TextDocument
-from lanewise.director.redfish.resources.common import collection, moment, status
+from lanewise.director.redfish.resources.common import collection, status
 from lanewise.director.redfish.uris import ROOT, link, links, not_there
 from lanewise.errors import UnknownName
 

@@ -10,9 +10,10 @@ from lanewise.director.redfish import uris
 from lanewise.director.redfish.composition_forms import ReferenceForm
 from lanewise.director.redfish.json_body import RequestForm
 from lanewise.director.redfish.messages import refusal
+from lanewise.director.redfish.moments import moment
 from lanewise.director.redfish.offers import gigabytes, rate_json
 from lanewise.director.redfish.resource import Call, Json, Reply, ResourceType, WriteMethod
-from lanewise.director.redfish.resources.common import collection, moment, status
+from lanewise.director.redfish.resources.common import collection, status
 from lanewise.director.redfish.uris import ROOT, TELEMETRY, link, not_there
 from lanewise.units import to_si
 
