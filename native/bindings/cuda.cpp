@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "cuda/blocks.hpp"
+#include "cuda/group_calls.hpp"
 #include "cuda/latency.hpp"
 #include "cuda/queries.hpp"
 #include "cuda/run.hpp"
@@ -120,12 +121,67 @@ void bind_blocks(nb::module_& m) {
       .def("close", &cuda::BlockRun::close, Unlocked());
 }
 
+template <class Function>
+Function function_at(std::uintptr_t address) {
+  return reinterpret_cast<Function>(address);
+}
+
+void* pointer(std::uintptr_t address) { return function_at<void*>(address); }
+
+// Addresses are numbers here, as ctypes has them.
+void bind_group_calls(nb::module_& m) {
+  using Calls = cuda::GroupCalls;
+  using Address = std::uintptr_t;
+  nb::class_<Calls>(m, "GroupCalls", "Calls of NCCL as one group, issued again and again.")
+      .def(
+          "__init__",
+          [](Calls* at, Address start, Address end) {
+            new (at) Calls{function_at<Calls::Plain>(start), function_at<Calls::Plain>(end)};
+          },
+          "start"_a, "end"_a)
+      .def(
+          "add_rooted",
+          [](Calls& calls, Address function, Address send, Address receive, std::size_t count, int type, int which,
+             Address rank, Address stream) {
+            calls.add([=, call = function_at<Calls::Rooted>(function)] {
+              return call(pointer(send), pointer(receive), count, type, which, pointer(rank), pointer(stream));
+            });
+          },
+          "function"_a, "send"_a, "receive"_a, "count"_a, "type"_a, "which"_a, "rank"_a, "stream"_a)
+      .def(
+          "add_gather",
+          [](Calls& calls, Address function, Address send, Address receive, std::size_t count, int type, Address rank,
+             Address stream) {
+            calls.add([=, call = function_at<Calls::Gather>(function)] {
+              return call(pointer(send), pointer(receive), count, type, pointer(rank), pointer(stream));
+            });
+          },
+          "function"_a, "send"_a, "receive"_a, "count"_a, "type"_a, "rank"_a, "stream"_a)
+      .def(
+          "add_peer",
+          [](Calls& calls, Address function, Address buffer, std::size_t count, int type, int peer, Address rank,
+             Address stream) {
+            calls.add([=, call = function_at<Calls::PeerToPeer>(function)] {
+              return call(pointer(buffer), count, type, peer, pointer(rank), pointer(stream));
+            });
+          },
+          "function"_a, "buffer"_a, "count"_a, "type"_a, "peer"_a, "rank"_a, "stream"_a)
+      .def(
+          "issue",
+          [](const Calls& calls, int times) {
+            const cuda::GroupFailure failure = calls.issue(times);
+            return std::pair(failure.call, failure.code);
+          },
+          "times"_a, Unlocked());
+}
+
 }  // namespace
 
 void bind_cuda(nb::module_& m) {
   bind_plain(m);
   bind_run(m);
   bind_blocks(m);
+  bind_group_calls(m);
   nb::class_<Cuda>(m, "Cuda", "The CUDA driver, opened at run time.")
       .def(nb::init<const std::string&, const std::string&>(), "library"_a = "libcuda.so.1",
            "module_loading"_a = "EAGER", Unlocked())

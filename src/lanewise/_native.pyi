@@ -529,6 +529,22 @@ class BlockRun:
         """Of each flow: pages of its host buffer by NUMA node ({} if it has none)."""
     def close(self) -> None: ...
 
+class GroupCalls:
+    """Calls of NCCL as one group, issued again and again; functions, buffers, ranks and streams as addresses."""
+
+    def __init__(self, start: int, end: int) -> None:
+        """`start` and `end`: ncclGroupStart and ncclGroupEnd."""
+    def add_rooted(
+        self, function: int, send: int, receive: int, count: int, type: int, which: int, rank: int, stream: int
+    ) -> None:
+        """ncclAllReduce, ncclReduceScatter (`which` operation) or ncclBroadcast (`which` root)."""
+    def add_gather(self, function: int, send: int, receive: int, count: int, type: int, rank: int, stream: int) -> None:
+        """ncclAllGather."""
+    def add_peer(self, function: int, buffer: int, count: int, type: int, peer: int, rank: int, stream: int) -> None:
+        """ncclSend or ncclRecv."""
+    def issue(self, times: int) -> tuple[int, int]:
+        """(0, 0), or which call failed first (0: the one that begins the group) and its code; none is made after it."""
+
 class Cuda:
     """The CUDA driver, opened at run time. ProbeFailure if it is not there, has no GPU, or refuses.
 

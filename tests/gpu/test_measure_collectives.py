@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import fake_cuda
 import pytest
@@ -168,17 +167,15 @@ def test_a_failing_call_ends_its_group_and_names_itself(machine: Setup) -> None:
         measured("reduce_scatter", sizes="12 KiB")
 
 
-def test_the_arguments_of_an_operation_are_converted_once_for_all_its_calls(
-    machine: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_group_is_put_together_once_for_all_its_calls(machine: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
-    prepared = NcclLibrary.prepared
+    address = NcclLibrary.address
 
-    def counted(library: NcclLibrary, name: str, *arguments: Any) -> Any:
+    def counted(library: NcclLibrary, name: str) -> int:
         names.append(name)
-        return prepared(library, name, *arguments)
+        return address(library, name)
 
-    monkeypatch.setattr(NcclLibrary, "prepared", counted)
+    monkeypatch.setattr(NcclLibrary, "address", counted)
     measured(iterations=50, warmup=5)
     # One call compared, a warm-up and a sample, out of place and in place, of three ranks each.
     assert names.count("ncclAllReduce") == 3 * 3 * 2

@@ -76,6 +76,11 @@ class RankDevice:
         finally:
             self._driver("cuCtxPopCurrent_v2", byref(c_void_p()))
 
+    @property
+    def stream_handle(self) -> int:
+        """The handle of the stream, as a library that works on it takes it."""
+        return self.stream.value or 0
+
     def free_memory(self) -> int:
         """Free memory of the GPU in bytes."""
         free, total = c_size_t(), c_size_t()

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
-from typing import Any, NamedTuple
+from ctypes import byref, c_char_p, c_int, c_void_p
+from typing import NamedTuple
 
+from lanewise._native import GroupCalls
 from lanewise.errors import CannotMeasure, MissingDependency
 
 FLOAT_BYTES = 4
-_FLOAT, _SUM, _ROOT = 7, 0, 0  # ncclFloat32, ncclSum
-_BUFFERS = (c_void_p, c_void_p, c_size_t, c_int)
+_FLOAT, _SUM_OR_ROOT = 7, 0  # ncclFloat32, ncclSum
 _CALLS = {
     "ncclGetVersion": (c_void_p,), "ncclCommInitAll": (c_void_p, c_int, c_void_p), "ncclCommDestroy": (c_void_p,),
     "ncclGroupStart": (), "ncclGroupEnd": (),
-    "ncclAllReduce": (*_BUFFERS, c_int, c_void_p, c_void_p),
-    "ncclAllGather": (*_BUFFERS, c_void_p, c_void_p),
-    "ncclReduceScatter": (*_BUFFERS, c_int, c_void_p, c_void_p),
-    "ncclBroadcast": (*_BUFFERS, c_int, c_void_p, c_void_p),
-    "ncclSend": (c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p),
-    "ncclRecv": (c_void_p, c_size_t, c_int, c_int, c_void_p, c_void_p),
 }  # fmt: skip
-
-
-class PreparedCall(NamedTuple):
-    """A function of the library with its arguments as C has them."""
-
-    name: str
-    function: Callable[..., int]
-    arguments: tuple[object, ...]
+# What native code calls; their arguments are those of GroupCalls.
+_OPERATIONS = ("ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclSend", "ncclRecv")
 
 
 class RankBuffers(NamedTuple):
@@ -38,7 +26,7 @@ class RankBuffers(NamedTuple):
 
     send: int
     receive: int
-    stream: c_void_p
+    stream: int
 
 
 class NcclLibrary:
@@ -49,6 +37,8 @@ class NcclLibrary:
             self._library = ctypes.CDLL(path)
             for name, arguments in _CALLS.items():
                 getattr(self._library, name).argtypes = arguments
+            for name in _OPERATIONS:
+                getattr(self._library, name)
             for name in ("ncclGetErrorString", "ncclGetLastError"):
                 getattr(self._library, name).restype = c_char_p
         except (OSError, AttributeError) as error:
@@ -67,13 +57,9 @@ class NcclLibrary:
         words = ": ".join(text.decode(errors="replace").strip() for text in texts if text)
         return CannotMeasure(f"{name}: {words}", hint="run again with NCCL_DEBUG=WARN to see why")
 
-    def prepared(self, name: str, *arguments: Any) -> PreparedCall:
-        """A call whose arguments are converted here, not each time that it is made."""
-        types = _CALLS[name]
-        converted = (
-            value if isinstance(value, kind) else kind(value) for kind, value in zip(types, arguments, strict=True)
-        )
-        return PreparedCall(name, getattr(self._library, name), tuple(converted))
+    def address(self, name: str) -> int:
+        """Where a function is."""
+        return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
 
     @property
     def version(self) -> str:
@@ -99,47 +85,64 @@ class Communicators:
 
     def operation(self, name: str, buffers: Sequence[RankBuffers], count: int) -> GroupOperation:
         """An operation over `count` floats of all ranks: of the message, or of one rank's part of it."""
-        calls = [call for rank, own in enumerate(buffers) for call in self._of_rank(name, rank, own, count)]
-        return GroupOperation(self._library, calls)
+        group = GroupOperation(self._library)
+        for rank, own in enumerate(buffers):
+            self._add(group, name, rank, own, count)
+        return group
 
-    def _of_rank(self, name: str, rank: int, own: RankBuffers, count: int) -> Iterator[PreparedCall]:
-        prepared, last = self._library.prepared, (self._handles[rank], own.stream)
+    def _add(self, group: GroupOperation, name: str, rank: int, own: RankBuffers, count: int) -> None:
+        last = (int(self._handles[rank] or 0), own.stream)
         if name == "all_to_all":
             for peer in range(self.count):
                 offset = peer * count * FLOAT_BYTES
-                yield prepared("ncclSend", own.send + offset, count, _FLOAT, peer, *last)
-                yield prepared("ncclRecv", own.receive + offset, count, _FLOAT, peer, *last)
+                group.peer_to_peer("ncclSend", own.send + offset, count, peer, *last)
+                group.peer_to_peer("ncclRecv", own.receive + offset, count, peer, *last)
         elif name == "sendrecv":
-            yield prepared("ncclSend", own.send, count, _FLOAT, (rank + 1) % self.count, *last)
-            yield prepared("ncclRecv", own.receive, count, _FLOAT, (rank - 1) % self.count, *last)
+            group.peer_to_peer("ncclSend", own.send, count, (rank + 1) % self.count, *last)
+            group.peer_to_peer("ncclRecv", own.receive, count, (rank - 1) % self.count, *last)
+        elif name == "all_gather":
+            group.gather("ncclAllGather", own.send, own.receive, count, *last)
         else:
-            function, extra = {
-                "all_reduce": ("ncclAllReduce", (_SUM,)), "all_gather": ("ncclAllGather", ()),
-                "reduce_scatter": ("ncclReduceScatter", (_SUM,)), "broadcast": ("ncclBroadcast", (_ROOT,)),
+            function = {
+                "all_reduce": "ncclAllReduce", "reduce_scatter": "ncclReduceScatter", "broadcast": "ncclBroadcast",
             }[name]  # fmt: skip
-            yield prepared(function, own.send, own.receive, count, _FLOAT, *extra, *last)
+            group.rooted(function, own.send, own.receive, count, *last)
 
 
 class GroupOperation:
-    """Calls of several ranks as one operation, prepared: between them Python spends 3 us, of two ranks, in place of 11.
+    """Calls of several ranks as one group, issued by native code: Python took 3 us between the calls of two ranks.
 
     (No-op functions in place of NCCL's, CPython 3.11; benchmarks/runs/2026-11-26-two-gpus.)
     """
 
-    def __init__(self, library: NcclLibrary, calls: Sequence[PreparedCall]) -> None:
+    def __init__(self, library: NcclLibrary) -> None:
         self._library = library
-        self._calls = (library.prepared("ncclGroupStart"), *calls, library.prepared("ncclGroupEnd"))
-        self._bare = tuple((call.function, call.arguments) for call in self._calls)
+        self._names = ["ncclGroupStart"]
+        self._calls = GroupCalls(library.address("ncclGroupStart"), library.address("ncclGroupEnd"))
+
+    def rooted(self, name: str, send: int, receive: int, count: int, rank: int, stream: int) -> None:
+        """Add a call that sums over all ranks, or sends from rank 0."""
+        self._calls.add_rooted(self._next(name), send, receive, count, _FLOAT, _SUM_OR_ROOT, rank, stream)
+
+    def gather(self, name: str, send: int, receive: int, count: int, rank: int, stream: int) -> None:
+        """Add a call with two buffers alone."""
+        self._calls.add_gather(self._next(name), send, receive, count, _FLOAT, rank, stream)
+
+    def peer_to_peer(self, name: str, buffer: int, count: int, peer: int, rank: int, stream: int) -> None:
+        """Add a call with one buffer and another rank."""
+        self._calls.add_peer(self._next(name), buffer, count, _FLOAT, peer, rank, stream)
 
     def issue(self, times: int = 1) -> None:
         """Issue the operation so many times; what a call raises comes before what the unfinished group does."""
-        for _ in range(times):
-            for function, arguments in self._bare:
-                if code := function(*arguments):
-                    raise self._ended(function, code)
+        at, code = self._calls.issue(times)
+        if code:
+            raise self._ended((*self._names, "ncclGroupEnd")[at], code)
 
-    def _ended(self, function: Callable[..., int], code: int) -> CannotMeasure:
-        name = next(call.name for call in self._calls if call.function is function)
+    def _next(self, name: str) -> int:
+        self._names.append(name)
+        return self._library.address(name)
+
+    def _ended(self, name: str, code: int) -> CannotMeasure:
         error = self._library.error(name, code)
         if name != "ncclGroupEnd":
             with suppress(CannotMeasure):

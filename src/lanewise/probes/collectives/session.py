@@ -149,7 +149,9 @@ class CollectiveSession:
         return (receive, receive + part) if call.operation == "reduce_scatter" else (receive, receive)
 
     def _operation(self, call: CollectiveCall) -> GroupOperation:
-        buffers = [RankBuffers(*self._buffers(call, rank), device.stream) for rank, device in enumerate(self._devices)]
+        buffers = [
+            RankBuffers(*self._buffers(call, rank), device.stream_handle) for rank, device in enumerate(self._devices)
+        ]
         return self._communicators.operation(call.operation, buffers, call.count)
 
     def _fill(self, rank: int, address: int, count: int) -> None:
