@@ -56,6 +56,12 @@ def test_a_flow_waits_for_flows_by_name() -> None:
     assert (last.after, last.start) == (("a", "b"), 0.001)
 
 
+def test_a_flow_with_its_way_spelled_out_is_told_that_two_ends_are_enough() -> None:
+    with pytest.raises(FormatError, match="'gpu0->nic0->nic1->gpu2' is not a flow") as caught:
+        parse_flows("gpu0->nic0->nic1->gpu2")
+    assert "follows from the cabling" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "cause"),
     [

@@ -158,3 +158,15 @@ def test_a_cpu_of_unknown_preference_shares_its_memory_evenly() -> None:
     ways = [lanewise.predict(system, flows).rates[0].rate for flows in ("gpu[0-3]->host0", "host0->gpu[0-3]")]
     both = lanewise.predict(system, "host0<->gpu[0-3]").rates
     assert max(rate.rate for rate in both) < 1.1 * min(rate.rate for rate in both) < max(ways)
+
+
+def test_an_xgmi_link_whose_settings_nobody_states_may_be_as_slow_as_the_slowest_of_its_kind() -> None:
+    # 58.3 of 64 GB/s in the median; 36.8 between the sockets of pro6000-pex890, where 37.9 was the least.
+    text = MACHINE.replace("milan", "turin").replace("gen4", "gen5").replace("a100-sxm-80gb", "rtx-5090")
+    lows = []
+    for rate in ("", ", rate: 192 GB/s"):
+        system = read_system(text % (rate, "cpu0"), "s.yaml")
+        (link,) = (each for each in flow_demand(system, Flow("cpu0", "gpu2")).per_byte if "xgmi x3" in each.name)
+        lows.append(link.low / 3)
+    assert lows[0] == pytest.approx(0.57 * 64e9)
+    assert lows[1] > 45e9

@@ -163,3 +163,9 @@ def test_unknown_ends_offer_the_nearest_names(text, hint):
     with pytest.raises(UnknownName) as caught:
         endpoint(build("cpu0 -- gpu0"), text)
     assert hint in caught.value.hint
+
+
+def test_a_host_by_a_name_that_it_does_not_have_is_answered_with_the_hosts():
+    with pytest.raises(UnknownName, match=r"unknown host of .* 'host0'") as caught:
+        endpoint(two_hosts(), "host0", "gpu1")
+    assert caught.value.hint == "known: a, b"

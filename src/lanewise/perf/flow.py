@@ -19,6 +19,8 @@ _FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_EN
 _PIECE = re.compile(r"(?:^|,)((?:[^,\[]|\[[^\[\]]*+\]?)*+)")
 _Value: TypeAlias = float | bool | str | tuple[str, ...]
 _ALL = "all-to-all"
+_TWO_ENDS = "write source->destination, such as gpu0->gpu4 or host0->gpu1"
+_ONE_ARROW = "name its two ends; what lies between follows from the cabling: lanewise route SYSTEM gpu0 gpu1 shows it"
 _RESERVED = ("read", "sm", "cap", "every", "as", "after", _ALL)  # words that are no units
 _NAME = re.compile(r"[A-Za-z]\w*")
 _WORDS = (
@@ -89,9 +91,7 @@ def parse_flows(text: str, p2p: bool = True) -> tuple[Flow, ...]:
 def _parse_one(piece: str, p2p: bool) -> list[Flow]:
     match = _FLOW.match(piece)
     if not match:
-        raise FormatError(
-            f"'{shorten(piece)}' is not a flow", hint="write source->destination, such as gpu0->gpu4 or host0->gpu1"
-        )
+        raise FormatError(f"'{shorten(piece)}' is not a flow", hint=_ONE_ARROW if piece.count("->") > 1 else _TWO_ENDS)
     options = _options(piece, match["rest"])
     sources, targets = expand(match["src"]), expand(match["dst"])
     if options.pop(_ALL, False):

@@ -32,7 +32,7 @@ DMA_ENGINE_DOUBT = "one DMA engine does not fill several Infinity Fabric links: 
 # than 8 of 9 flits of data; QPI is taken to be alike. xGMI: the measurements named in perf/sockets.py. POWER9: unknown.
 SOCKET_SHARE = {"qpi": (0.60, 0.82, 0.89), "upi": (0.60, 0.82, 0.89), "xgmi": (0.57, 0.70, 0.87),
                 "xbus": (0.50, 0.75, 0.89)}  # fmt: skip
-# The width and speed of xGMI links are settings of the machine: 36.8 to 55.6 GB/s were measured on links of 64.
+# Width and speed of xGMI links are settings: 36.8 to 55.6 GB/s on links of 64. The range has the least share, too.
 SOCKET_SETTINGS = (0.65, 1.50)
 # Between CPUs that are not named: peer writes over UPI reach a third of its rate (perf/sockets.py).
 UNKNOWN_SOCKET = (0.35, 1.0)
@@ -226,11 +226,13 @@ def socket_link(part: Part, hop: Hop) -> Resource | None:
     """The data that one inter-socket link of a CPU carries in the direction of `hop`, None if unknown."""
     measured, raw = part.figure("intersocket.link_rate"), part.figure("intersocket.raw")
     stated = hop.link.rate / socket_links(part, hop) if hop.link.rate is not None else None  # raw, of one link
+    kind = part.text("intersocket.kind") or "xgmi"
     if isinstance(measured.value, float) and stated in (None, raw.value):
         resource = _on_link(hop, "one link", measured.value, measured.basis,
                             cite(part, "intersocket.link_rate", measured))  # fmt: skip
-        return resource.within(widest([figure_range(measured), *([] if stated else [SOCKET_SETTINGS])]))
-    kind = part.text("intersocket.kind") or "xgmi"
+        least = SOCKET_SHARE[kind][0] * raw.value if kind in SOCKET_SHARE and isinstance(raw.value, float) else math.inf
+        settings = widest([SOCKET_SETTINGS, (least / measured.value, 1.0)])
+        return resource.within(widest([figure_range(measured), *([] if stated else [settings])]))
     raw = raw if stated is None else Figure(stated, "B/s", "the description", basis="physics")
     if not isinstance(raw.value, float) or kind not in SOCKET_SHARE:
         return None

@@ -27,6 +27,7 @@ from lanewise.perf.resources import (
     weakest,
 )
 from lanewise.perf.sockets import socket_demand
+from lanewise.perf.translation import translation_demand
 from lanewise.perf.uncertainty import figure_range, widest
 from lanewise.routes.model import Hop, LinkDirection, Route
 from lanewise.routes.paths import memoized_by_figures
@@ -152,6 +153,7 @@ def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Re
             yield from socket_demand(system, segment.hops, _joins_devices(system, segment, route), segment.is_read)
             yield from _engines(system, segment)
             yield from bridge_demand(system, segment.hops)
+            yield from translation_demand(system, segment.src, segment.dst, segment.hops)
             yield from _root_port(system, segment)
             yield from _windows(system, segment)
     yield from _ends(system, route)

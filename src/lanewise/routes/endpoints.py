@@ -28,6 +28,8 @@ def endpoint(system: System, text: str, other: str = "") -> str:
     word, colon, node = text.partition(":")
     host = _host(system, word, other)
     if host is None:
+        if word.rstrip("0123456789") == ANY_HOST:
+            raise unknown_name(f"host of {system.name}", text, system.hosts)
         names = [*system.devices, *system.hosts, *system.volumes]
         raise unknown_name(f"device of {system.name}", text, names)
     cpus = system.of_kind(Kind.CPU, host=host)
