@@ -62,3 +62,30 @@ def test_ends_without_a_route_are_named() -> None:
 def test_a_system_without_paths() -> None:
     with pytest.raises(Unreachable, match="has no path"):
         lanewise.predict_paths(read_system("lanewise: 1\nsystem: s\ndevices: {cpu0: {cpu: null}}\n", "s.yaml"))
+
+
+PAIR = """
+lanewise: 1
+system: pair
+hosts: [left, right]
+devices:
+  cpu0: {cpu: null, host: left}
+  cpu1: {cpu: null, host: right}
+  nic0: {nic: connectx-7-ndr200, host: left}
+  nic1: {nic: connectx-7-ndr200, host: right}
+links:
+  - {from: "cpu[0-1]", to: "nic[0-1]", pairs: true, pcie: gen5 x16}
+  - {from: nic0, to: nic1, network: 100gbe}
+"""
+
+
+def test_hosts_without_gpus_are_told_what_their_network_carries() -> None:
+    overview = lanewise.predict_paths(read_system(PAIR, "p.yaml"))
+    (network,) = (group for group in overview.groups if group.target == "memory of another host")
+    assert (network.source, network.count, network.flow.src, network.flow.dst) == ("memory", 2, "left", "right")
+    assert network.rate is not None
+    assert network.rate.rate == pytest.approx(100e9 / 8 * 4096 / 4138)
+    with_gpus = PAIR.replace("nic0:", '"gpu[0-1]": {gpu: l40s}\n  nic0:').replace(
+        "links:", 'links:\n  - {from: "cpu[0-1]", to: "gpu[0-1]", pairs: true, pcie: auto}'
+    )
+    assert counts(lanewise.predict_paths(read_system(with_gpus, "p.yaml")))["memory", "memory of another host"] == 0

@@ -16,6 +16,7 @@ from lanewise.routes.paths import cpu_above
 from lanewise.topology.model import Kind, System
 
 MEMORY, FAR_MEMORY, GPU, CARD, DRIVE = "memory", "far memory", "GPU", "network card", "drive"
+OTHER_MEMORY = "memory of another host"
 _DEVICES = {Kind.GPU: GPU, Kind.NIC: CARD, Kind.SSD: DRIVE}
 MOST_PATHS = 5000  # routes that are looked at: under a second
 _Path = tuple[str, str, str, str]  # kinds and names of the two ends
@@ -100,6 +101,17 @@ def _paths(system: System) -> Iterator[_Path]:
             yield GPU, CARD, gpu, card
         for drive in system.of_kind(Kind.SSD, host=host):
             yield DRIVE, GPU, drive, gpu
+    for one, other in _networked(system):
+        yield MEMORY, OTHER_MEMORY, one, other
+
+
+def _networked(system: System) -> Iterator[tuple[str, str]]:
+    """Pairs of hosts with network cards, one of them without a GPU: paths of GPUs do not tell what joins them."""
+    with_cards = [host for host in system.hosts if system.of_kind(Kind.NIC, host=host)]
+    for one, other in permutations(with_cards, 2):
+        gpus = all(system.of_kind(Kind.GPU, host=host) for host in (one, other))
+        if not gpus and all(system.of_kind(Kind.CPU, host=host) for host in (one, other)):
+            yield one, other
 
 
 def _to_memory(system: System) -> Iterator[tuple[str, str, str, list[str]]]:
