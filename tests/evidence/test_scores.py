@@ -89,11 +89,14 @@ def test_paths_of_equally_many_flows_are_in_order_or_reversed() -> None:
     assert close.pairs == 0
 
 
-def test_predictions_within_each_others_interval_are_tied() -> None:
+def test_predictions_less_apart_than_their_errors_together_are_tied() -> None:
     assert is_tie((18, 20, 22), (19, 20.9, 23))
     assert not is_tie((18, 20, 22), (19, 21.1, 23))  # more than 5 % apart
-    assert not is_tie((19.9, 20, 20.1), (19, 20.9, 23))  # outside the first one's interval
-    assert not is_tie((18, 20, 22), (20.5, 20.9, 23))
+    # The faster one may well be the slower one; outside one interval, but 0.9 apart where errors are 0.1 and 1.9.
+    assert is_tie((19.9, 20, 20.1), (19, 20.9, 23))
+    assert is_tie((19, 20.9, 23), (19.9, 20, 20.1))
+    assert not is_tie((18, 20, 20.3), (20.4, 20.9, 23))  # 0.9 apart, errors of 0.3 and 0.5 are 0.58 together
+    assert not is_tie((18, 20, 22), (18, 21.1, 23))
     ties = lanewise.predict("rack-16gpu", "host0->gpu0, gpu1->host0, gpu0->gpu4").ties
     assert [(a.flow.name, b.flow.name) for a, b in ties] == [("host0->gpu0", "gpu1->host0")]
     assert not lanewise.predict("rack-16gpu", "host0->gpu0, host0->gpu4").ties  # equal, not close

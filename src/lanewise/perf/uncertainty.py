@@ -51,10 +51,12 @@ TIE = 0.05
 
 
 def is_tie(one: Interval, other: Interval) -> bool:
-    """Whether two predictions cannot be told apart: their rates within 5 %, each in the interval of the other one."""
-    (low, rate, high), (other_low, other_rate, other_high) = one, other
-    near = max(rate, other_rate) <= (1 + TIE) * min(rate, other_rate)
-    return near and low <= other_rate <= high and other_low <= rate <= other_high
+    """Whether two predictions cannot be told apart: within 5 %, and less apart than their errors together.
+
+    What counts are the ends of the intervals that face each other; as independent errors they add in quadrature.
+    """
+    (_, slower, upper), (lower, faster, _) = sorted((one, other), key=lambda interval: interval[1])
+    return faster <= (1 + TIE) * slower and faster - slower <= math.hypot(upper - slower, faster - lower)
 
 
 def product(one: Range, other: Range) -> Range:
