@@ -178,8 +178,7 @@ def test_measured_h200_and_rtx_6000_ada_figures_are_the_known_ones() -> None:
     h200, ada = builtin().get("h200"), builtin().get("rtx-6000-ada")
     assert h200.number("engine.h2d.gen5") == 55.56e9
     assert h200.number("engine.d2h.gen5") == 55.44e9
-    assert h200.number("engine.duplex.gen5") == pytest.approx(97e9)  # the median of three machines with a whole socket
-    assert h200.on_shared_socket.number("engine.duplex.gen5") == pytest.approx(98.93e9)  # the median of six others
+    assert h200.number("engine.duplex.gen5") is None  # what reads lose beside writes is the hosts' (decision 45)
     assert (ada.number("engine.h2d.gen4"), ada.number("engine.d2h.gen4")) == (26.8e9, 26.3e9)
     assert ada.number("engine.p2p_write.gen4") == 26.3e9
 

@@ -305,11 +305,31 @@ def test_host_reads_also_take_their_requests_of_the_engine_that_writes() -> None
 
 
 def test_a_measured_duplex_rate_stands_for_the_computed_one() -> None:
-    # H200: 45.5 and 50.77 GB/s at once (medians of three machines with a whole socket), of 55.56 and 55.44.
-    # c = (55.56 - 45.5) / 50.77 of H2D, c' of D2H alike.
-    h2d, d2h = 45.5, 50.77
-    reads, writes = 55.56 - (55.56 - h2d) / d2h * 55.44, 55.44 - (55.44 - d2h) / h2d * 55.56
-    assert total(gpus_on("sapphire-rapids", 1), "host0<->gpu0") == pytest.approx(reads + writes, rel=1e-4)
+    # MI50: 25.911 GB/s both ways, half of it each way, of 13.77 and 14.28. c = (13.77 - half) / half of H2D, c' alike.
+    half = 25.911 / 2
+    reads, writes = 13.77 - (13.77 - half) / half * 14.28, 14.28 - (14.28 - half) / half * 13.77
+    system = machine("cpu0: {cpu: skylake-sp}\ngpu0: {gpu: mi50}", "{from: cpu0, to: gpu0, pcie: gen3 x16}")
+    assert total(system, "host0->gpu0, gpu0->host0") == pytest.approx(reads + writes, rel=1e-3)
+
+
+def test_writes_to_a_memory_slow_reads_of_other_gpus_by_what_its_host_was_measured_to_lose() -> None:
+    # Emerald Rapids: 43 to 55 of 55 GB/s read beside 50 to 55 GB/s written, by one GPU or two that share no link.
+    lost = builtin().get("emerald-rapids").number("memory.read_displaced") or 0.0
+    assert lost == pytest.approx(0.085)
+    reads, writes = 55.56, 55.44
+    other = lanewise.predict(gpus_on("emerald-rapids", 2), "host0->gpu0, gpu1->host0").rates[0]
+    assert other.rate / 1e9 == pytest.approx(reads - lost * writes)
+    assert other.low / 1e9 < 43.3
+    assert other.high / 1e9 > 54.8
+    own = lanewise.predict(gpus_on("emerald-rapids", 1), "host0->gpu0, gpu0->host0").rates[0]
+    assert own.rate / 1e9 == pytest.approx(reads - (lost + 16 / 280) * writes)
+
+
+def test_what_one_host_loses_is_not_taken_of_another() -> None:
+    # H800 and H200 on hosts that are not named read 52.8 and 52.4 GB/s beside 50.5 and 50.7 to the host.
+    rates = lanewise.predict(gpus_on("sapphire-rapids", 1), "host0->gpu0, gpu0->host0").rates
+    assert rates[0].rate == pytest.approx(52.6e9, rel=0.01)
+    assert rates[1].rate == pytest.approx(51.1e9, rel=0.02)
 
 
 def test_reads_of_an_a100_starve_behind_its_writes_from_the_slowest_host_measured_to_the_fastest() -> None:

@@ -6,21 +6,38 @@ import pytest
 
 import lanewise
 from lanewise.perf.host import DMA_READS, DMA_WRITES
+from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 
 
 @pytest.mark.parametrize(
-    ("cpu", "rate", "shares", "weight"),
+    ("cpu", "total"),
     [
         # Virtual machines on Emerald Rapids were measured; Granite Rapids, which extends it, was not.
-        ("emerald-rapids", 358.4e9, (0.454, 0.383), 1.48),
-        ("granite-rapids-sp", 409.6e9, (DMA_READS, DMA_WRITES), 1.0),
-        ("granite-rapids", 614.4e9, (DMA_READS, DMA_WRITES), 1.0),
+        ("emerald-rapids", 0.452 * 358.4e9),
+        ("granite-rapids-sp", 2 * 409.6e9 / (1 / DMA_READS + 1 / DMA_WRITES)),
+        ("granite-rapids", 2 * 614.4e9 / (1 / DMA_READS + 1 / DMA_WRITES)),
     ],
 )
-def test_shares_of_the_memory_do_not_carry_over_to_another_generation(
-    cpu: str, rate: float, shares: tuple[float, float], weight: float
-) -> None:
+def test_shares_of_the_memory_do_not_carry_over_to_another_generation(cpu: str, total: float) -> None:
+    prediction = lanewise.predict(_five_gpus(cpu), "host0<->gpu[0-4]")
+    assert prediction.total == pytest.approx(total)
+    assert prediction.rates[0].limit == "memory of cpu0"
+
+
+def test_a_memory_whose_mix_was_measured_passes_as_much_of_any() -> None:
+    # Four H200: 162.8 GB/s of reads, 162.0 and 162.3 of two mixes, 137.4 of writes.
+    system, memory = _five_gpus("emerald-rapids"), 358.4e9
+    for flows in ("host0<->gpu[0-3]", "host0->gpu[0-3], gpu0->host0", "host0<->gpu[0-2], gpu3->host0"):
+        assert lanewise.predict(system, flows).total == pytest.approx(0.452 * memory)
+    writes = lanewise.predict(system, "gpu[0-3]->host0")
+    assert writes.total == pytest.approx(0.383 * memory)
+    assert writes.rates[0].limit == "memory of cpu0 (writes)"
+    assert "memory.dma_writes" in writes.rates[0].rests_on[0]
+    assert lanewise.predict(system, "host0->gpu[0-3]").total == pytest.approx(0.452 * memory)
+
+
+def _five_gpus(cpu: str) -> System:
     text = f"""
 lanewise: 1
 system: xeon
@@ -30,8 +47,4 @@ devices:
 links:
   - {{from: cpu0, to: "gpu[0-4]", pcie: gen5 x16}}
 """
-    system = read_system(text, "xeon.yaml")
-    prediction = lanewise.predict(system, "host0<->gpu[0-4]")
-    reads, writes = shares
-    assert prediction.total == pytest.approx((1 + weight) * rate / (1 / reads + weight / writes))
-    assert prediction.rates[0].limit == "memory of cpu0"
+    return read_system(text, "xeon.yaml")

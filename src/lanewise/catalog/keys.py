@@ -42,6 +42,12 @@ _PLAIN: dict[str, Key] = {
     "memory.rate": Key(("gpu", "cpu"), "B/s", "memory bandwidth of the device, or of one socket"),
     "memory.dma_reads": Key(("cpu",), "1", "share of memory.rate that devices get which only read"),
     "memory.dma_writes": Key(("cpu",), "1", "share of memory.rate that devices get which only write"),
+    "memory.dma_both": Key(
+        ("cpu",), "1", "share of memory.rate that devices get which read and write, whatever the mix"
+    ),
+    "memory.read_displaced": Key(
+        ("cpu",), "1", "bytes that each device reads less of a memory for a byte written to it by any device"
+    ),
     "memory.write_weight": Key(
         ("cpu",), "1", "rate of a device that writes over that of one that reads, where the memory limits both"
     ),

@@ -13,6 +13,7 @@ from lanewise.collectives.rings import disjoint_rings
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, beside_each_other, flow_demand, solver_input
+from lanewise.perf.host import MEMORY
 from lanewise.perf.predict import FlowRate, predict
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import share
@@ -194,7 +195,7 @@ def _of_kernels(system: System, demands: Sequence[FlowDemand]) -> list[FlowDeman
 
 def _without_memory(demands: Sequence[FlowDemand]) -> list[FlowDemand]:
     return [
-        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if r.kind != "memory"})
+        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if r.kind not in MEMORY})
         for demand in demands
     ]
 
@@ -204,7 +205,7 @@ def _with_memory(system: System, demands: Sequence[FlowDemand], cached: Sequence
     return [
         replace(demand, per_byte={
             r: amount for r, amount in demand.per_byte.items()
-            if r.kind != "memory" or (not in_cache and _measured(system, r))
+            if r.kind not in MEMORY or (not in_cache and _measured(system, r))
         })
         for demand, in_cache in zip(demands, cached, strict=True)
     ]  # fmt: skip

@@ -15,6 +15,11 @@ two hosts, H800, RTX 5090), the reads 0.08 to 0.09. Where a part states what the
 c is what gives it: on three of four hosts the reads of an A100 starve behind its writes, 11 to 19 GB/s beside 24; that
 c counts on the links that the writes cross too, for the reads of all GPUs below them. y is what the flows get without
 any of this, so what is left errs to the low side by c squared.
+
+A host may lose more: reads wait for their data, so they slow down with the latency of a memory that is written to, as
+few of them may be outstanding (PCI Express Base Specification, tags); posted writes wait for credits alone. Reads of
+any GPU then get X - c y, y all that GPUs write to the same memory and c the CPU's (memory.read_displaced). Seen on
+Emerald Rapids, where the reads of one GPU get 43 to 55 of 55 GB/s beside the writes of another.
 """
 
 from __future__ import annotations
@@ -98,6 +103,8 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow], kernels: boo
             for opposite in fabric.get(back, ()) if share else ():
                 taken[opposite] += flow.rate * share
         starved = 0.0 if kernels else _starved_reads(system, flow)
+        for engine, amount in _reads_of(system, flows, flow):
+            kept_off[engine] += flow.rate * amount
         for resource, amount in flow.amounts.items():
             if resource.kind == REQUESTS and isinstance(resource.place, LinkDirection):
                 for data in (each for each in links.get(resource.place, ()) if each.link):
@@ -113,7 +120,21 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow], kernels: boo
                 for gpu, direction, far_end in _ends(copy):
                     for engine, amount in engines.get((gpu, _OPPOSITE[direction]), {}).items():
                         taken[engine] += flow.rate * amount * _displaced(system, engine, direction, far_end)
-    return {resource: Taken(amount, kept_off[resource]) for resource, amount in taken.items()}
+    return {resource: Taken(taken[resource], kept_off[resource]) for resource in {**taken, **kept_off}}
+
+
+def _reads_of(system: System, flows: Sequence[RunningFlow], write: RunningFlow) -> Iterator[tuple[Resource, float]]:
+    """The engines that read the memory to which a flow writes, and what a byte written keeps each of them from.
+
+    Nothing of copies through host memory, whose stages were measured together (perf/staging.py).
+    """
+    cpu = write.copies[0].dst
+    share = system.number(cpu, "memory.read_displaced") if system.device(cpu).kind is Kind.CPU else None
+    if share is None or len(write.copies) > 1:
+        return
+    reads = (flow for flow in flows if len(flow.copies) == 1 and flow.copies[0].src == cpu)
+    for engine in dict.fromkeys(each for flow in reads for each in flow.amounts if each.kind == "h2d"):
+        yield engine, share
 
 
 def _response_share(system: System, hop: Hop) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from lanewise.errors import Unreachable
 from lanewise.perf.duplex import RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
+from lanewise.perf.host import MEMORY
 from lanewise.perf.resources import END_DOUBT, REQUESTS, UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
@@ -276,7 +277,7 @@ def _staging(
 
 def _tells_a_rate(resources: Iterable[Resource]) -> bool:
     """Whether one of them says more of a path than that it is a link, and that it ends in some memory."""
-    return any(resource.kind not in (UNKNOWN_LINK, "memory") for resource in resources)
+    return any(resource.kind not in (UNKNOWN_LINK, *MEMORY) for resource in resources)
 
 
 def _unlimited(flow: Flow) -> Unreachable:

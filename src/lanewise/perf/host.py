@@ -1,6 +1,9 @@
 """What a host allows of DMA: its memory, for reads and writes together, and its host bridges.
 
-Memory: reads / R + writes / W <= 1, with R and W the rates of reads alone and of writes alone, shares of `memory.rate`.
+Memory, where both directions together were measured (`memory.dma_both`): reads + writes <= B and writes <= W, as data
+of both directions passes the same pins (JEDEC JESD79-5, bidirectional DQ), and writes alone do not fill them. Emerald
+Rapids passes as much of any mix as of reads: 182, 150 and 162 GB/s of four H200, and 182.6, 150.8 and 162.8 of reads
+alone, but 0.82 of that of writes alone. Elsewhere reads / R + writes / W <= 1, which holds within 3 % on four Grace.
 Measured, as shares of a socket's memory.rate (eight channels of DDR5-4800): eight H800 write 0.58 and read at least
 0.72 (nvbandwidth, two sockets), four H200 write 0.47 to 0.52 and read 0.57 to 0.60 (virtual machines), two H100 or H200
 both ways get 0.47 to 0.55 in all, four H200 0.58 to 0.64, eight H800 0.74. R = 0.68 and W = 0.54 give 0.60 both ways;
@@ -40,6 +43,8 @@ from lanewise.topology.model import Kind, Link, LinkKind, System
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 DMA_RANGE = (0.75, 1.3)
 TENANT_LEAST = 0.77  # 0.391 of 0.51: a tenant's reads beside those of the whole socket
+MEMORY_WRITES = "memory_writes"  # the kind of what writes alone get at most
+MEMORY = ("memory", MEMORY_WRITES)
 BRIDGE_LEAST = 0.57  # of the raw rate of its ports: 72.9 of 126 GB/s
 PEER_DOUBT = "what {} forwards between its root ports was not measured: name the CPU, or state its peer.rate.gen{}"
 _XEON_SLOTS = 3  # the PCIe generation whose servers with GPUs are nearly all of Intel
@@ -53,9 +58,25 @@ def memory_demand(system: System, src: str, dst: str, node: int | None) -> Itera
     for cpu, device, is_write in ((src, dst, False), (dst, src, True)):
         if system.device(cpu).kind is Kind.CPU:
             reads, writes = (_share(system, cpu, key, share) for key, share in _SHARES)
-            resource = _memory(system, cpu, memory_node(system, cpu, device, node), reads)
-            if resource is not None:
-                yield resource, reads / writes if is_write else 1.0
+            node_of_device, both = memory_node(system, cpu, device, node), system.number(cpu, _BOTH)
+            resource = _memory(system, cpu, node_of_device, _BOTH if both else _SHARES[0][0], both or reads)
+            if resource is None:
+                continue
+            yield resource, reads / writes if is_write and not both else 1.0
+            if both and is_write:
+                yield _writes(system, resource, writes / both), 1.0
+
+
+def _writes(system: System, memory: Resource, share: float) -> Resource:
+    """What devices get of a memory that only write; `share` is that of what they get of it both ways."""
+    key, part = _SHARES[1][0], part_of(system, memory.place[0])
+    figure = part.figure(key) if part is not None else None
+    is_known = part is not None and figure is not None and figure.known
+    return replace(
+        memory, kind=MEMORY_WRITES, name=f"{memory.name} (writes)", capacity=memory.capacity * share,
+        basis=figure.basis if figure is not None and is_known else "typical",
+        rests_on=cite(part, key, figure) if part and figure and is_known else f"{memory.rests_on}, times {share:.2g}",
+    ).within(memory.factors)  # fmt: skip
 
 
 def _unmeasured_bridge(system: System, cpu: str, bridge: str) -> Resource | None:
@@ -71,23 +92,24 @@ def _unmeasured_bridge(system: System, cpu: str, bridge: str) -> Resource | None
 
 
 _SHARES = (("memory.dma_reads", DMA_READS), ("memory.dma_writes", DMA_WRITES))
+_BOTH = "memory.dma_both"
 
 
 def _share(system: System, cpu: str, key: str, default: float) -> float:
     return system.number(cpu, key) or default
 
 
-def _memory(system: System, cpu: str, node: int | None, reads: float) -> Resource | None:
-    """The memory of a socket, or of one of its NUMA nodes, as the rate of reads alone."""
+def _memory(system: System, cpu: str, node: int | None, key: str, share: float) -> Resource | None:
+    """The memory of a socket, or of one of its NUMA nodes, as `share` of its rate, which figure `key` states."""
     nodes = system.numa_nodes(cpu)
     split = len(nodes) > 1 and node is not None
     part = part_of(system, cpu)
-    whole = figure_resource(system, cpu, "memory.rate", "memory", reads / (len(nodes) if split else 1))
+    whole = figure_resource(system, cpu, "memory.rate", "memory", share / (len(nodes) if split else 1))
     if part is None or whole is None:
         return None
-    rests_on = f"{whole.rests_on}, of which devices read {reads:.2g}"
-    stated = part.figure("memory.dma_reads")
-    rests_on += f": {cite(part, 'memory.dma_reads', stated)}" if stated.known else " (typical of the hosts measured)"
+    rests_on = f"{whole.rests_on}, of which devices {'get' if key == _BOTH else 'read'} {share:.2g}"
+    stated = part.figure(key)
+    rests_on += f": {cite(part, key, stated)}" if stated.known else " (typical of the hosts measured)"
     name = f"memory of {cpu}, NUMA node {node}" if split else whole.name
     place = (cpu, str(node)) if split else (cpu,)
     basis = stated.basis if stated.known else "typical"
