@@ -87,6 +87,10 @@ def test_paths_of_equally_many_flows_are_in_order_or_reversed() -> None:
     assert (wrong.pairs, wrong.ordered, wrong.reversed) == (1, 0, 1)
     close = score(f"{slow}, value: 9 GB/s", f"{fast}, value: 9.5 GB/s").total
     assert close.pairs == 0
+    # Equal paths of the source range from 7 to 9 and from 4 to 7 GB/s: nobody measured which is faster.
+    for high, pairs in ((7, 0), (6.9, 1)):
+        row = f"{fast}, value: 4 GB/s, low: 4 GB/s, high: {high} GB/s"
+        assert score(f"{slow}, value: 9 GB/s, low: 7 GB/s, high: 9 GB/s", row).total.pairs == pairs
 
 
 def test_predictions_less_apart_than_their_errors_together_are_tied() -> None:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 
 from lanewise.catalog import Catalog
-from lanewise.evidence.model import EvidenceMachine
+from lanewise.evidence.model import EvidenceMachine, EvidenceRow
 from lanewise.evidence.prediction import BOTH_WAYS, SEVERAL, SINGLE, PredictedRow, predict_machine
 from lanewise.evidence.targets import TARGETS, AccuracyTarget
 from lanewise.perf.uncertainty import Interval, is_tie
 
-# Paths of one machine whose measured rates differ by more must be predicted in the right order.
+# Paths of one machine whose measured rates differ by more, and whose published ranges do not overlap, must be predicted
+# in the right order.
 APART = 0.10
 
 
@@ -24,8 +25,8 @@ class GroupScore:
     `rows` could be predicted, `predicted` were. `median` and `p90` are of the error without its sign, `bias` is the
     median with it; `within_5` and `within_10` are shares of the predicted rows whose error is at most 5 and 10 %,
     `covered` that whose interval holds the measured value. `pairs` of rows of one machine, of equally many flows, were
-    measured more than 10 % apart; `ordered` are predicted in that order, `reversed` the other way round, and
-    `tied` so that they cannot be told apart (perf.uncertainty.is_tie).
+    measured more than 10 % apart, in ranges that do not overlap; `ordered` are predicted in that order, `reversed` the
+    other way round, and `tied` so that they cannot be told apart (perf.uncertainty.is_tie).
     `rival_median` and `rival_within_10` are those of NCCL's planning constants, of the rows that they say anything of.
     """
 
@@ -188,8 +189,17 @@ def _pairs(rows: Sequence[PredictedRow]) -> Iterable[int]:
         for pair in combinations(group, 2):
             slow, fast = sorted(pair, key=lambda row: row.row.value)
             one, other = _interval(fast), _interval(slow)
-            if fast.row.value > (1 + APART) * slow.row.value and one is not None and other is not None:
+            if _measured_apart(slow.row, fast.row) and one is not None and other is not None:
                 yield 0 if is_tie(one, other) else 1 if one[1] > other[1] else -1
+
+
+def _measured_apart(slow: EvidenceRow, fast: EvidenceRow) -> bool:
+    """Whether one row is faster than the other by more than APART, also at the ends of the ranges that face each other.
+
+    Where equal paths of a source range from one rate to beyond the other, nobody measured which one is faster.
+    """
+    upper, lower = slow.high or slow.value, fast.low or fast.value
+    return fast.value > (1 + APART) * slow.value and lower > upper
 
 
 def _interval(row: PredictedRow) -> Interval | None:

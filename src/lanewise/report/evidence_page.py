@@ -19,8 +19,9 @@ def score_sections(score: AccuracyScore, history: Sequence[Mapping[str, Any]] = 
         "## Measured machines",
         f"{heading_of(score)}. The machines are in `src/lanewise/data/evidence/`, with the source of their wiring and "
         "values. No figure of the catalogue rests on a machine that is held out. The interval is the predicted one. "
-        "Paths are in order if of two that were measured more than 10 % apart the faster one is predicted faster; they "
-        "are tied if the predictions lie within 5 %, and less apart than their intervals together allow (decision 45). "
+        "Paths are in order if of two that were measured more than 10 % apart, in ranges that do not overlap, the "
+        "faster one is predicted faster; they are tied if the predictions lie within 5 %, and less apart than their "
+        "intervals together allow (decision 45). "
         "NCCL's planning constants are scored on the same rows. Left out are figures of parts; constants of the "
         "mechanisms (shares of host memory, links between sockets, staged copies, ranges of each basis) were chosen "
         "with these machines in view, so expect larger errors on others.",
