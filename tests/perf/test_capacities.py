@@ -325,6 +325,18 @@ def test_writes_to_a_memory_slow_reads_of_other_gpus_by_what_its_host_was_measur
     assert own.rate / 1e9 == pytest.approx(reads - (lost + 16 / 280) * writes)
 
 
+def test_writes_to_one_numa_node_do_not_slow_reads_of_another() -> None:
+    reads = []
+    for numa in (0, 1):
+        system = machine(
+            f"cpu0: {{cpu: emerald-rapids, numa_nodes: 2}}\ngpu0: {{gpu: h200-sxm, numa: 0}}\n"
+            f"gpu1: {{gpu: h200-sxm, numa: {numa}}}",
+            "{from: cpu0, to: 'gpu[0-1]', pcie: gen5 x16}",
+        )
+        reads.append(lanewise.predict(system, "host0->gpu0, gpu1->host0").rates[0].rate)
+    assert reads == [pytest.approx(0.452 * 358.4e9 / 2 / (1 + 1.48)), pytest.approx(55.56e9)]  # half of it is a node's
+
+
 def test_what_one_host_loses_is_not_taken_of_another() -> None:
     # H800 and H200 on hosts that are not named read 52.8 and 52.4 GB/s beside 50.5 and 50.7 to the host.
     rates = lanewise.predict(gpus_on("sapphire-rapids", 1), "host0->gpu0, gpu0->host0").rates

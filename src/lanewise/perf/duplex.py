@@ -132,8 +132,9 @@ def _reads_of(system: System, flows: Sequence[RunningFlow], write: RunningFlow) 
     share = system.number(cpu, "memory.read_displaced") if system.device(cpu).kind is Kind.CPU else None
     if share is None or len(write.copies) > 1:
         return
-    reads = (flow for flow in flows if len(flow.copies) == 1 and flow.copies[0].src == cpu)
-    for engine in dict.fromkeys(each for flow in reads for each in flow.amounts if each.kind == "h2d"):
+    memory = {each for each in write.amounts if each.kind == "memory"}  # of a socket, or of one of its NUMA nodes
+    reads = (flow.amounts for flow in flows if len(flow.copies) == 1 and not memory.isdisjoint(flow.amounts))
+    for engine in dict.fromkeys(each for amounts in reads for each in amounts if each.kind == "h2d"):
         yield engine, share
 
 
