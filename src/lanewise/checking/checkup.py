@@ -39,6 +39,7 @@ from lanewise.checking.notes import (
 from lanewise.checking.posted_causes import posted_faults
 from lanewise.checking.references import COLLECTIVE, NO_COLLECTIVES, References
 from lanewise.checking.row_causes import row_causes
+from lanewise.checking.side_by_side import side_by_side
 from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.unit_cause import mistaken_unit
 from lanewise.checking.verdict import PathResult, Verdict, judge
@@ -207,7 +208,7 @@ class Knowledge:
         # Rows that nothing judges may still tell what a slow one is compared with.
         aside = (
             each for each in self.left_aside
-            if each.row.metric == "latency" or each.row.path in ("storage", "network")
+            if each.row.metric == "latency" or each.row.path in ("storage", "network") or side_by_side(each.row)
         )  # fmt: skip
         drive = self.references.drive_of(result.row)
         return row_causes(RowSymptom(result, self.conditions, (*results, *aside), self.posted, ability, drive))

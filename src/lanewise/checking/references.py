@@ -38,6 +38,7 @@ from lanewise.checking.path_references import (
     of_smaller,
     same_path,
 )
+from lanewise.checking.side_by_side import of_like
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -121,6 +122,7 @@ class References:
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
+        yield from of_like(row, self.rows)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:

@@ -18,6 +18,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.fast_causes import FAST_CAUSES
 from lanewise.checking.host_names import one_memory
 from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, riser
+from lanewise.checking.memory_causes import MEMORY_CAUSES
 from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE
@@ -25,6 +26,7 @@ from lanewise.checking.path_references import of_one_size, smaller_and_faster
 from lanewise.checking.peer_causes import nvlinks_unused, peer_redirection, peers_apart
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
+from lanewise.checking.side_by_side import side_by_side
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
@@ -45,7 +47,8 @@ _PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "d
 def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
-    finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else (stated_causes, named_conditions, *ROW_CAUSES)
+    of_any = MEMORY_CAUSES if side_by_side(symptom.row) else ROW_CAUSES
+    finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else (stated_causes, named_conditions, *of_any)
     for find in finders:
         for cause in find(symptom):
             known = by_key.setdefault(cause.key, cause)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.flow import Flow, names_of, parse_flows
+from lanewise.readers import spelled_quantities
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.results.observation import Observation, Source
 from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement
@@ -56,6 +58,7 @@ def _posted(fields: YamlNode, file: str) -> PostedFacts:
 def _statement(key: str, node: YamlNode, file: str) -> Statement:
     """What `stated` says of one thing; FormatError for a word or a value that would mean nothing."""
     value = node.as_written()
+    value = spelled_quantities.rate_or_time(value, bits=True)[0] if key == "line" else value
     if key not in STATEMENTS and not VARIABLE.fullmatch(key):
         raise node.error(
             f"'{key}' is nothing that can be stated", f"known: {', '.join(STATEMENTS)}; NCCL_P2P_LEVEL etc."
@@ -73,7 +76,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         flows = _flows(node["flows"].needed(), node["metric"].text() == "bus_bandwidth", p2p)
     except LanewiseError as error:
         raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
-    value, unit, metric = _quantity(node["value"])
+    value, unit, metric, taken = _quantity(node["value"], bits=path_of(flows[0]) == "network")
     metric = node["metric"].choice(_METRICS, "total" if metric == "goodput" and len(flows) > 1 else metric)
     of = node["of"].choice(("sum", "each", "first"), "sum")
     names = ", ".join(flow.name + " read" * flow.read + " sm" * flow.sm for flow in flows)
@@ -83,6 +86,8 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         metric, shown = "goodput" if metric == "total" else metric, [flow.name for flow in flows]
         shown = shown[:1] if of == "first" else shown
     how = {key: node[key].as_written() for key in _HOW if node[key].given}
+    if "line" in how:
+        how["line"] = spelled_quantities.rate_or_time(how["line"], bits=True)[0]
     how |= {"flows": names, "tool": "typed in"}
     if node["p2p"].given or path_of(flows[0]).startswith("peer"):
         how["p2p"] = "on" if p2p else "off"
@@ -90,8 +95,8 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     if metric == "bus_bandwidth" and path_of(flows[0]).startswith("peer") and len(flows) > 1:
         settings.setdefault("ranks", len(flows))
     if node["bytes"].given:
-        settings["bytes"] = int(node["bytes"].quantity("B", 0.0, example="64 MiB"))
-    note = node["note"].text()
+        settings["bytes"] = _bytes(node["bytes"])
+    note = "; ".join(filter(None, (node["note"].text(), taken)))
     if metric == "iops" and settings.get("bytes") and not node["metric"].given:
         # Requests of one size are a rate, which other rows and links can be compared with.
         note = "; ".join(filter(None, (note, f"{value:,.0f} requests a second")))
@@ -115,15 +120,35 @@ def _flows(text: str, collective: bool, p2p: bool) -> tuple[Flow, ...]:
     return parse_flows(text, p2p)
 
 
-def _quantity(node: YamlNode) -> tuple[float, str, str]:
-    """Value in SI, the unit it was written in, and the metric that this unit means."""
-    text = node.as_written()
+def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
+    """Value in SI, the unit it was written in, the metric that this unit means, and how it was taken."""
+    text, note = spelled_quantities.rate_or_time(node.as_written(), bits)
     unit = re.sub(r"[\s\d.,_+-]*(?:[eE][+-]?\d+)?\s*", "", text, count=1) if not text.endswith("1/s") else "1/s"
     unit = "IOPS" if re.fullmatch(r"[kM]? ?IOPS", unit) else unit
     metric = {"B/s": "goodput", "s": "latency", "1/s": "iops"}.get(units.si_unit(unit), "")
     if not metric:
-        raise node.error(f"'{text}' is no rate and no time", "write 12.3 GB/s, 100 Gb/s or 2.1 us")
-    return node.quantity(units.si_unit(unit), negative=False), unit, metric
+        raise node.error(f"'{node.as_written()}' is no rate and no time", "write 12.3 GB/s, 100 Gb/s or 2.1 us")
+    value = _parsed(node, text, units.si_unit(unit))
+    if not 0 <= value < math.inf:
+        raise node.error(f"'value' must be finite and not negative, not {node.as_written()}", "write 12.3 GB/s")
+    return value, unit, metric, note
+
+
+def _bytes(node: YamlNode) -> int:
+    """The size of a request or copy; FormatError if it is none or not above 0."""
+    value = _parsed(node, spelled_quantities.size(node.as_written()), "B")
+    if not 1 <= value < math.inf:
+        raise node.error(f"'bytes' must be finite and above 0, not {node.as_written()}", "for example bytes: 64 MiB")
+    return int(value)
+
+
+def _parsed(node: YamlNode, text: str, unit: str) -> float:
+    """A quantity of that SI unit; FormatError at the node otherwise."""
+    try:
+        return units.parse(text, unit)
+    except LanewiseError as error:
+        error.cause, error.location = f"{node.name}: {error.cause}", node.location
+        raise
 
 
 def path_of(flow: Flow) -> str:

@@ -1,0 +1,76 @@
+"""References of rows that nothing but their like can judge: counts a second, and copies within a host's memory.
+
+Figures of one kind that somebody lays side by side are a question about the lower one. Which kernel read or wrote the
+memory matters (STREAM's Triad moves other bytes than a read), so that kernels are compared with themselves alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise.checking.part_references import Reference
+from lanewise.checking.symptom import line_of
+from lanewise.results.observation import Observation
+
+HOST_MEMORY = "host memory"
+COUNTS = "iops"
+# As for other rows of one path (TOLERANCES): repeated runs of STREAM and of Memory Latency Checker's local cells differ
+# by a few per cent (90.9 and 90.9 GB/s, cncf/cnf-testbed#129).
+_OF_LIKE = 0.75
+# Two sockets reach each other's memory alike (34.5 and 34.4 GB/s, the same thread); half leaves room for a busy link.
+_OF_OTHER_WAY = 0.5
+_KERNEL = re.compile(
+    r"\b(copy|scale|add|triad|reads?|writes?|memcpy|memset|memmove|random|rand|seq\w*|sequential|ntstore|stores?|fill|"
+    r"[1-4]:1)\b",
+    re.IGNORECASE,
+)
+_NODE = re.compile(r"host\d*:(\d+)->host\d*:(\d+)$")
+
+
+def of_like(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The best of the rows of the same thing, and of the other NUMA nodes of a host."""
+    if not side_by_side(row):
+        return
+    like = [each for each in rows if side_by_side(each) and _kind(each) == _kind(row) and each is not row]
+    best = max((each for each in like if each.flow == row.flow), key=lambda each: each.value or 0.0, default=None)
+    if best is not None and best.value and best.settings == row.settings:
+        low = _OF_LIKE * best.value
+        yield Reference("same path", best.value, low, low, None, f"'{best.scenario}'", "the other row", own=False)
+    yield from _other_nodes(row, like)
+
+
+def _other_nodes(row: Observation, like: Sequence[Observation]) -> Iterator[Reference]:
+    """Memory of a node read from itself compared with that of other nodes, and one way between two with the other."""
+    ends = _NODE.match(row.flow)
+    if ends is None:
+        return
+    local = ends[1] == ends[2]
+    others = [each for each in like if each.flow != row.flow and (match := _NODE.match(each.flow)) and match]
+    others = [each for each in others if _is_local(each) is local and each.scenario == row.scenario and each.value]
+    if not others or (not local and len(others) > 1):
+        return
+    best = max(others, key=lambda each: each.value or 0.0)
+    nominal = best.value or 0.0
+    low = (_OF_LIKE if local else _OF_OTHER_WAY) * nominal
+    yield Reference("siblings", nominal, low, low, None, best.flow, "the other rows", own=False)
+
+
+def _is_local(row: Observation) -> bool:
+    match = _NODE.match(row.flow)
+    return match is not None and match[1] == match[2]
+
+
+def side_by_side(row: Observation) -> bool:
+    """Whether only its like can judge a row: counts a second (IOPS with a size are a rate), and memory of a host."""
+    # A tool's own IOPS of storage stand beside the rate that is judged.
+    own = row.path == "storage" and row.how.get("tool") != "typed in"
+    counts = row.metric == COUNTS and not row.settings.get("bytes") and not own
+    return counts or (row.path == HOST_MEMORY and row.metric == "goodput")
+
+
+def _kind(row: Observation) -> tuple[object, ...]:
+    """What rows must share: how they were measured, with what settings, by which kernel."""
+    kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(row.scenario))
+    how = tuple(row.how.get(key, "") for key in ("tool", "pattern", "mode"))
+    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), kernel

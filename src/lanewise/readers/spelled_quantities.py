@@ -1,0 +1,69 @@
+"""Quantities as people write them in questions: Gbps, Mbit/s, MBytes/sec, 128K, tokens/s, 4-5 MB/s.
+
+`units` knows each unit by one name; here other spellings become that name. bps counts bits unless its B is a capital,
+K, M and G of a request's size are powers of 1024, as fio, dd and perftest take them.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = r"\d[\d,_]*\.?\d*(?:[eE][+-]?\d+)?"
+_PLAIN = re.compile(rf"\s*(?:[~≈<>]|about |ca\.? )?\s*({_NUMBER}|\.\d+)\s*(.*?)\s*$", re.IGNORECASE)
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|to|\.\.)\s*({_NUMBER})\s*([A-Za-z].*)$")
+_SECOND = r"(?:ps|/s|/sec|/second| per sec(?:ond)?)"
+_BITS = re.compile(rf"([kKmMgGtT]?)(?:b|[Bb]its?){_SECOND}")
+_BYTES = re.compile(rf"([kKmMgGtT]i?|)(?:B|[Bb]ytes?){_SECOND}")
+_SMALL_B = re.compile(r"([kmg])b(?:/s|/sec|/second| per sec(?:ond)?)")
+# What services, networks and drives count a second.
+_COUNTED = re.compile(
+    r"([kKM]?) ?(?:(?:infer(?:ence)?s?|req(?:uest)?s?|quer(?:y|ies)|tok(?:en)?s?|samples?|im(?:a)?ge?s?|frames?|ops?|"
+    rf"operations|ios?|packets|pkts?|msgs?|messages|transactions|batch(?:es)?|files|events|it(?:er)?s?) ?{_SECOND}"
+    r"|iops|[qrtfp]ps|ops)",
+    re.IGNORECASE,
+)
+_REQUESTS = re.compile(r"ios?(?:ps)?\b|io(?=ps|/)", re.IGNORECASE)
+_SCALES = {"": 1.0, "k": 1e3, "m": 1e6}
+_SIZE = re.compile(rf"\s*({_NUMBER})\s*([kKmMgG])(?:i?[bB])?\s*$")
+_DECIMAL_SIZE = re.compile(rf"\s*{_NUMBER}\s*(?:KB|kB|MB|GB)\s*$")
+
+
+def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
+    """A rate, time or count by the names that `units` knows, and a note on what was taken for what.
+
+    `bits`: of a network, where mb/s may be either and is left as it is; elsewhere it counts bytes.
+    """
+    note = ""
+    if match := _RANGE.match(text):
+        low, high = (float(number.replace(",", "").replace("_", "")) for number in match.groups()[:2])
+        if low < high:
+            text, note = f"{(low + high) / 2:.12g} {match[3]}", f"the middle of {text.strip()}"
+    match = _PLAIN.match(text)
+    if match is None:
+        return text, note
+    number, unit = match.groups()
+    if (small := _SMALL_B.fullmatch(unit)) and not bits:
+        prefix = small[1].upper() if small[1] != "k" else "k"
+        return f"{number} {prefix}B/s", "; ".join(filter(None, (note, f"{unit} taken for {prefix}B/s")))
+    if count := _COUNTED.fullmatch(unit):
+        value = float(number.replace(",", "").replace("_", "")) * _SCALES[count[1].lower()]
+        return f"{value:.12g} {'IOPS' if _REQUESTS.search(unit) else '1/s'}", note
+    return f"{number} {_unit(unit)}".rstrip(), note
+
+
+def _unit(unit: str) -> str:
+    """The name of a unit of rate; other units as they are."""
+    if (match := _BITS.fullmatch(unit)) and not _SMALL_B.fullmatch(unit):
+        return {"": "b/s", "k": "kb/s"}.get(match[1].lower(), f"{match[1].upper()}b/s")
+    if match := _BYTES.fullmatch(unit):
+        prefix = match[1][:1].upper() + match[1][1:]
+        return f"{'k' if prefix == 'K' else prefix}B/s"
+    return unit
+
+
+def size(text: str) -> str:
+    """A size by the names that `units` knows: 128K is 128 KiB; 128 KB stays what it says."""
+    match = _SIZE.match(text)
+    if match is None or _DECIMAL_SIZE.match(text):
+        return text
+    return f"{match[1]} {match[2].upper()}iB"

@@ -1,0 +1,55 @@
+"""Counts a second and memory of a host: judged by their like alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking.thread_list import QuestionThread, first_causes, verdict_of
+
+
+def _check(folder: Path, *rows: str) -> tuple[str, list[str]]:
+    text = "lanewise-rows: 1\nrows:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
+    checkup = QuestionThread("rows", text, "", (), (), "").check(folder)
+    return verdict_of(checkup), first_causes(checkup)
+
+
+def test_memory_that_fell_between_two_runs_lost_a_channel_or_the_program_changed(tmp_path: Path) -> None:
+    before = 'path: Triad before, flows: "host0->host0", value: 100 GB/s'
+    after = 'path: Triad after, flows: "host0->host0", value: 70 GB/s'
+    assert _check(tmp_path, before, after) == ("slow", ["memory", "software"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("path: read, value: 180 GB/s", "path: write, value: 90 GB/s"),
+        ("path: STREAM Copy, value: 180 GB/s", "path: STREAM Triad, value: 120 GB/s"),
+        ("path: sysbench, bytes: 1K, value: 47 GB/s", "path: sysbench, bytes: 64M, value: 15 GB/s"),
+        ("path: STREAM, threads: 8, value: 90 GB/s", "path: STREAM, threads: 1, value: 15 GB/s"),
+        ("path: before, value: 100 GB/s", "path: after, value: 80 GB/s"),
+    ],
+)
+def test_other_kernels_sizes_and_threads_are_no_measure_of_memory(tmp_path: Path, first: str, second: str) -> None:
+    verdict, _ = _check(tmp_path, f'flows: "host0->host0", {first}', f'flows: "host0->host0", {second}')
+    assert verdict == "unknown"
+
+
+def test_a_node_whose_own_memory_is_slower_than_that_of_the_other(tmp_path: Path) -> None:
+    nodes = ('flows: "host0:0->host0:0", path: MLC, value: 90 GB/s', 'flows: "host0:1->host0:1", path: MLC, value: ')
+    assert _check(tmp_path, nodes[0], nodes[1] + "45 GB/s") == ("slow", ["memory", "software"])
+    assert _check(tmp_path, nodes[0], nodes[1] + "84 GB/s")[0] == "unknown"
+
+
+def test_memory_of_the_other_node_is_compared_with_the_way_back_alone(tmp_path: Path) -> None:
+    local = 'flows: "host0:0->host0:0", path: MLC, value: 90 GB/s'
+    far = [f'flows: "host0:{a}->host0:{b}", path: MLC, value: {value} GB/s' for a, b, value in ((0, 1, 34), (1, 0, 33))]
+    assert _check(tmp_path, local, *far)[0] == "unknown"
+    assert _check(tmp_path, local, far[0], far[1].replace("33", "12"))[0] == "slow"
+
+
+def test_what_a_service_answers_by_one_way_and_by_another(tmp_path: Path) -> None:
+    ways = ('path: in process, flows: "host0->gpu0", value: 30000 infer/s',
+            'path: over gRPC, flows: "host0->gpu0", value: 6000 infer/s')  # fmt: skip
+    assert _check(tmp_path, *ways) == ("slow", ["software", "link"])
+    assert _check(tmp_path, ways[0], ways[1].replace("6000", "26000"))[0] == "unknown"

@@ -1,0 +1,80 @@
+"""Quantities as people spell them in questions."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.errors import FormatError
+from lanewise.readers import figures
+from lanewise.readers.spelled_quantities import rate_or_time, size
+
+
+def _row(fields: str) -> figures.ImportedResults:
+    return figures.read_text(f"lanewise-rows: 1\nrows:\n  - {{{fields}}}\n", "typed.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("13 Gbps", 13e9 / 8), ("96.6Gbps", 96.6e9 / 8), ("71 mbps", 71e6 / 8), ("12.5 Mbit/s", 12.5e6 / 8),
+        ("9.41 Gbits/sec", 9.41e9 / 8), ("3 GBps", 3e9), ("112 MBytes/sec", 112e6), ("2 GiB/sec", 2 * 2**30),
+        ("~175 MB/s", 175e6), ("4-6 MB/s", 5e6), ("200 to 300 MB/s", 250e6), ("940 Mb/s", 940e6 / 8),
+    ],
+)  # fmt: skip
+def test_rates_over_a_network_are_read_as_people_spell_them(text: str, rate: float) -> None:
+    row = _row(f'flows: "host0->host1", value: {text}').observations[0]
+    assert row.metric == "goodput"
+    assert row.value == pytest.approx(rate)
+
+
+def test_a_small_b_counts_bytes_where_no_network_is_and_is_refused_where_one_is() -> None:
+    row = _row('flows: "sda->host0", value: 6mb/s').observations[0]
+    assert row.value == 6e6
+    assert row.note == "mb/s taken for MB/s"
+    with pytest.raises(FormatError, match="'6mb/s' is no rate"):
+        _row('flows: "host0->host1", value: 6mb/s')
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "unit"),
+    [
+        ("30000 infer/s", 30000, "1/s"), ("1045.8 tokens/s", 1045.8, "1/s"), ("1.5k req/s", 1500, "1/s"),
+        ("14.88 Mpps", 14.88e6, "1/s"), ("300k IOPS", 3e5, "IOPS"), ("5k IO/s", 5000, "IOPS"), ("60 fps", 60, "1/s"),
+    ],
+)  # fmt: skip
+def test_counts_a_second(text: str, count: float, unit: str) -> None:
+    row = _row(f'flows: "host0->gpu0", value: {text}').observations[0]
+    assert (row.metric, row.value, row.display_unit) == ("iops", count, unit)
+
+
+def test_packets_of_a_size_are_a_rate() -> None:
+    row = _row('flows: "host0->host1", value: 14.88 Mpps, bytes: 64').observations[0]
+    assert row.value == pytest.approx(14.88e6 * 64)
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"), [("128K", 131072), ("1M", 1 << 20), ("4 KiB", 4096), ("64 KB", 64000), ("2097152", 1 << 21)]
+)
+def test_sizes_of_requests_as_fio_writes_them(text: str, bytes_: int) -> None:
+    assert _row(f'flows: "nvme0->host0", value: 1 GB/s, bytes: {text}').observations[0].settings["bytes"] == bytes_
+
+
+def test_a_line_is_spelled_as_freely_as_a_rate() -> None:
+    results = figures.read_text(
+        'lanewise-rows: 1\nstated: {line: 25 Gbit/s}\nrows:\n  - {flows: "host0->host1", value: 1 Gbps, line: 10GbE}\n'
+        .replace("10GbE", "10Gbps"), "typed.yaml",
+    )  # fmt: skip
+    assert results.observations[0].how["line"] == "10 Gb/s"
+    assert [statement.value for statement in results.posted.statements] == ["25 Gb/s"]
+
+
+@pytest.mark.parametrize("text", ["12 apples", "fast", "3 GT/s", "5 Gfoo/s"])
+def test_what_is_no_quantity_stays_an_error(text: str) -> None:
+    with pytest.raises(FormatError, match=r"no rate and no time|not a quantity|unknown unit"):
+        _row(f'flows: "host0->host1", value: {text}')
+
+
+def test_units_that_lanewise_knows_stay_as_they_are() -> None:
+    for text in ("12.3 GB/s", "100 Gb/s", "2.1 us", "1,238 MiB/s", "1e-3 s"):
+        assert rate_or_time(text, bits=True) == (text, "")
+    assert [size(text) for text in ("64 KB", "4 KiB", "100")] == ["64 KB", "4 KiB", "100"]
