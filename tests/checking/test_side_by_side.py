@@ -53,3 +53,19 @@ def test_what_a_service_answers_by_one_way_and_by_another(tmp_path: Path) -> Non
             'path: over gRPC, flows: "host0->gpu0", value: 6000 infer/s')  # fmt: skip
     assert _check(tmp_path, *ways) == ("slow", ["software", "link"])
     assert _check(tmp_path, ways[0], ways[1].replace("6000", "26000"))[0] == "unknown"
+
+
+def test_a_card_that_is_no_gpu_is_measured_by_its_link_and_may_have_one_lane(tmp_path: Path) -> None:
+    row = 'flows: "fpga0->host0", value: {}, link under load: Gen2 x1'
+    assert [_check(tmp_path, row.format(rate))[0] for rate in ("120 MB/s", "380 MB/s")] == ["slow", "ok"]
+    assert _check(tmp_path, 'flows: "capture0->host0", value: 380 MB/s')[0] == "unknown"
+    assert _check(tmp_path, 'flows: "xdma0->host0", value: 671340 MB/s')[0] == "fast"
+
+
+def test_messages_of_which_each_waits_for_the_one_before_are_no_measure_of_larger_ones(tmp_path: Path) -> None:
+    table = (
+        "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n"
+        "64k     10      =10      1.2m        0.00s    494.98     132.40       0.01\n"
+        "1m      10      =10      20m         0.01s   2185.67     479.75       0.00\n"
+    )
+    assert verdict_of(QuestionThread("pingpong", table, "", (), (), "").check(tmp_path)) == "unknown"

@@ -29,6 +29,7 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
     rows = [each for each in rows if line_of(each) == line_of(row)]
     # Of loads the drive, the page cache and other loaders are no measure of each other.
     rows = [each for each in rows if row.path != "load" or each.how.get("mode") == row.how.get("mode")]
+    rows = [each for each in rows if not (_waits_for_each(row) and _program(each) == _program(row))]
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
     tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
@@ -38,6 +39,11 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         nominal = _with_start(best, row)
         limit, low = f"the same path in '{known}'", tolerated * nominal
         yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+
+
+def _waits_for_each(row: Observation) -> bool:
+    """Whether one message waits for the answer to the one before: how long the way is then decides, not its rate."""
+    return row.how.get("pattern") == "pingpong"
 
 
 def _with_start(best: Observation, row: Observation) -> float:

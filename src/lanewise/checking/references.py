@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
+from lanewise.checking.card_references import card_copy, of_card
 from lanewise.checking.cause import speed
 from lanewise.checking.collective_references import of_other_library, of_smaller_message
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
@@ -214,6 +215,8 @@ class References:
             return
         if part is None and row.path in HOST_COPIES and self.posted.stated("tunnel"):
             yield from tunnel_copy(self.posted)
+        elif of_card(row):
+            yield from card_copy(row, self._slots())
         elif part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "", self.catalog) if len(flows) == 1 else ()

@@ -24,7 +24,11 @@ _SETTINGS = ("depth", "threads", "ranks")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "iops")
 _HOST = re.compile(r"host|cpu\d")
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
-_STORAGE = re.compile(r"ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|(?:sd|hd|vd|xvd)[a-z]\d*$")
+# Drives, arrays, and file systems or volumes over a network.
+_STORAGE = re.compile(
+    r"ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|hdd|sata|emmc|optane|usb|rbd|ceph|zfs|zpool|pool|nfs|smb|"
+    r"cifs|share|lustre|gpfs|beegfs|weka|s3|bucket|minio|ebs|iscsi|lun\d|dm-|loop\d|(?:sd|hd|vd|xvd)[a-z]\d*$"
+)
 
 
 def is_text(text: str) -> bool:

@@ -6,6 +6,7 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers import (
     bandwidth_test,
     bus_grind,
+    card_tools,
     clpeak,
     dcgm,
     disk_tools,
@@ -15,6 +16,7 @@ from lanewise.readers import (
     gdsio,
     iperf,
     lanewise_json,
+    memory_tools,
     mscclpp,
     nccl_tests,
     nixlbench,
@@ -24,10 +26,12 @@ from lanewise.readers import (
     p2p,
     perftest,
     rocm_bandwidth,
+    service_tools,
     serving_logs,
     simple_p2p,
     socket_tools,
     spdk_perf,
+    storage_tools,
     torch_collectives,
     transferbench,
     ucx_perftest,
@@ -41,13 +45,16 @@ KNOWN = (
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
     "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
     "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, "
-    "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), runs and samples of lanewise, "
+    "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), fabtests, XDMA's tools, xbutil, "
+    "STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, elbencho, IOR, LoadGen, "
+    "perf_analyzer, vLLM bench serve, runs and samples of lanewise, "
     "and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
-    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof,
+    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, card_tools, memory_tools,
+    storage_tools, service_tools,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 

@@ -31,6 +31,20 @@ _NOW = re.compile(r"(?:CurrentLinkWidth|current_link_width)\s*[=:]?\s*x?(\d{1,2}
 # A vendor's own words, of the port above its device: the port may have more lanes than the device.
 _PORT_MOST = re.compile(r"Maximum link width: (\d{1,2}) lanes")
 _PORT_NOW = re.compile(r"Link width is (\d{1,2}) lanes")
+# FreeBSD's pciconf: lanes and speed in use, and in brackets what the device can.
+_PCICONF = re.compile(r"\blink x(\d{1,2})\(x(\d{1,2})\) speed \d")
+_PCICONF_DEVICE = re.compile(r"pciconf .*?(\S{1,16})\s*$")
+_FEW = 2
+
+
+def narrow_links_of_pciconf(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
+    """Links of fewer lanes than their device has, of one or two devices that somebody singled out."""
+    links = [(number, match) for number, line in lines if (match := _PCICONF.search(line))]
+    named = [match[1] for _, line in lines if "pciconf" in line and (match := _PCICONF_DEVICE.search(line))]
+    for number, match in links if len(links) <= _FEW else ():
+        if 0 < int(match[1]) < int(match[2]):
+            device = named[0] if named and not named[0].startswith("-") else "a device"
+            yield Statement("link width", f"{device} x{match[1]} of x{match[2]}", f"{file}:{number}")
 
 
 def narrow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:

@@ -12,6 +12,7 @@ from lanewise.readers.posted_links import (
     NumberedLine,
     listed_links,
     narrow_links,
+    narrow_links_of_pciconf,
     queried_gpu,
     queried_links,
     slow_links,
@@ -25,7 +26,7 @@ _RELEVANT = re.compile(
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
-    r"Comp\. Temp|_temp"
+    r"Comp\. Temp|_temp|pciconf|link x\d"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -125,6 +126,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
     yield from _transports(lines, file)
     yield from _links(lines, file)
     yield from narrow_links(lines, file)
+    yield from narrow_links_of_pciconf(lines, file)
     yield from slow_links(lines, file)
     yield from _nvlinks(lines, file)
 

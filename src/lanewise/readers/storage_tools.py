@@ -1,0 +1,83 @@
+"""What benchmarks of file systems print: elbencho's table of results, IOR's maxima.
+
+Sources: elbencho's help (rates up to when the first thread and when the last one finished; MiB is 2^20 bytes), IOR's
+user guide (Max Write and Max Read in MiB/s of 2^20 bytes, over all its iterations).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from lanewise.errors import Location
+from lanewise.readers.texts import figure
+from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
+from lanewise.results.observation import Observation
+
+_PHASE = re.compile(r"\s*(READ|WRITE|RWMIX\d{0,3})\s{2,20}\w")
+_RATE = re.compile(r"\s*Throughput MiB/s\s*:\s*(?:\d[\d.]{0,12}\s+)?(?:### )?(\d[\d.]{0,12})\s*$")
+_ANY_RATE = re.compile(r"(?:READ|WRITE)?\s*Throughput MiB/s\s*:\s*\d")
+_COMMAND = re.compile(r"(?:^|[\s$#/`])elbencho (.{1,400})")
+_OPTION = re.compile(r"(?:^|\s)(-b|--block|-t|--threads|--iodepth|--direct|--rand)(?:[ =](\d{1,9}[kKmMgG]?))?(?=\s|$)")
+_PATH = re.compile(r"(?:^|\s)((?:/[\w.{}-]+){1,12}/?)(?=\s|$)")
+_IOR = re.compile(r"Max (Write|Read):\s{1,12}(\d[\d.]{0,14}) MiB/sec")
+_IOR_SIZE = re.compile(r"xfersize\s*[=:]\s*(\d[\d.]{0,9}) ?(bytes|[KMG]iB)")
+_SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SETTINGS = {"-b": "bytes", "--block": "bytes", "-t": "threads", "--threads": "threads", "--iodepth": "depth"}
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether the lines hold rates of elbencho or IOR."""
+    return any(_ANY_RATE.match(line.strip()) or _IOR.match(line.strip()) for line in lines)
+
+
+def read_text(lines: list[str], file: str) -> ImportedResults:
+    """A row for each phase; FormatError with the line of a figure that is none."""
+    rows = (*_elbencho(lines, file), *_ior(lines, file))
+    check_rows(rows, Location(file, len(lines)))
+    return ImportedResults(", ".join(dict.fromkeys(row.how["tool"] for row in rows)), rows)
+
+
+def _elbencho(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """The rates over a whole phase, with the settings of the command above them."""
+    phase, end = "", "storage"
+    settings: dict[str, int] = {}
+    how: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if match := _COMMAND.search(line):
+            settings, how, end = _of_command(match[1])
+        if match := _PHASE.match(line):
+            phase = match[1]
+        if phase in ("READ", "WRITE") and (match := _RATE.search(line)):
+            flow = f"{end}->host0" if phase == "READ" else f"host0->{end}"
+            rate = figure(match[1], Location(file, number)) * MIB / 1e9
+            yield observation("elbencho", "elbencho", ToolValue(flow, flow, path="storage"), rate, how, settings)
+
+
+def _of_command(text: str) -> tuple[dict[str, int], dict[str, str], str]:
+    """Size, threads and depth of a command, whether it passes the page cache by, and the name of what it measures."""
+    settings: dict[str, int] = {"depth": 1, "threads": 1}
+    how = {"mode": "direct" if "--direct" in text else "cached", "pattern": "random" if "--rand" in text else ""}
+    for option, value in _OPTION.findall(text):
+        if (key := _SETTINGS.get(option)) and value:
+            settings[key] = int(value.rstrip("kKmMgG")) * _SIZES.get(
+                value[-1].upper() if value[-1].isalpha() else "", 1
+            )
+    paths = _PATH.findall(text)
+    name = re.sub(r"[^\w.-]", "_", PurePosixPath(paths[-1]).name) if paths else ""
+    if paths:
+        how["folder"] = str(PurePosixPath(paths[-1]).parent)
+    return settings, how, name or "storage"
+
+
+def _ior(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    size = 0
+    for number, line in enumerate(lines, 1):
+        if match := _IOR_SIZE.search(line):
+            size = int(float(match[1]) * _SIZES[match[2][0].upper() if match[2] != "bytes" else ""])
+        if match := _IOR.match(line.strip()):
+            flow = "storage->host0" if match[1] == "Read" else "host0->storage"
+            rate = figure(match[2], Location(file, number)) * MIB / 1e9
+            settings = {"bytes": size} if size else {}
+            yield observation("IOR", "IOR", ToolValue(flow, flow, path="storage"), rate, {}, settings)
