@@ -69,3 +69,50 @@ def test_messages_of_which_each_waits_for_the_one_before_are_no_measure_of_large
         "1m      10      =10      20m         0.01s   2185.67     479.75       0.00\n"
     )
     assert verdict_of(QuestionThread("pingpong", table, "", (), (), "").check(tmp_path)) == "unknown"
+
+
+def _check_text(folder: Path, text: str) -> tuple[str, list[str]]:
+    checkup = QuestionThread("text", text, "", (), (), "").check(folder)
+    return verdict_of(checkup), first_causes(checkup)
+
+
+def test_a_healthy_drive_reads_less_with_one_request_in_flight_or_in_random_order(tmp_path: Path) -> None:
+    deep = 'flows: "nvme0->host0", path: fio, value: 7 GB/s, bytes: 1M, depth: 32'
+    assert _check(tmp_path, deep, deep.replace("7 GB", "3 GB").replace("32", "1"))[0] == "unknown"
+    assert _check(tmp_path, deep, deep.replace("7 GB", "3 GB").replace("32", "64"))[0] == "slow"
+    order = [f'flows: "sda->host0", path: {name}, value: {rate} MB/s' for name, rate in (("seq", 180), ("random", 1))]
+    assert _check(tmp_path, *order)[0] == "unknown"
+
+
+def test_four_drives_that_give_what_one_gives_share_a_link(tmp_path: Path) -> None:
+    one = 'flows: "nvme0->host0", path: one, value: 6 GB/s'
+    rows = [f'flows: "nvme[0-3]->host0", path: all, value: {rate} GB/s' for rate in (7, 20)]
+    assert _check(tmp_path, one, rows[0]) == ("slow", ["link", "software"])
+    assert _check(tmp_path, one, rows[1])[0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("flow", "line", "verdict"),
+    [
+        ("client->server", "10GbE", "ok"), ("pc->nas", "10G", "ok"), ("server->client", "25 Gbps", "slow"),
+        ("host0->host1", "EDR", "slow"), ("vm0->host0", "10 Gb/s", "ok"),
+    ],
+)  # fmt: skip
+def test_machines_and_lines_by_the_names_that_people_give_them(
+    tmp_path: Path, flow: str, line: str, verdict: str
+) -> None:
+    assert _check(tmp_path, f'flows: "{flow}", value: 9.4 Gbps, line: {line}')[0] == verdict
+
+
+def test_drives_in_a_table_are_no_measure_of_each_other_but_ways_to_one_drive_are(tmp_path: Path) -> None:
+    drives = "| {} | Read MB/s |\n|---|---|\n| {} | 6900 |\n| {} | 500 |\n"
+    assert _check_text(tmp_path, drives.format("Drive", "Samsung 980 Pro", "Kingston A400"))[0] == "unknown"
+    assert _check_text(tmp_path, drives.format("Driver", "virtio-scsi", "virtio-blk"))[0] == "slow"
+
+
+def test_two_programs_on_files_of_one_folder_measure_one_drive(tmp_path: Path) -> None:
+    dd = "$ dd if=/dev/zero of={}/b oflag=direct bs=4M\n10737418240 bytes (11 GB, 10 GiB) copied, 5.5 s, 1.9 GB/s\n"
+    elbencho = "$ elbencho -w -b 4M -t 1 --direct /mnt/a\nWRITE       Elapsed time     :     11s     11s\n"
+    elbencho += "            Throughput MiB/s :         885         885\n"
+    assert _check_text(tmp_path, elbencho + dd.format("/mnt"))[0] == "slow"
+    assert _check_text(tmp_path, elbencho + dd.format("/home"))[0] == "unknown"

@@ -1,18 +1,17 @@
-"""Causes of slow rows of a host's own memory, and of what a service or drive counts a second."""
+"""Causes of slow rows of a host's own memory, of what a service counts a second, and of several drives at once."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from lanewise.checking.card_causes import without_time
 from lanewise.checking.cause import Cause
 from lanewise.checking.side_by_side import COUNTS, HOST_MEMORY
-from lanewise.checking.symptom import RowSymptom, value_text
+from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 
 _MEMORY_STEP = "sudo dmidecode -t memory | grep -E 'Locator|Size|Speed': which slots are empty; numactl -H"
 _NODE = re.compile(r"host\d*:\d")
-# Names of rows that are of one program at two times: all words but these are alike.
-_WHEN = re.compile(r"\b(?:before|after|now|then|old|new|earlier|later|first|second|today|was|is|ago)\b", re.IGNORECASE)
 
 
 def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
@@ -27,7 +26,7 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     what = "the program: its version, threads, size of a block (a small one stays in a cache) or kind of stores"
     step = "compare STREAM with arrays of four times the caches, one thread a core: OMP_PROC_BIND=spread ./stream"
     program = Cause(("software",), what, step, evidence=evidence)
-    same = better and _without_time(row.scenario) == _without_time(better[0].scenario)
+    same = better and without_time(row.scenario) == without_time(better[0].scenario)
     yield from (channels, program) if same or _NODE.search(row.flow) else (program, channels)
 
 
@@ -46,12 +45,26 @@ def slow_service(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("link",), what, "nvidia-smi dmon -s t while it runs: GB/s of each GPU's link")
 
 
+def several_drives(symptom: RowSymptom) -> Iterator[Cause]:
+    """What several drives share on the way to the host, or the software that adds them up."""
+    row = symptom.row
+    ends = {end for end in row_devices(row) if not re.match(r"gpu|host|cpu", end)}
+    if row.path != "storage" or row.metric != "total" or len(ends) <= 1:
+        return
+    alone = [other.row for other in symptom.results if other.row.path == "storage" and "," not in other.row.flow]
+    alone = [other for other in alone if row_devices(other) & ends and other.how.get("flows", "").count("->") == 1]
+    evidence = f"{alone[0].flow} alone reached {value_text(alone[0])}" if alone else ""
+    what = f"the {len(ends)} drives share a link: chipset, PCIe switch, controller or a slot of fewer lanes than theirs"
+    step = "lspci -tv; while it runs: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:' of the port above the drives"
+    yield Cause(("link",), what, step, evidence=evidence)
+    what = "the software that adds the drives up: RAID, its chunk size, one thread, few requests in flight"
+    step = "fio with one job a drive in place of the array; cat /proc/mdstat; top -H"
+    yield Cause(("software",), what, step, evidence=evidence)
+
+
 def _name(scenario: str, flow: str) -> str:
     return f"'{scenario}'" if scenario != flow else flow
 
 
-def _without_time(name: str) -> list[str]:
-    return _WHEN.sub("", name).split()
-
-
 MEMORY_CAUSES = (slow_memory, slow_service)
+STORAGE_CAUSES = (several_drives,)

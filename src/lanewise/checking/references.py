@@ -33,9 +33,9 @@ from lanewise.checking.part_references import (
 )
 from lanewise.checking.path_references import (
     fewer_in_flight,
-    of_drives_alone,
-    of_flows_alone,
+    of_each_alone,
     of_like_size,
+    of_one_folder,
     of_smaller,
     same_path,
 )
@@ -153,8 +153,8 @@ class References:
             yield from self._host_memory_instead(row)
             yield from self._pairs_of_others(row)
             yield from self._writes_to_the_drive(row)
-        yield from of_flows_alone(row, self.rows)
-        yield from of_drives_alone(row, self.rows)
+            yield from of_one_folder(row, self.rows)
+        yield from of_each_alone(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row):
             yield from self._siblings(row)

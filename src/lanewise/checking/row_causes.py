@@ -12,13 +12,15 @@ from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.abilities import is_coherent
+from lanewise.checking.card_causes import CARD_CAUSES, stated_link
+from lanewise.checking.card_references import of_card
 from lanewise.checking.cause import Cause
 from lanewise.checking.collective_references import around_dip, smaller_message
 from lanewise.checking.expectation import too_short
 from lanewise.checking.fast_causes import FAST_CAUSES
 from lanewise.checking.host_names import one_memory
 from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, riser
-from lanewise.checking.memory_causes import MEMORY_CAUSES
+from lanewise.checking.memory_causes import MEMORY_CAUSES, STORAGE_CAUSES
 from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE
@@ -47,7 +49,7 @@ _PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "d
 def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
-    of_any = MEMORY_CAUSES if side_by_side(symptom.row) else ROW_CAUSES
+    of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else (stated_causes, named_conditions, *of_any)
     for find in finders:
         for cause in find(symptom):
@@ -277,5 +279,5 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
-    one_gpu_of_like, nvlinks_unused, far_memory, larger_messages,
+    one_gpu_of_like, nvlinks_unused, far_memory, larger_messages, stated_link, *STORAGE_CAUSES,
 )  # fmt: skip

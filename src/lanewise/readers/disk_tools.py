@@ -67,7 +67,8 @@ def _copies(lines: Sequence[str], file: str) -> Iterator[Observation]:
             flow = f"{reads}->host0" if reads else f"host0->{writes}"
             rate = figure(match[1], Location(file, number)) * _POWERS[match[2]]
             settings = {"depth": 1, **_block(operands.get("bs", ""))}
-            yield _row("dd", flow, rate, "direct" if "direct" in flag else "cached", settings)
+            folder = operands.get("if" if reads else "of", "").rpartition("/")[0]
+            yield _row("dd", flow, rate, "direct" if "direct" in flag else "cached", settings, folder=folder)
 
 
 def _name(path: str) -> str:
@@ -130,6 +131,9 @@ def _table(lines: Sequence[str], file: str) -> Iterator[Observation]:
             yield _row(name, flow, rate, mode, settings, pattern)
 
 
-def _row(tool: str, flow: str, rate: float, mode: str, settings: dict[str, int], pattern: str = "") -> Observation:
+def _row(
+    tool: str, flow: str, rate: float, mode: str, settings: dict[str, int], pattern: str = "", folder: str = ""
+) -> Observation:
     value = ToolValue(flow, flow, unit="GB/s", path="storage")
-    return observation(tool, tool, value, rate / 1e9, {"mode": mode, "pattern": pattern}, settings)
+    folder = "" if folder in ("", "/dev", ".") else folder
+    return observation(tool, tool, value, rate / 1e9, {"mode": mode, "pattern": pattern, "folder": folder}, settings)

@@ -23,6 +23,13 @@ _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load",
 _SETTINGS = ("depth", "threads", "ranks")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "iops")
 _HOST = re.compile(r"host|cpu\d")
+# What people call a machine of a network.
+_MACHINE = re.compile(
+    r"(?:client|server|node|pc|nas|desktop|laptop|workstation|mac|win|linux|pi|rpi|vm|guest|pod|container|docker|"
+    r"router|switch|sender|receiver|source|target|initiator|master|worker|peer|remote|internet|cloud|site|machine|box)"
+    r"[\w.-]*$",
+    re.IGNORECASE,
+)
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 # Drives, arrays, and file systems or volumes over a network.
 _STORAGE = re.compile(
@@ -62,7 +69,7 @@ def _posted(fields: YamlNode, file: str) -> PostedFacts:
 def _statement(key: str, node: YamlNode, file: str) -> Statement:
     """What `stated` says of one thing; FormatError for a word or a value that would mean nothing."""
     value = node.as_written()
-    value = spelled_quantities.rate_or_time(value, bits=True)[0] if key == "line" else value
+    value = spelled_quantities.line(value) if key == "line" else value
     if key not in STATEMENTS and not VARIABLE.fullmatch(key):
         raise node.error(
             f"'{key}' is nothing that can be stated", f"known: {', '.join(STATEMENTS)}; NCCL_P2P_LEVEL etc."
@@ -91,7 +98,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         shown = shown[:1] if of == "first" else shown
     how = {key: node[key].as_written() for key in _HOW if node[key].given}
     if "line" in how:
-        how["line"] = spelled_quantities.rate_or_time(how["line"], bits=True)[0]
+        how["line"] = spelled_quantities.line(how["line"])
     how |= {"flows": names, "tool": "typed in"}
     if node["p2p"].given or path_of(flows[0]).startswith("peer"):
         how["p2p"] = "on" if p2p else "off"
@@ -162,6 +169,8 @@ def path_of(flow: Flow) -> str:
         return "GPU memory"
     if any(_STORAGE.match(end.lower()) for end in ends):
         return "storage"
+    if any(_MACHINE.match(end) for end in ends) and not any(end.startswith("gpu") for end in ends):
+        return "network"
     hosts = ["host0" if end.startswith("cpu") else end.partition(":")[0] for end in ends if _HOST.match(end)]
     other_host = len(set(hosts)) == 2 or hosts not in ([], ["host0"], ["host"], ["host0"] * 2)
     if other_host or any(end.startswith(("nic", "mlx")) for end in ends):

@@ -24,6 +24,7 @@ from lanewise.readers import (
     nvprof,
     osu,
     p2p,
+    pasted_tables,
     perftest,
     rocm_bandwidth,
     service_tools,
@@ -47,7 +48,7 @@ KNOWN = (
     "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, "
     "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), fabtests, XDMA's tools, xbutil, "
     "STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, elbencho, IOR, LoadGen, "
-    "perf_analyzer, vLLM bench serve, runs and samples of lanewise, "
+    "perf_analyzer, vLLM bench serve, kbench, tables of rates, runs and samples of lanewise, "
     "and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
@@ -77,6 +78,8 @@ def read_results(text: str, file: str) -> ImportedResults:
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
     if not results:
         results = _from_json("\n".join(lines), file)
+    if not results and pasted_tables.is_text(distinct):
+        results = [pasted_tables.read_text(short, file)]
     if not any(result.observations or result.peers or result.notes for result in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
     return merge([*results, posted])

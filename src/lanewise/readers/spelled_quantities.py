@@ -22,6 +22,11 @@ _COUNTED = re.compile(
     r"|iops|[qrtfp]ps|ops)",
     re.IGNORECASE,
 )
+# A port of Ethernet by its usual name, and one of InfiniBand of four lanes by the name of its generation (IBTA's
+# roadmap); QDR's and FDR's payload after line encoding.
+_ETHERNET = re.compile(r"(\d{1,4}(?:\.\d)?) ?(?:G|GE|GbE|GigE|GBASE-\w{1,4})", re.IGNORECASE)
+_INFINIBAND = re.compile(r"(?:infiniband |ib )?(SDR|DDR|QDR|FDR|EDR|HDR|NDR|XDR)(100|200)?", re.IGNORECASE)
+_INFINIBAND_RATES = {"SDR": 8, "DDR": 16, "QDR": 32, "FDR": 54, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800}
 _REQUESTS = re.compile(r"ios?(?:ps)?\b|io(?=ps|/)", re.IGNORECASE)
 _SCALES = {"": 1.0, "k": 1e3, "m": 1e6}
 _SIZE = re.compile(rf"\s*({_NUMBER})\s*([kKmMgG])(?:i?[bB])?\s*$")
@@ -49,6 +54,15 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
         value = float(number.replace(",", "").replace("_", "")) * _SCALES[count[1].lower()]
         return f"{value:.12g} {'IOPS' if _REQUESTS.search(unit) else '1/s'}", note
     return f"{number} {_unit(unit)}".rstrip(), note
+
+
+def line(text: str) -> str:
+    """The data rate of a network by the name that `units` knows: 10GbE, 25G, HDR and other spellings."""
+    if match := _ETHERNET.fullmatch(text.strip()):
+        return f"{match[1]} Gb/s"
+    if match := _INFINIBAND.fullmatch(text.strip()):
+        return f"{match[2] or _INFINIBAND_RATES[match[1].upper()]} Gb/s"
+    return rate_or_time(text, bits=True)[0]
 
 
 def _unit(unit: str) -> str:

@@ -1,0 +1,203 @@
+"""Tables that people and reports make of results: cells between bars, and kbench's comparison of two volumes.
+
+A table is read only where no tool's own text is, and only its rates and IOPS. What moves is told by words: read and
+write of storage, bits of a network, H2D and D2H of a GPU. A table that says none of these is not read.
+Source of kbench: github.com/yasker/kbench, fio/iops.fio (4 KiB) and bandwidth.fio (128 KiB).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lanewise import units
+from lanewise.errors import LanewiseError, Location
+from lanewise.readers.spelled_quantities import rate_or_time
+from lanewise.readers.texts import figure
+from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.results.observation import Observation
+
+TOOL = "table"
+_UNIT = re.compile(r"(?<![A-Za-z])((?:[kKMGT]i?)?(?:B|b|[Bb]its?|[Bb]ytes?)(?:ps|/s(?:ec)?)|[kKM]?IOPS)(?![A-Za-z])")
+_NUMBER = re.compile(r"~? ?(\d[\d,]*(?:\.\d+)?)(?: ?([kM]))?\b")
+_RULE = re.compile(r"[\s|:+-]+$")
+_READS = re.compile(r"\b(?:rd|download|rx)\b|(?<!th)(?<!sp)(?<!al)read(?!y)", re.IGNORECASE)
+_WRITES = re.compile(r"\b(?:wr|upload|tx)\b|write", re.IGNORECASE)
+_TO_GPU = re.compile(r"\bh(?:ost)?(?: ?to ?|2|->)d(?:evice)?\b|\bhtod\b", re.IGNORECASE)
+_FROM_GPU = re.compile(r"\bd(?:evice)?(?: ?to ?|2|->)h(?:ost)?\b|\bdtoh\b", re.IGNORECASE)
+_NETWORK = re.compile(r"\b(?:iperf\d?|bitrate|tcp|udp|netperf|rdma|roce|ib_\w+|ethernet|network|speedtest)\b", re.I)
+_STORAGE = re.compile(r"\b(?:fio|disk|drive|nvme|ssd|hdd|volume|storage|seq\w*|rand\w*|rnd\w*|dd|iops|raid)\b", re.I)
+# Words that say which test a figure is of; all others say what it was done with.
+_TEST = re.compile(
+    r"\b(?:(?:seq|rand)?(?:reads?|writes?)|seq(?:uential)?|rand(?:om)?|rnd|\d{1,4} ?[kKmM](?:i?[bB])?|"
+    r"q ?\d{1,4} ?t ?\d{1,3}|qd? ?\d{1,4}|t ?\d{1,3}|throughput|bandwidth|download|upload|iops)\b", re.IGNORECASE,
+)  # fmt: skip
+_SIZE = re.compile(r"\b(\d{1,4}) ?([kKmM])(?:i?[bB])?\b")
+_DEPTH = re.compile(r"\bqd? ?= ?(\d{1,4})|\bqd? ?(\d{1,4})", re.IGNORECASE)
+_THREADS = re.compile(r"\bq ?\d{1,4} ?t ?(\d{1,3})\b", re.IGNORECASE)
+_KBENCH = re.compile(r"\s*(Random|Sequential):\s+([\d,]+) / ([\d,]+)\s+vs\s+([\d,]+) / ([\d,]+)\s+:")
+_KBENCH_KIND = re.compile(r"\s*(IOPS|Bandwidth in KiB/sec) \(Read/Write\)")
+_KBENCH_NAMES = re.compile(r"\s*(\S.{0,40}?)\s+vs\s+(\S.{0,40}?)\s+:\s+Change\s*$")
+# Heads of labels that say how something was done. Below any other head a label is a machine or device, which is no
+# measure of another; so is what looks like a product's name.
+_WAYS = re.compile(
+    r"test|config|sett?ing|version|driver|mode|method|backend|tool|engine|scheduler|file ?system|variant|case|scenario|"
+    r"run|option|kernel|metric|benchmark|workload|operation|protocol|path|type|before|after|^\W*$", re.IGNORECASE,
+)  # fmt: skip
+_PRODUCT = re.compile(
+    r"\b(?!(?:QD?|T|RAID|MTU|NFSV?|V)\d)[A-Z]{1,4}-?\d{2,5}[A-Za-z]{0,3}\b|\b\d{3,4} (?:Pro|Evo|Plus)|Samsung|Intel|"
+    r"Kingston|Crucial|Micron|Seagate|Toshiba|Kioxia|Western|SanDisk|NVIDIA|Radeon|EPYC|Xeon|Ryzen", re.IGNORECASE,
+)  # fmt: skip
+_INDEX = re.compile(r"(?:gpu ?)?(\d{1,2})$", re.IGNORECASE)
+_POWERS = {"K": 1 << 10, "M": 1 << 20}
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table: the text above it, its heads, its rows with their lines."""
+
+    lead: str
+    heads: list[str]
+    rows: list[tuple[int, list[str]]]
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether some line is a row of cells, and some line has a unit of rates."""
+    return any(_KBENCH.match(line) for line in lines) or any("|" in line and _UNIT.search(line) for line in lines)
+
+
+def read_text(lines: list[str], file: str) -> ImportedResults:
+    """A row for each rate whose direction the table says; none where it says none."""
+    rows = [*_kbench(lines, file)]
+    for table in _tables(lines):
+        for number, cells in table.rows:
+            rows += _cells(table, cells, Location(file, number))
+            check_rows(rows, Location(file, number))
+    return ImportedResults(TOOL if rows else "", tuple(rows))
+
+
+def _tables(lines: Sequence[str]) -> Iterator[_Table]:
+    lead = ""
+    heads: list[str] = []
+    rows: list[tuple[int, list[str]]] = []
+    for number, line in enumerate([*lines, ""], 1):
+        if line.count("|") and len(cells := _split(line)) > 1:
+            if not heads:
+                heads = cells
+            elif not _RULE.match(line):
+                rows.append((number, cells))
+            continue
+        if heads and rows:
+            yield _Table(lead, heads, rows)
+        heads, rows = [], []
+        lead = line.strip(" #*:`>") or lead
+
+
+def _split(line: str) -> list[str]:
+    return [cell.strip(" *`_") for cell in line.strip().strip("|").split("|")]
+
+
+def _cells(table: _Table, cells: Sequence[str], at: Location) -> Iterator[Observation]:
+    """The rates of a row, each by its head, its label and what stands above the table."""
+    label = "" if _UNIT.search(cells[0]) else cells[0]
+    for head, cell in zip(table.heads, cells, strict=False):
+        unit = _UNIT.search(cell) or _UNIT.search(head) or _UNIT.search(label)
+        number = _NUMBER.match(cell)
+        if cell == label or unit is None or number is None or "%" in cell:
+            continue
+        text = f"{number[1]}{number[2] or ''} {unit[1]}"
+        words = f"{label} {_UNIT.sub('', head)}"
+        device = _device(table.heads[0], label, head)
+        value = _value(text, words, table.lead, device, at)
+        if value is not None:
+            yield value
+
+
+def _device(first_head: str, label: str, head: str) -> str:
+    """The machine or device that a figure is of, by its label or its column; empty where these say how it was done."""
+    named = label if not _WAYS.search(first_head) or _PRODUCT.search(label) else ""
+    named = named or (head if _PRODUCT.search(head) else "")
+    return re.sub(r"\W+", "_", _TEST.sub("", named)).strip("_")[:_LONGEST]
+
+
+def _value(text: str, words: str, lead: str, device: str, at: Location) -> Observation | None:
+    """One figure as an observation; None where nothing says what moved from where to where."""
+    path, flow = _moved(words, lead, text)
+    if not path:
+        return None
+    number, unit = rate_or_time(text, bits=path == "network")[0].split(" ", 1)
+    figure(number.replace(",", ""), at)
+    try:
+        rate = units.parse(f"{number} {unit}", "1/s" if unit == "IOPS" else "B/s")
+    except LanewiseError:
+        return None
+    flow = _of_device(flow, path, device)
+    settings = _settings(words)
+    test = " ".join(sorted(word.lower().replace(" ", "") for word in _TEST.findall(words)))
+    program = re.sub(r"\W+", " ", _TEST.sub("", words)).strip()
+    name = (" ".join(filter(None, (program, test))) if program else f"{test}, {lead}".strip(", "))[:_LONGEST]
+    metric, shown = "goodput", "GB/s"
+    if unit == "IOPS" and settings.get("bytes"):
+        rate *= settings["bytes"]
+    elif unit == "IOPS":
+        metric, shown = "iops", "IOPS"
+    kind = ToolValue(flow, flow, metric, shown, path)
+    return observation(TOOL, name, kind, units.from_si(rate, shown), {"pattern": test}, settings)
+
+
+def _moved(words: str, lead: str, text: str) -> tuple[str, str]:
+    """Path and flow by what the head, the label and the text above say; empty where they do not."""
+    for said in (words, f"{words} {lead}"):
+        if _TO_GPU.search(said) or _FROM_GPU.search(said):
+            to_gpu = _TO_GPU.search(said) is not None
+            return ("host to device", "host0->gpu0") if to_gpu else ("device to host", "gpu0->host0")
+        if _NETWORK.search(said) or re.search(r"b(?:its?|ps|/s)", text):
+            return "network", "host1->host0" if _READS.search(words) else "host0->host1"
+        reads, writes = _READS.search(words) is not None, _WRITES.search(words) is not None
+        if reads is not writes and (_STORAGE.search(said) or said != words):
+            return "storage", "drive->host0" if reads else "host0->drive"
+    return "", ""
+
+
+def _of_device(flow: str, path: str, device: str) -> str:
+    """A flow of the device that a table names: a GPU by its number, a drive or far host by its name."""
+    if not device:
+        return flow
+    if index := _INDEX.match(device):
+        name = {"storage": f"drive{index[1]}", "network": f"host{index[1]}"}.get(path, f"gpu{index[1]}")
+    else:
+        name = f"gpu_{device}" if path not in ("storage", "network") else f"{device}_"
+    return re.sub(r"\b(?:drive|host1|gpu0)\b", name, flow)
+
+
+def _settings(words: str) -> dict[str, int]:
+    """Size, requests in flight and threads that the words name: 4K, Q32T1, QD=8."""
+    settings = {}
+    if match := _SIZE.search(words):
+        settings["bytes"] = int(match[1]) * _POWERS[match[2].upper()]
+    if match := _DEPTH.search(words):
+        settings["depth"] = int(match[1] or match[2])
+    if match := _THREADS.search(words):
+        settings["threads"] = int(match[1])
+    return settings
+
+
+def _kbench(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """IOPS and bandwidth of two volumes, read and written."""
+    names, kind = ("first", "second"), ""
+    for number, line in enumerate(lines, 1):
+        if match := _KBENCH_NAMES.match(line):
+            names = (match[1], match[2])
+        elif match := _KBENCH_KIND.match(line):
+            kind = match[1]
+        elif kind and (match := _KBENCH.match(line)):
+            size = 4096 if kind == "IOPS" else 128 * 1024
+            for at, word in enumerate(match.groups()[1:]):
+                flow = "host0->volume" if at % 2 else "volume->host0"
+                value = figure(word.replace(",", ""), Location(file, number))
+                rate = value * (size if kind == "IOPS" else 1024) / 1e9
+                how = {"pattern": match[1].lower(), "mode": "direct"}
+                name = f"{names[at // 2]}, {match[1].lower()}"
+                yield observation("kbench", name, ToolValue(flow, flow, path="storage"), rate, how, {"bytes": size})
