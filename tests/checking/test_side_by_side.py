@@ -116,3 +116,19 @@ def test_two_programs_on_files_of_one_folder_measure_one_drive(tmp_path: Path) -
     elbencho += "            Throughput MiB/s :         885         885\n"
     assert _check_text(tmp_path, elbencho + dd.format("/mnt"))[0] == "slow"
     assert _check_text(tmp_path, elbencho + dd.format("/home"))[0] == "unknown"
+
+
+def test_the_two_ways_between_two_machines_are_alike_whatever_their_names(tmp_path: Path) -> None:
+    ways = ('flows: "client->server", path: writes, value: 8.5 GB/s, bytes: 64K',
+            'flows: "server->client", path: reads, value: {} GB/s, bytes: 64K')  # fmt: skip
+    assert _check(tmp_path, ways[0], ways[1].format(22.9))[0] == "slow"
+    assert _check(tmp_path, ways[0], ways[1].format(9.9))[0] == "unknown"
+
+
+def test_fios_random_reads_are_not_measured_by_sequential_ones(tmp_path: Path) -> None:
+    job = "{0}: (g=0): rw={1}, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, ioengine=libaio, "
+    result = "iodepth=8\n{0}: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=1, BW={2}MiB/s (1MB/s)(1GiB/1msec)\n"
+    jobs = [(job + result).format(name, way, rate) for name, way, rate in (("a", "read", 180), ("b", "randread", 60))]
+    text = "fio --filename=/dev/sda --direct=1\n" + "".join(jobs)
+    assert _check_text(tmp_path, text)[0] == "unknown"
+    assert _check_text(tmp_path, text.replace("randread", "read"))[0] == "slow"

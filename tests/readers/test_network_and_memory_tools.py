@@ -56,6 +56,19 @@ Completed samples per second    : 666
 """
 TRITON = "Request concurrency: 4\n    Throughput: 58.992 infer/sec\n    p99 latency: 31911 usec\n"
 VLLM = "Request throughput (req/s):              5.99      \nP99 TTFT (ms):                           812.5     \n"
+WARP = """./warp get --objects 1000 -obj.size 64M -concurrent 60
+Operation: GET. Concurrency: 60. Hosts: 4.
+* Average: 1117.15 MB/s, 17.46 obj/s
+
+Operation: PUT
+* Average: 96.81 MiB/s, 99.14 obj/s
+"""
+FIO_GROUPS = """9p (cache=none)
+----------
+   READ: bw=43.1MiB/s (45.2MB/s), 43.1MiB/s-43.1MiB/s (45.2MB/s-45.2MB/s), io=3070MiB (3219MB), run=71260-71260msec
+virtiofs
+   READ: io=12484MB, aggrb=213061KB/s, minb=213061KB/s
+"""
 OSU_MULTIPLE = "# OSU MPI Multiple Bandwidth / Message Rate Test v5.2\n# Size MB/s\n65536  6398.15  97627.95\n"
 OSU_PUT = "# OSU MPI_Put Bandwidth Test v5.3\n# Size      Bandwidth (MB/s)\n65536  6398.15\n"
 TO, BACK, WITHIN = "host0->host1", "host1->host0", "host0->host0"
@@ -84,6 +97,8 @@ TO, BACK, WITHIN = "host0->host1", "host1->host0", "host0->host0"
         (LOADGEN, [("client->service", 666), ("client->service", 13.032638e-3)]),
         (TRITON, [("client->service", 58.992), ("client->service", 31.911e-3)]),
         (VLLM, [("client->service", 5.99), ("client->service", 0.8125)]),
+        (WARP, [("s3->host0", 1117.15e6), ("host0->s3", 96.81 * 2**20)]),
+        (FIO_GROUPS, [("drive->host0", 43.1 * 2**20), ("drive->host0", 213061 * 1024)]),
         (OSU_MULTIPLE, [(TO, 6398.15e6)]),
         (OSU_PUT, [(TO, 6398.15e6)]),
         (OSU_PUT.replace("Put", "Get"), [(BACK, 6398.15e6)]),
@@ -104,6 +119,17 @@ def test_sizes_and_settings_are_those_of_the_tool() -> None:
     assert row.settings == {"depth": 8, "threads": 16, "bytes": 4 << 20}
     assert (row.how["mode"], row.how["folder"]) == ("direct", "/mnt/data")
     assert [row.settings for row in read_results(IOR, "f").observations] == [{"bytes": 1 << 20}] * 2
+
+
+def test_summaries_of_fio_are_named_by_the_line_above_and_left_out_where_jobs_are_shown() -> None:
+    assert [row.scenario for row in read_results(FIO_GROUPS, "f").observations] == ["9p (cache=none)", "virtiofs"]
+    job = "a: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=1012k, BW=3954MiB/s (4146MB/s)(1000GiB/258987msec)\n"
+    rows = [row for row in read_results(job + FIO_GROUPS, "f").observations if row.metric == "goodput"]
+    assert [row.value for row in rows] == pytest.approx([3954 * 2**20])
+
+
+def test_warps_size_and_requests_in_flight_are_those_of_the_command_and_the_run() -> None:
+    assert read_results(WARP, "f").observations[0].settings == {"depth": 60, "bytes": 64 << 20}
 
 
 def test_an_invalid_run_of_loadgen_is_noted_and_kept() -> None:

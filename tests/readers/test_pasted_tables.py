@@ -16,6 +16,7 @@ CRYSTAL = """When using 1.74 of viostor.sys
 COLUMNS = "| Test | Local | Ceph |\n|---|---|---|\n| 4k randread | 90k IOPS | ~12k IOPS |\n"
 NETWORK = "| test | bitrate |\n|---|---|\n| host to vm | 1.4 Gbits/s |\n"
 DRIVES = "| Drive | Read MB/s |\n|---|---|\n| Samsung 980 Pro | 6,900 |\n| Kingston A400 | **500** |\n"
+UNIT_IN_LABEL = "| Metric | TCP | RDMA |\n|---|--:|--:|\n| seqread MiB/s | 175 | 448 |\n| qd1 read us | 1417 | 372 |\n"
 GPUS = "| GPU | H2D (GB/s) | D2H (GB/s) |\n|---|---|---|\n| 1 | 25.1 | 26.3 |\n"
 KBENCH = """            Local-Path   vs                 Longhorn    :              Change
 IOPS (Read/Write)
@@ -31,6 +32,7 @@ IOPS (Read/Write)
         (COLUMNS, [("drive->host0", 90e3 * 4096), ("drive->host0", 12e3 * 4096)]),
         (NETWORK, [("host0->host1", 1.4e9 / 8)]),
         (DRIVES, [("Samsung_980_Pro_->host0", 6.9e9), ("Kingston_A400_->host0", 0.5e9)]),
+        (UNIT_IN_LABEL, [("drive->host0", 175 * 2**20), ("drive->host0", 448 * 2**20)]),
         (GPUS, [("host0->gpu1", 25.1e9), ("gpu1->host0", 26.3e9)]),
         (KBENCH, [("volume->host0", 58550 * 4096), ("host0->volume", 40665 * 4096),
                   ("volume->host0", 29420 * 4096), ("host0->volume", 6897 * 4096)]),

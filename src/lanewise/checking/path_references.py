@@ -70,7 +70,7 @@ def _asks_no_more(other: Observation, row: Observation) -> bool:
 
 
 def _is_random(row: Observation) -> bool:
-    return row.how.get("pattern") == "random" or _RANDOM.search(row.scenario) is not None
+    return row.how.get("pattern", "").startswith("rand") or _RANDOM.search(row.scenario) is not None
 
 
 def _waits_for_each(row: Observation) -> bool:

@@ -39,7 +39,7 @@ from lanewise.checking.path_references import (
     of_smaller,
     same_path,
 )
-from lanewise.checking.side_by_side import of_like
+from lanewise.checking.side_by_side import kinds_of_ends, of_like
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -156,7 +156,7 @@ class References:
             yield from of_one_folder(row, self.rows)
         yield from of_each_alone(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
-        if row.path == "storage" or not too_short(row):
+        if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
             yield from self._siblings(row)
 
     def _on_path(self, row: Observation) -> list[Observation]:
@@ -345,11 +345,7 @@ def _together(row: Observation | Sample) -> int:
 def kind_of_path(row: Observation | Sample) -> Identity:
     """What rows must share to be siblings: the kind of path, direction, metric, settings and method."""
 
-    def kinds(of: Observation | Sample) -> tuple[str, ...]:
-        """The kinds of a flow's devices: 'host', 'gpu'."""
-        return tuple(re.sub(r"\d+$", "", end.strip()) for end in re.split(r"->|,", of.flow))
-
-    reduce = {"flow": kinds, "flows": _together}
+    reduce = {"flow": kinds_of_ends, "flows": _together}
     return identity(row, _IGNORED_AMONG_SIBLINGS, reduce)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from lanewise.checking.part_references import Reference
 from lanewise.checking.symptom import line_of
 from lanewise.results.observation import Observation
+from lanewise.results.sample import Sample
 
 HOST_MEMORY = "host memory"
 COUNTS = "iops"
@@ -59,6 +60,14 @@ def _other_nodes(row: Observation, like: Sequence[Observation]) -> Iterator[Refe
 def _is_local(row: Observation) -> bool:
     match = _NODE.match(row.flow)
     return match is not None and match[1] == match[2]
+
+
+def kinds_of_ends(row: Observation | Sample) -> tuple[str, ...]:
+    """The kinds of the devices of a row's flow, 'host', 'gpu': over a network any other name is a host's."""
+    ends = [end.strip() for end in re.split(r"->|,", row.flow)]
+    if row.path == "network":
+        ends = [end if end.startswith("gpu") else "host" for end in ends]
+    return tuple(re.sub(r"\d+$", "", end) for end in ends)
 
 
 def side_by_side(row: Observation) -> bool:

@@ -21,6 +21,9 @@ _JOB = re.compile(
 )
 _RESULT = re.compile(r"(\S[^:]{0,80}): \(groupid=\d+, jobs=(\d{1,6})\): err=")
 _RATE = re.compile(r"\s*(read|write)\s*: .{0,60}?\b(?:BW|bw)=(\d[\d.]{0,12})([KMGT]?)(i?)B/s")
+# The summary of a group, which is often all that is posted.
+_GROUP = re.compile(r"\s*(READ|WRITE): .{0,40}?(?:bw|aggrb)=(\d[\d.]{0,12})([KMGT]?)(i?)B/s")
+_NO_NAME = re.compile(r"\W*$|\s*(?:READ|WRITE): |Run status group|Disk stats")
 _IOPS = re.compile(r"(?:IOPS|iops)=(\d[\d.]{0,12})([kM]?)")
 _UNIT = re.compile(r"\s*clat percentiles \((nsec|usec|msec)\)")
 _PERCENTILE = re.compile(r"(50|99|99\.9)0?0?th=\[ ?(\d{1,12})\]")
@@ -47,7 +50,8 @@ class _TextJob:
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold results of fio as it prints them."""
     results = any("(groupid=" in line and _RESULT.search(line) for line in lines)
-    return results or (len(_announced(lines)) == 1 and any(map(_RATE.match, lines)))
+    rates = len(_announced(lines)) == 1 and any(map(_RATE.match, lines))
+    return results or rates or any("bw=" in line and _GROUP.match(line) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -80,8 +84,23 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         elif flow and "th=[" in line:
             for match in _PERCENTILE.finditer(line):
                 rows.append(_row(tool, job, flow, _METRICS[match[1]], "us", figure(match[2], at) * scale, mode))
+    rows = rows or list(_groups(lines, tool, device, mode, file))
     check_rows(rows, Location(file))
     return ImportedResults(tool, tuple(rows))
+
+
+def _groups(lines: Sequence[str], tool: str, device: str, mode: str, file: str) -> Iterator[Observation]:
+    """The summaries of groups where no job is shown, each named by the line above it."""
+    name = ""
+    for number, line in enumerate(lines, 1):
+        if match := _GROUP.match(line):
+            end = device or "drive"
+            flow = f"{end}->host0" if match[1] == "READ" else f"host0->{end}"
+            rate = figure(match[2], Location(file, number)) * 1024.0 ** _POWERS[match[3]] / 1e9
+            cell = ToolValue(flow, flow, "goodput", "GB/s", "storage")
+            yield observation(tool, name or "fio", cell, rate, {"mode": mode}, {})
+        elif not _NO_NAME.match(line):
+            name = line.strip(" #*:`>-")[:60]
 
 
 def _rates(

@@ -101,14 +101,14 @@ def _split(line: str) -> list[str]:
 
 def _cells(table: _Table, cells: Sequence[str], at: Location) -> Iterator[Observation]:
     """The rates of a row, each by its head, its label and what stands above the table."""
-    label = "" if _UNIT.search(cells[0]) else cells[0]
+    label = "" if _NUMBER.match(cells[0]) and _UNIT.search(cells[0]) else cells[0]
     for head, cell in zip(table.heads, cells, strict=False):
         unit = _UNIT.search(cell) or _UNIT.search(head) or _UNIT.search(label)
         number = _NUMBER.match(cell)
         if cell == label or unit is None or number is None or "%" in cell:
             continue
         text = f"{number[1]}{number[2] or ''} {unit[1]}"
-        words = f"{label} {_UNIT.sub('', head)}"
+        words = f"{_UNIT.sub('', label)} {_UNIT.sub('', head)}"
         device = _device(table.heads[0], label, head)
         value = _value(text, words, table.lead, device, at)
         if value is not None:
@@ -153,11 +153,13 @@ def _moved(words: str, lead: str, text: str) -> tuple[str, str]:
         if _TO_GPU.search(said) or _FROM_GPU.search(said):
             to_gpu = _TO_GPU.search(said) is not None
             return ("host to device", "host0->gpu0") if to_gpu else ("device to host", "gpu0->host0")
-        if _NETWORK.search(said) or re.search(r"b(?:its?|ps|/s)", text):
-            return "network", "host1->host0" if _READS.search(words) else "host0->host1"
+        bits = re.search(r"b(?:its?|ps|/s)", text) is not None
         reads, writes = _READS.search(words) is not None, _WRITES.search(words) is not None
-        if reads is not writes and (_STORAGE.search(said) or said != words):
+        storage = reads is not writes and not bits
+        if storage and (_STORAGE.search(words) or (said != words and not _NETWORK.search(said))):
             return "storage", "drive->host0" if reads else "host0->drive"
+        if bits or _NETWORK.search(said):
+            return "network", "host1->host0" if reads else "host0->host1"
     return "", ""
 
 

@@ -1,7 +1,8 @@
-"""What benchmarks of file systems print: elbencho's table of results, IOR's maxima.
+"""What benchmarks of file systems and object storage print: elbencho's table of results, IOR's maxima, MinIO's warp.
 
 Sources: elbencho's help (rates up to when the first thread and when the last one finished; MiB is 2^20 bytes), IOR's
-user guide (Max Write and Max Read in MiB/s of 2^20 bytes, over all its iterations).
+user guide (Max Write and Max Read in MiB/s of 2^20 bytes, over all its iterations), warp's README (averages over all
+hosts and requests; MB of older versions is 1e6 bytes).
 """
 
 from __future__ import annotations
@@ -23,18 +24,22 @@ _OPTION = re.compile(r"(?:^|\s)(-b|--block|-t|--threads|--iodepth|--direct|--ran
 _PATH = re.compile(r"(?:^|\s)((?:/[\w.{}-]+){1,12}/?)(?=\s|$)")
 _IOR = re.compile(r"Max (Write|Read):\s{1,12}(\d[\d.]{0,14}) MiB/sec")
 _IOR_SIZE = re.compile(r"xfersize\s*[=:]\s*(\d[\d.]{0,9}) ?(bytes|[KMG]iB)")
+_WARP = re.compile(r"~? ?Operation: (GET|PUT)\b(?:.*?Concurrency: (\d{1,6}))?")
+_WARP_RATE = re.compile(r"\s*\* Average: (\d[\d.]{0,12}) ?(M|G)(i?)B/s")
+_WARP_SIZE = re.compile(r"\bwarp (?:get|put|mixed) .{0,200}?-obj\.size[ =](\d{1,6})([KMG]?)i?B?", re.IGNORECASE)
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SETTINGS = {"-b": "bytes", "--block": "bytes", "-t": "threads", "--threads": "threads", "--iodepth": "depth"}
 
 
 def is_text(lines: Sequence[str]) -> bool:
-    """Whether the lines hold rates of elbencho or IOR."""
-    return any(_ANY_RATE.match(line.strip()) or _IOR.match(line.strip()) for line in lines)
+    """Whether the lines hold rates of elbencho, IOR or warp."""
+    warp = any(_WARP.match(line.strip()) for line in lines) and any(map(_WARP_RATE.match, lines))
+    return warp or any(_ANY_RATE.match(line.strip()) or _IOR.match(line.strip()) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """A row for each phase; FormatError with the line of a figure that is none."""
-    rows = (*_elbencho(lines, file), *_ior(lines, file))
+    rows = (*_elbencho(lines, file), *_ior(lines, file), *_warp(lines, file))
     check_rows(rows, Location(file, len(lines)))
     return ImportedResults(", ".join(dict.fromkeys(row.how["tool"] for row in rows)), rows)
 
@@ -81,3 +86,22 @@ def _ior(lines: Sequence[str], file: str) -> Iterator[Observation]:
             rate = figure(match[2], Location(file, number)) * MIB / 1e9
             settings = {"bytes": size} if size else {}
             yield observation("IOR", "IOR", ToolValue(flow, flow, path="storage"), rate, {}, settings)
+
+
+def _warp(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """The average of each kind of request to an object storage."""
+    operation, size = "", 0
+    settings: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if match := _WARP_SIZE.search(line):
+            size = int(match[1]) * _SIZES[match[2].upper()]
+        if match := _WARP.match(line.strip()):
+            operation = match[1]
+            settings = {"depth": int(match[2])} if match[2] else {}
+        elif operation and (match := _WARP_RATE.match(line)):
+            flow = "s3->host0" if operation == "GET" else "host0->s3"
+            unit = (MIB if match[3] else 1e6) * (1 if match[2] == "M" else 1024 if match[3] else 1000)
+            rate = figure(match[1], Location(file, number)) * unit / 1e9
+            moved = {"bytes": size} if size else {}
+            yield observation("warp", "warp", ToolValue(flow, flow, path="storage"), rate, {}, {**settings, **moved})
+            operation = ""
