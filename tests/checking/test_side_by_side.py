@@ -132,3 +132,38 @@ def test_fios_random_reads_are_not_measured_by_sequential_ones(tmp_path: Path) -
     text = "fio --filename=/dev/sda --direct=1\n" + "".join(jobs)
     assert _check_text(tmp_path, text)[0] == "unknown"
     assert _check_text(tmp_path, text.replace("randread", "read"))[0] == "slow"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("path: 16 threads, value: 90 GB/s", "path: 1 thread, value: 12 GB/s"),
+        ("path: concurrency 32, value: 1800 tok/s", "path: concurrency 1, value: 90 tok/s"),
+        ("path: Llama 8B, value: 3000 tok/s", "path: Llama 70B, value: 300 tok/s"),
+        ("path: prefill, value: 3000 tok/s", "path: decode, value: 60 tok/s"),
+        ("path: /health, value: 20000 req/s", "path: /infer, value: 300 req/s"),
+        ("path: fp8, value: 2000 tok/s", "path: bf16, value: 1100 tok/s"),
+    ],
+)
+def test_more_threads_smaller_models_and_other_work_are_no_measure(tmp_path: Path, first: str, second: str) -> None:
+    verdict, _ = _check(tmp_path, f'flows: "host0->host0", {first}', f'flows: "host0->host0", {second}')
+    assert verdict == "unknown"
+
+
+def test_drives_of_different_models_are_no_measure_of_each_other(tmp_path: Path) -> None:
+    rows = [
+        f'flows: "nvme{at}->host0", value: {rate} GB/s, bytes: 1M, depth: 32, device: {model}'
+        for at, rate, model in ((0, 7, "Samsung SSD 980 PRO 1TB"), (1, 3.4, "Samsung SSD 970 EVO Plus 1TB"))
+    ]
+    assert _check(tmp_path, *rows)[0] == "ok"
+    assert _check(tmp_path, rows[0], rows[1].replace("970 EVO Plus", "980 PRO"))[0] == "slow"
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"), [(("pc", "internet"), "unknown"), (("laptop", "nas"), "unknown"), (("node1", "node2"), "slow")]
+)
+def test_a_line_to_the_internet_may_be_uneven_and_one_between_servers_may_not(
+    tmp_path: Path, ends: tuple[str, str], verdict: str
+) -> None:
+    ways = [f'flows: "{a}->{b}", value: {rate} Mbps' for a, b, rate in ((*ends, 300), (*ends[::-1], 900))]
+    assert _check(tmp_path, *ways)[0] == verdict

@@ -39,7 +39,7 @@ from lanewise.checking.path_references import (
     of_smaller,
     same_path,
 )
-from lanewise.checking.side_by_side import kinds_of_ends, of_like
+from lanewise.checking.side_by_side import kinds_of_ends, of_like, unlike
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -324,7 +324,9 @@ class References:
     def _siblings(self, row: Observation) -> Iterator[Reference]:
         """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""
         like = [
-            each for each in self._kinds[kind_of_path(row)] if each.flow != row.flow and line_of(each) == line_of(row)
+            each
+            for each in self._kinds[kind_of_path(row)]
+            if each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
         ]
         values = [each.value for each in like if each.value]
         # What several paths at once share differs from set to set.

@@ -21,9 +21,22 @@ COUNTS = "iops"
 _OF_LIKE = 0.75
 # Two sockets reach each other's memory alike (34.5 and 34.4 GB/s, the same thread); half leaves room for a busy link.
 _OF_OTHER_WAY = 0.5
+# So do how much is asked for at once, how large a model is, and which part of the work is counted.
+_WORK = re.compile(
+    r"\b\d{1,5} ?(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|proc\w*|gpus?)\b|"
+    r"\b(?:concurren\w*|batch\w*|bs|threads?|clients?|users?|qps|rate|input|output|context|isl|osl) ?[=:]? ?\d{1,6}\b|"
+    r"\b\d{1,4}(?:\.\d)?b\b|\b(?:prefill|decode|prompt|generat\w*|encod\w*|train\w*|infer\w*|ttft)\b|\b(?:pp|tg)\d+\b|"
+    r"(?<!\S)/\w+|\b(?:fp|bf|int|q)\d{1,2}\w*\b", re.IGNORECASE,
+)  # fmt: skip
 _KERNEL = re.compile(
     r"\b(copy|scale|add|triad|reads?|writes?|memcpy|memset|memmove|random|rand|seq\w*|sequential|ntstore|stores?|fill|"
     r"[1-4]:1)\b",
+    re.IGNORECASE,
+)
+# Lines that carry less one way than the other.
+_UNEVEN = re.compile(
+    r"internet|cloud|\bwan\b|\bisp\b|speed ?test|wi-?fi|wlan|wireless|\blte\b|\b[45]g\b|dsl|modem|starlink|laptop|"
+    r"phone",
     re.IGNORECASE,
 )
 _NODE = re.compile(r"host\d*:(\d+)->host\d*:(\d+)$")
@@ -63,11 +76,17 @@ def _is_local(row: Observation) -> bool:
 
 
 def kinds_of_ends(row: Observation | Sample) -> tuple[str, ...]:
-    """The kinds of the devices of a row's flow, 'host', 'gpu': over a network any other name is a host's."""
-    ends = [end.strip() for end in re.split(r"->|,", row.flow)]
-    if row.path == "network":
-        ends = [end if end.startswith("gpu") else "host" for end in ends]
-    return tuple(re.sub(r"\d+$", "", end) for end in ends)
+    """The kinds of the devices of a row's flow, 'host', 'gpu': over a network between hosts in either direction."""
+    ends = [re.sub(r"\d+$", "", end.strip()) for end in re.split(r"->|,", row.flow)]
+    return tuple(ends if row.path != "network" or "gpu" in ends else sorted(ends))
+
+
+def unlike(row: Observation, other: Observation) -> bool:
+    """Whether two devices or directions differ on a healthy machine: models of drives, ways to the internet."""
+    models = {each.how.get("device", "") for each in (row, other)}
+    both_ways = row.path == "network" and set(row.flow.split("->")) == set(other.flow.split("->"))
+    uneven = _UNEVEN.search(f"{row.flow} {row.scenario} {other.scenario}") is not None
+    return (row.path == "storage" and len(models - {""}) > 1) or (both_ways and uneven)
 
 
 def side_by_side(row: Observation) -> bool:
@@ -82,4 +101,5 @@ def _kind(row: Observation) -> tuple[object, ...]:
     """What rows must share: how they were measured, with what settings, by which kernel."""
     kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(row.scenario))
     how = tuple(row.how.get(key, "") for key in ("tool", "pattern", "mode"))
-    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), kernel
+    work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(row.scenario))
+    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), kernel, work
