@@ -163,3 +163,15 @@ def test_pciconf_shows_lanes_that_a_card_lacks_if_it_was_singled_out() -> None:
     assert (statement.key, statement.value) == ("link width", "ql0 x2 of x8")
     assert not read_posted(f"# pciconf -lcv\n{line * 3}", "f").posted.statements
     assert not read_posted(f"# pciconf -lcv ql0\n{line.replace('x2', 'x8')}", "f").posted.statements
+
+
+def test_dbench_gives_random_requests_and_rates_with_the_sizes_that_it_uses() -> None:
+    text = """Random Read/Write IOPS: 294k/22.3k. BW: 9601MiB/s / 111MiB/s
+Average Latency (usec) Read/Write: 13.83/1289.22
+Sequential Read/Write: 8869MiB/s / 113MiB/s
+"""
+    rows = read_results(text, "f").observations
+    rates = [294e3 * 4096, 22.3e3 * 4096, *(value * 2**20 for value in (9601, 111, 8869, 113))]
+    assert [row.value for row in rows] == pytest.approx(rates)
+    assert [row.settings["bytes"] for row in rows] == [4096, 4096, 131072, 131072, 1 << 20, 1 << 20]
+    assert {row.how["pattern"] for row in rows[:4]} == {"random"}

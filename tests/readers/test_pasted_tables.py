@@ -72,3 +72,21 @@ def test_a_table_that_does_not_say_what_moves_is_not_read(text: str) -> None:
 def test_a_tools_own_text_comes_before_tables_that_quote_it() -> None:
     tool = "[  5]   0.00-10.00  sec  4.10 GBytes  3.52 Gbits/sec  0             sender\n"
     assert [row.how["tool"] for row in read_results(NETWORK + tool, "f").observations] == ["iperf"]
+
+
+def test_thousands_may_be_set_apart_and_changes_are_no_figures() -> None:
+    text = "| Measure | default | tuned | change |\n|-|-|-|-|\n| random write IOPS | 3 833 | 11 800 | **3.1×** |\n"
+    assert [row.value for row in read_results(text, "f").observations] == pytest.approx([3833, 11800])
+
+
+@pytest.mark.parametrize(
+    ("text", "flows"),
+    [
+        ("| Test | HDD | SATA SSD |\n|-|-|-|\n| read IOPS | 120 | 90 000 |\n", ["HDD_->host0", "SATA_SSD_->host0"]),
+        ("| Volume type | write IOPS |\n|-|-|\n| gp2 | 3000 |\n| io2 | 64000 |\n", ["host0->gp2_", "host0->io2_"]),
+        ("| Workload | read MB/s |\n|-|-|\n| 100 % | 900 |\n| 70/30 | 400 |\n", ["drive->host0"]),
+    ],
+)
+def test_kinds_of_storage_are_devices_and_mixes_are_left_out(text: str, flows: list[str]) -> None:
+    rows = read_results(text, "f").observations
+    assert [row.flow for row in rows] == flows

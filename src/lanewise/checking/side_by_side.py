@@ -92,7 +92,7 @@ def unlike(row: Observation, other: Observation) -> bool:
 def side_by_side(row: Observation) -> bool:
     """Whether only its like can judge a row: counts a second (IOPS with a size are a rate), and memory of a host."""
     # A tool's own IOPS of storage stand beside the rate that is judged.
-    own = row.path == "storage" and row.how.get("tool") != "typed in"
+    own = row.path == "storage" and row.how.get("tool") not in ("typed in", "table")
     counts = row.metric == COUNTS and not row.settings.get("bytes") and not own
     return counts or (row.path == HOST_MEMORY and row.metric == "goodput")
 

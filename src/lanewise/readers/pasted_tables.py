@@ -20,7 +20,9 @@ from lanewise.results.observation import Observation
 
 TOOL = "table"
 _UNIT = re.compile(r"(?<![A-Za-z])((?:[kKMGT]i?)?(?:B|b|[Bb]its?|[Bb]ytes?)(?:ps|/s(?:ec)?)|[kKM]?IOPS)(?![A-Za-z])")
-_NUMBER = re.compile(r"~? ?(\d[\d,]*(?:\.\d+)?)(?: ?([kM]))?\b")
+_NUMBER = re.compile(r"~? ?(\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d[\d,]*(?:\.\d+)?)(?: ?([kM]))?\b")
+# A change or a ratio, which is no figure.
+_RATIO = re.compile(r"[-+\u2212~]?[\d.,]{1,9} ?[x\u00d7](?![A-Za-z])|%|[\d.]{1,9}:1\b")
 _RULE = re.compile(r"[\s|:+-]+$")
 _READS = re.compile(r"\b(?:rd|download|rx)\b|(?<!th)(?<!sp)(?<!al)read(?!y)", re.IGNORECASE)
 _WRITES = re.compile(r"\b(?:wr|upload|tx)\b|write", re.IGNORECASE)
@@ -49,6 +51,13 @@ _PRODUCT = re.compile(
     r"\b(?!(?:QD?|T|RAID|MTU|NFSV?|V)\d)[A-Z]{1,4}-?\d{2,5}[A-Za-z]{0,3}\b|\b\d{3,4} (?:Pro|Evo|Plus)|Samsung|Intel|"
     r"Kingston|Crucial|Micron|Seagate|Toshiba|Kioxia|Western|SanDisk|NVIDIA|Radeon|EPYC|Xeon|Ryzen", re.IGNORECASE,
 )  # fmt: skip
+# Kinds of storage, which are no measure of each other where a label or head is nothing else; mixes of reads and writes.
+_KIND = re.compile(
+    r"(?:(?:sata|sas|usb|local|internal|external) )?(?:hdd|ssd|nvme|sata|sas|emmc|sd|"
+    r"sd ?card|usb ?\d?|gp\d|io\d|st1|sc1|raid ?\d{1,2}|tmpfs|ram ?disk|optane)(?: drives?| disks?| volumes?)?$",
+    re.IGNORECASE,
+)
+_MIX = re.compile(r"\b\d{1,2} ?(?:%|/ ?\d{1,2}\b)|\bmix", re.IGNORECASE)
 _INDEX = re.compile(r"(?:gpu ?)?(\d{1,2})$", re.IGNORECASE)
 _POWERS = {"K": 1 << 10, "M": 1 << 20}
 _LONGEST = 60
@@ -105,9 +114,9 @@ def _cells(table: _Table, cells: Sequence[str], at: Location) -> Iterator[Observ
     for head, cell in zip(table.heads, cells, strict=False):
         unit = _UNIT.search(cell) or _UNIT.search(head) or _UNIT.search(label)
         number = _NUMBER.match(cell)
-        if cell == label or unit is None or number is None or "%" in cell:
+        if cell == label or unit is None or number is None or _RATIO.search(cell):
             continue
-        text = f"{number[1]}{number[2] or ''} {unit[1]}"
+        text = f"{''.join(number[1].split())}{number[2] or ''} {unit[1]}"
         words = f"{_UNIT.sub('', label)} {_UNIT.sub('', head)}"
         device = _device(table.heads[0], label, head)
         value = _value(text, words, table.lead, device, at)
@@ -117,9 +126,16 @@ def _cells(table: _Table, cells: Sequence[str], at: Location) -> Iterator[Observ
 
 def _device(first_head: str, label: str, head: str) -> str:
     """The machine or device that a figure is of, by its label or its column; empty where these say how it was done."""
-    named = label if not _WAYS.search(first_head) or _PRODUCT.search(label) else ""
-    named = named or (head if _PRODUCT.search(head) else "")
+    named = label if not _WAYS.search(first_head) or _is_device(label) else ""
+    named = named or (head if _is_device(head) else "")
     return re.sub(r"\W+", "_", _TEST.sub("", named)).strip("_")[:_LONGEST]
+
+
+def _is_device(words: str) -> bool:
+    """Whether words are a product's name, or a kind of storage with no more than tests and units beside it."""
+    return (
+        _PRODUCT.search(words) is not None or _KIND.match(_TEST.sub("", _UNIT.sub("", words)).strip(" ,()")) is not None
+    )
 
 
 def _value(text: str, words: str, lead: str, device: str, at: Location) -> Observation | None:
@@ -155,7 +171,7 @@ def _moved(words: str, lead: str, text: str) -> tuple[str, str]:
             return ("host to device", "host0->gpu0") if to_gpu else ("device to host", "gpu0->host0")
         bits = re.search(r"b(?:its?|ps|/s)", text) is not None
         reads, writes = _READS.search(words) is not None, _WRITES.search(words) is not None
-        storage = reads is not writes and not bits
+        storage = reads is not writes and not bits and not _MIX.search(words)
         if storage and (_STORAGE.search(words) or (said != words and not _NETWORK.search(said))):
             return "storage", "drive->host0" if reads else "host0->drive"
         if bits or _NETWORK.search(said):

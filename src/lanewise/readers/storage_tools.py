@@ -1,8 +1,10 @@
-"""What benchmarks of file systems and object storage print: elbencho's table of results, IOR's maxima, MinIO's warp.
+"""What benchmarks of file systems and object storage print: elbencho's table of results, IOR's maxima, MinIO's warp,
+Dbench's summary.
 
 Sources: elbencho's help (rates up to when the first thread and when the last one finished; MiB is 2^20 bytes), IOR's
 user guide (Max Write and Max Read in MiB/s of 2^20 bytes, over all its iterations), warp's README (averages over all
-hosts and requests; MB of older versions is 1e6 bytes).
+hosts and requests; MB of older versions is 1e6 bytes), Dbench's docker-entrypoint.sh (fio; 4 KiB for IOPS, 128 KiB for
+BW, 1 MiB for sequential, requests in flight by its copies; MiB/s as fio gives it).
 """
 
 from __future__ import annotations
@@ -27,19 +29,26 @@ _IOR_SIZE = re.compile(r"xfersize\s*[=:]\s*(\d[\d.]{0,9}) ?(bytes|[KMG]iB)")
 _WARP = re.compile(r"~? ?Operation: (GET|PUT)\b(?:.*?Concurrency: (\d{1,6}))?")
 _WARP_RATE = re.compile(r"\s*\* Average: (\d[\d.]{0,12}) ?(M|G)(i?)B/s")
 _WARP_SIZE = re.compile(r"\bwarp (?:get|put|mixed) .{0,200}?-obj\.size[ =](\d{1,6})([KMG]?)i?B?", re.IGNORECASE)
+_DBENCH = re.compile(
+    r"(Random|Sequential) Read/Write(?: IOPS: \S{1,12}/\S{1,12}?\. BW)?: "
+    r"([\d.]{1,12})([KMG])iB/s / ([\d.]{1,12})([KMG])iB/s"
+)
+_DBENCH_IOPS = re.compile(r"Random Read/Write IOPS: (\d[\d.]{0,9})(k?)/(\d[\d.]{0,9}?)(k?)\. BW")
 _SIZES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SETTINGS = {"-b": "bytes", "--block": "bytes", "-t": "threads", "--threads": "threads", "--iodepth": "depth"}
 
 
 def is_text(lines: Sequence[str]) -> bool:
-    """Whether the lines hold rates of elbencho, IOR or warp."""
+    """Whether the lines hold rates of elbencho, IOR, warp or Dbench."""
     warp = any(_WARP.match(line.strip()) for line in lines) and any(map(_WARP_RATE.match, lines))
-    return warp or any(_ANY_RATE.match(line.strip()) or _IOR.match(line.strip()) for line in lines)
+    return warp or any(
+        _ANY_RATE.match(line.strip()) or _IOR.match(line.strip()) or _DBENCH.match(line.strip()) for line in lines
+    )
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """A row for each phase; FormatError with the line of a figure that is none."""
-    rows = (*_elbencho(lines, file), *_ior(lines, file), *_warp(lines, file))
+    rows = (*_elbencho(lines, file), *_ior(lines, file), *_warp(lines, file), *_dbench(lines, file))
     check_rows(rows, Location(file, len(lines)))
     return ImportedResults(", ".join(dict.fromkeys(row.how["tool"] for row in rows)), rows)
 
@@ -105,3 +114,26 @@ def _warp(lines: Sequence[str], file: str) -> Iterator[Observation]:
             moved = {"bytes": size} if size else {}
             yield observation("warp", "warp", ToolValue(flow, flow, path="storage"), rate, {}, {**settings, **moved})
             operation = ""
+
+
+def _dbench(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """Random and sequential rates of a volume, read and written, and its random requests a second as rates."""
+    for number, line in enumerate(lines, 1):
+        at = Location(file, number)
+        if match := _DBENCH_IOPS.match(line.strip()):
+            for flow, value, thousands in (
+                ("volume->host0", *match.group(1, 2)),
+                ("host0->volume", *match.group(3, 4)),
+            ):
+                rate = figure(value, at) * (1000 if thousands else 1) * 4096 / 1e9
+                yield _of_volume(flow, rate, "random", 4096)
+        if match := _DBENCH.match(line.strip()):
+            size = 128 << 10 if match[1] == "Random" else 1 << 20
+            for flow, value, unit in (("volume->host0", *match.group(2, 3)), ("host0->volume", *match.group(4, 5))):
+                rate = figure(value, at) * _SIZES[unit] / 1e9
+                yield _of_volume(flow, rate, match[1].lower(), size)
+
+
+def _of_volume(flow: str, rate: float, pattern: str, size: int) -> Observation:
+    kind = ToolValue(flow, flow, path="storage")
+    return observation("Dbench", "Dbench", kind, rate, {"pattern": pattern}, {"bytes": size})
