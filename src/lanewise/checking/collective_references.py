@@ -17,7 +17,9 @@ _COLLAPSED = 0.5
 _DIP = 0.75
 # Of another library the tolerance is that of rows of one path.
 _OF_ANOTHER = 0.75
-_COLLECTIVE = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|sendrecv")
+_COLLECTIVE = re.compile(
+    r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|a2a|broadcast|send_?recv|dispatch|combine|reduce|gather"
+)
 
 
 def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
@@ -39,17 +41,24 @@ def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observatio
 
 def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The same collective of the same ranks and size by another library, where both are typed in as one question."""
-    named = _COLLECTIVE.search(row.scenario.lower())
     like = [
         each for each in rows
         if each.metric == row.metric and each.flow == row.flow and each.settings == row.settings and each.value
-        and (other := _COLLECTIVE.search(each.scenario.lower())) and named and other[0] == named[0]
         and each.how.get("tool") == row.how.get("tool") == "typed in" and line_of(each) == line_of(row)
     ]  # fmt: skip
+    # A name that says no collective is of the one that the others name, if that is one.
+    one_name = len({_named(each) for each in like} - {""}) < 2
+    like = [each for each in like if _named(each) == _named(row) or one_name]
     best = max(like, key=_rate, default=row)
     if _rate(best) > _rate(row):
         limit, low = f"the same collective in '{best.scenario}'", _OF_ANOTHER * _rate(best)
         yield Reference("same path", _rate(best), low, low, None, limit, "the other row", own=False)
+
+
+def _named(row: Observation) -> str:
+    """The collective that a row's name says; empty if none."""
+    match = _COLLECTIVE.search(row.scenario.lower())
+    return match[0].replace("_", "").replace("alltoall", "a2a") if match else ""
 
 
 def around_dip(row: Observation, rows: Sequence[Observation]) -> Observation | None:

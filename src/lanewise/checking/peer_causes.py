@@ -10,6 +10,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.network_causes import PEER_STEP
 from lanewise.checking.references import COLLECTIVE
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
+from lanewise.checking.together_references import fastest_alone
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
 
@@ -62,6 +63,20 @@ def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
         step = "nvidia-smi topo -m shows them as SYS or NODE; NCCL_P2P_LEVEL=PHB stages their data in host memory"
         evidence = f"{near[0].flow} reached {value_text(near[0])}"
         yield Cause(("far", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
+
+
+def shared_way(symptom: RowSymptom) -> Iterator[Cause]:
+    """Several copies at once that carry together far less than one of them alone: no single link is slow."""
+    row = symptom.row
+    alone = fastest_alone(row, [result.row for result in symptom.results])
+    if alone is not None and row.path.startswith("peer") and _far_worse(row, alone):
+        what = (
+            "what these copies share forwards less at once than one copy alone: the root complexes of the CPU, to "
+            "several of which one switch or GPU writes, or the uplink of a switch"
+        )
+        step = "nvidia-smi topo -m; pair the GPUs below one switch, or let the destination read (p2pmark shows both)"
+        evidence = f"{alone.flow} alone reached {value_text(alone)}"
+        yield Cause(("shared",), what, step, evidence=evidence)
 
 
 def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:

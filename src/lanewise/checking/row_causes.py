@@ -22,7 +22,7 @@ from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE
 from lanewise.checking.path_references import of_one_size, smaller_and_faster
-from lanewise.checking.peer_causes import nvlinks_unused, peer_redirection, peers_apart
+from lanewise.checking.peer_causes import nvlinks_unused, peer_redirection, peers_apart, shared_way
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
@@ -273,6 +273,6 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     common_device, confidential_computing,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
+    shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
     one_gpu_of_like, nvlinks_unused, far_memory, larger_messages,
 )  # fmt: skip
