@@ -80,3 +80,41 @@ def test_copies_at_once_carry_together_no_less_than_half_of_one_alone(typed):
     assert verdict_of(typed(alone, f"{pairs}30 GB/s")) == "unknown"
     # Of other GPUs nothing is known.
     assert verdict_of(typed('flows: "gpu2->gpu3", value: 52.5 GB/s', f"{pairs}13.5 GB/s")) == "unknown"
+
+
+def test_a_gpu_that_is_slower_to_one_host_than_to_others_has_a_lesser_route_there(typed):
+    def rows(*rates: float) -> list[str]:
+        return [f'flows: "gpu0->host{at}", value: {rate} GB/s' for at, rate in enumerate(rates, 1)]
+
+    assert first_causes(typed(*rows(25, 39, 39))) == ["congestion", "link"]
+    # All of them slow is no matter of one route.
+    assert "congestion" not in first_causes(typed(*[f"{row}, line: 400 Gb/s" for row in rows(20, 20, 20)]))
+
+
+HEADS = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+
+
+def _table(name: str, rates: list[tuple[int, float]]) -> str:
+    lines = [f"{name}\n# all_reduce_perf\n{HEADS}"]
+    lines += [
+        f"  {size}  {size // 4}  float  sum  -1  100.0  {rate / 1.75:.2f}  {rate:.2f}  0\n" for size, rate in rates
+    ]
+    return "".join(lines)
+
+
+def _check_text(text: str, tmp_path: Path) -> Checkup:
+    path = tmp_path / "tables.txt"
+    path.write_text(text, "utf-8")
+    return api.check([path])
+
+
+def test_of_two_tables_of_a_collective_the_slower_one_is_slow(tmp_path: Path):
+    fast, slow = [(2**26, 380.0), (2**30, 390.0)], [(2**26, 200.0), (2**30, 250.0)]
+    checkup = _check_text(_table("2.19.3", fast) + _table("2.20.3", slow), tmp_path)
+    assert {result.row.scenario for result in checkup.results if result.verdict == "slow"} == {"all_reduce (2.20.3)"}
+    assert first_causes(checkup)[0] == "software"
+
+
+def test_a_dip_in_one_of_two_tables_is_none_of_the_whole(tmp_path: Path):
+    fine, dip = [(2**26, 380.0), (2**30, 390.0)], [(2**26, 200.0), (2**30, 385.0)]
+    assert verdict_of(_check_text(_table("first", fine) + _table("second", dip), tmp_path)) == "unknown"

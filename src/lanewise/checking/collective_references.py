@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from lanewise import units
@@ -20,6 +21,9 @@ _OF_ANOTHER = 0.75
 _COLLECTIVE = re.compile(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|a2a|broadcast|send_?recv|dispatch|combine|reduce|gather"
 )
+
+# What a reader adds to the name of a collective of which a text has several tables.
+_TABLE = re.compile(r" \(.{1,80}\)(?= in place$|$)")
 
 
 def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
@@ -53,6 +57,34 @@ def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[
     if _rate(best) > _rate(row):
         limit, low = f"the same collective in '{best.scenario}'", _OF_ANOTHER * _rate(best)
         yield Reference("same path", _rate(best), low, low, None, limit, "the other row", own=False)
+
+
+def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Long messages of one of several tables of a collective in a text, where another table is faster as a whole."""
+    size = row.settings.get("bytes", 0)
+    if size < LEAST_JUDGED or row.how.get("tool") == "typed in" or not _TABLE.search(row.scenario):
+        return
+    tables: dict[str, dict[int, float]] = defaultdict(dict)
+    for each in rows:
+        if each.value and _table_kind(each) == _table_kind(row) and each.settings.get("bytes", 0) >= LEAST_JUDGED:
+            tables[each.scenario][each.settings["bytes"]] = each.value
+    own = tables.pop(row.scenario, {})
+    faster = [
+        name for name, table in tables.items()
+        if size in table and (common := own.keys() & table)
+        and max(own[at] for at in common) < _OF_ANOTHER * max(table[at] for at in common)
+    ]  # fmt: skip
+    best = max((tables[name][size] for name in faster), default=0.0)
+    if best:
+        name = next(name for name in faster if tables[name][size] == best)
+        low = _OF_ANOTHER * best
+        yield Reference("same path", best, low, low, None, f"the same messages in '{name}'", "the other row", own=False)
+
+
+def _table_kind(row: Observation) -> tuple[object, ...]:
+    """What tables of one collective in a text share: all but the name that the text gives them, and the size."""
+    settings = {**row.settings, "bytes": 0}
+    return row.metric, row.flow, _TABLE.sub("", row.scenario), row.how.get("tool"), settings
 
 
 def _named(row: Observation) -> str:

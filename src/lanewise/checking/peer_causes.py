@@ -9,7 +9,7 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.expectation import too_short
 from lanewise.checking.network_causes import PEER_STEP
 from lanewise.checking.references import COLLECTIVE
-from lanewise.checking.symptom import RowSymptom, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.together_references import fastest_alone
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
@@ -77,6 +77,27 @@ def shared_way(symptom: RowSymptom) -> Iterator[Cause]:
         step = "nvidia-smi topo -m; pair the GPUs below one switch, or let the destination read (p2pmark shows both)"
         evidence = f"{alone.flow} alone reached {value_text(alone)}"
         yield Cause(("shared",), what, step, evidence=evidence)
+
+
+def one_host_of_several(symptom: RowSymptom) -> Iterator[Cause]:
+    """A GPU reaches other hosts faster: its own card and GPUDirect are fine, the route to that host is not."""
+    row, gpu = symptom.row, symptom.gpu
+    if row.path != "network" or not gpu or "," in row.flow:
+        return
+    like = [
+        other for other in symptom.better(same_flow=False)
+        if gpu in row_devices(other) and len(row_devices(other) & row_devices(row)) == 1
+        and other.settings == row.settings and line_of(other) == line_of(row) and other.flow.count("->") == 1
+    ]  # fmt: skip
+    if like:
+        host = next(iter(row_devices(row) - {gpu}))
+        evidence = f"{like[0].flow} reached {value_text(like[0])}"
+        what = f"the route to {host} through the network is shared with other traffic, as where static routes collide"
+        step = "measure pairs of other hosts: if each of both ends is fast with others, it is the route (ibtracert)"
+        yield Cause(("congestion", host), what, step, evidence=evidence)
+        what = f"the card, port or cable of {host} is lesser than those of the others"
+        step = "ibstat; sudo lspci -vv | grep -E 'LnkCap:|LnkSta:' on both hosts"
+        yield Cause(("link", host), what, step, evidence=evidence, devices=frozenset({host}))
 
 
 def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:

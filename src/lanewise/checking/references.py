@@ -16,7 +16,7 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.cause import speed
-from lanewise.checking.collective_references import of_other_library, of_smaller_message
+from lanewise.checking.collective_references import of_other_library, of_other_table, of_smaller_message
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
@@ -107,7 +107,7 @@ class References:
             if verdict in verdicts:
                 return _judged(row, references[verdicts.index(verdict)], verdict)
         if row.metric == COLLECTIVE:
-            unnamed = row.scenario.removesuffix(" in place") == "collective"
+            unnamed = row.scenario.split()[:1] == ["collective"]
             note = UNNAMED_COLLECTIVE if unnamed else NO_COLLECTIVES
             return replace(result, note=note) if unnamed or result.note == NOTHING_DESCRIBED else result
         own = [reference for reference in references if reference.own]
@@ -126,6 +126,7 @@ class References:
         if row.metric == COLLECTIVE:
             yield from of_smaller_message(row, self.rows)
             yield from of_other_library(row, self.rows)
+            yield from of_other_table(row, self.rows)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
             yield from self._bounds(row)
             return

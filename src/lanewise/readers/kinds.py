@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers import (
+    babelstream,
     bandwidth_test,
     bus_grind,
     clpeak,
@@ -26,6 +27,7 @@ from lanewise.readers import (
     rocm_bandwidth,
     serving_logs,
     simple_p2p,
+    size_tables,
     socket_tools,
     spdk_perf,
     torch_collectives,
@@ -40,14 +42,14 @@ KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
     "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
-    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, "
+    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, BabelStream, dd, hdparm, "
     "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), runs and samples of lanewise, "
     "and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
-    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof,
+    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, size_tables, babelstream,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 
