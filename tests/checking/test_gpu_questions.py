@@ -91,6 +91,23 @@ def test_a_gpu_that_is_slower_to_one_host_than_to_others_has_a_lesser_route_ther
     assert "congestion" not in first_causes(typed(*[f"{row}, line: 400 Gb/s" for row in rows(20, 20, 20)]))
 
 
+def test_of_two_findings_on_one_path_the_one_that_is_far_more_off_is_first(typed):
+    pageable = 'flows: "gpu0->host0", value: 1.4 GB/s, host memory: pageable'
+    pinned = 'flows: "gpu0->host0", value: 12.6 GB/s, host memory: pinned'
+    assert first_causes(typed(pageable, pinned, gpus="NVIDIA A100"))[0] == "pageable"
+    mild = 'flows: "gpu0->host0", value: 4.5 GB/s, host memory: pageable'
+    assert first_causes(typed(mild, pinned, gpus="NVIDIA A100"))[0] == "link"
+
+
+def test_collectives_of_a_rack_with_nvswitches_have_its_bounds(typed):
+    row = f'path: all_reduce, flows: "{RING}", bytes: 1 GiB, value: '
+    assert verdict_of(typed(f"{row}300 GB/s", gpus="NVIDIA GB200")) == "slow"
+    assert verdict_of(typed(f"{row}650 GB/s", gpus="NVIDIA GB200")) == "unknown"
+    # Twelve ranks are on other hosts too, and GH200 need not be joined by switches.
+    assert verdict_of(typed(f"{row}300 GB/s, ranks: 12", gpus="NVIDIA GB200")) == "unknown"
+    assert verdict_of(typed(f"{row}100 GB/s", gpus="NVIDIA GH200 480GB")) == "unknown"
+
+
 HEADS = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
 
 

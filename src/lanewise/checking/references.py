@@ -28,6 +28,7 @@ from lanewise.checking.part_references import (
     collective,
     host_copy,
     peer_copy,
+    rack_collective,
     short_copy,
     tunnel_copy,
 )
@@ -229,8 +230,16 @@ class References:
     def _bounds(self, row: Observation) -> Iterator[Reference]:
         """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
         part = self.ability_of(row)
-        if part is not None and _flows(row) and row.settings.get("hosts", 1) == 1 and row.path != "network":
+        flows = _flows(row)
+        # More ranks than the flows lead around are on other hosts.
+        elsewhere = row.settings.get("hosts", 1) > 1 or row.settings.get("ranks", 0) > len(flows) > 1
+        if not flows or elsewhere or row.path == "network":
+            return
+        if part is not None:
             yield from collective(row, part)
+        else:
+            gpu = re.search(r"\bgpu\d*\b", row.flow)
+            yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
 
     def _by_staged_copy(self, row: Observation) -> Iterator[Reference]:
         """P2P on compared with the copy of the same pair through host memory."""
