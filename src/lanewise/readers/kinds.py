@@ -19,12 +19,14 @@ from lanewise.readers import (
     mscclpp,
     nccl_tests,
     nixlbench,
+    nsys,
     nvbandwidth,
     nvprof,
     osu,
     p2p,
     perftest,
     rocm_bandwidth,
+    rvs,
     serving_logs,
     simple_p2p,
     size_tables,
@@ -43,13 +45,14 @@ KNOWN = (
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
     "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
     "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, BabelStream, dd, hdparm, "
-    "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), runs and samples of lanewise, "
-    "and figures typed in (lanewise-rows)"
+    "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, runs and samples "
+    "of lanewise, and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
-    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, size_tables, babelstream,
+    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, nsys, size_tables, babelstream,
+    rvs,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 

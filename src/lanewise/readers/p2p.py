@@ -21,11 +21,13 @@ TOOL = "p2pBandwidthLatencyTest"
 _ACCESS = re.compile(r"Device=(\d{1,6}) (CAN|CANNOT) Access Peer Device=(\d{1,6})")
 _CONNECTED = re.compile(r"P2P Connectivity Matrix")
 # Pages that quote the tool make a heading of the title, and shorten it.
-_SPEED = re.compile(r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled)(?: Bandwidth.*)? Matrix \(GB/s\)$")
+_SPEED = re.compile(
+    r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled)(?:(?: Bandwidth.*)? Matrix| Bandwidth) \(GB/s\)$"
+)
 _LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \((?:us|\u00b5s)\)$")
 _EARLY = re.compile(r"(?:Unidirectional P2P=Enabled Bandwidth|P2P=Enabled Latency) Matrix")
 _DEVICE = re.compile(r"Device: (\d+), (.+?), pciBusID")
-_SCENARIO = re.compile(r"(?:(?:Unidirectional|Bidirectional) )?P2P=[^M]*")
+_SCENARIO = re.compile(r"(?:(?:Unidirectional|Bidirectional) )?P2P=[^M]*?(?= Matrix| \(GB)")
 _CUT = re.compile(r"(?:(?:Uni|Bi)directional )?P2P=")
 
 
