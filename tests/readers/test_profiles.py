@@ -78,6 +78,7 @@ RVS = (
     "[INFO  ] [1.3] [action_1] p2p-bandwidth  [1/2] 453 15450  bidirectional: false  6.900 GBps\n"
     "[RESULT] [1.4] [action_1] p2p-bandwidth  [1/2] 453 15450  bidirectional: false  7.056 GBps  duration: 0.78 sec\n"
     "[RESULT] [1.5] [action_1] p2p-bandwidth  [2/2] 15450 453  bidirectional: true  12.081 GBps  duration: 0.49 sec\n"
+    "[INFO  ] [1.6] [action_1] p2p-bandwidth  [2/2] 15450 453  bidirectional: true  0.000 GBps\n"
     "[RESULT] [1.6] [action_1] pcie-bandwidth  [ 1/ 2] 1 453  h2d: true  d2h: false  12.233 GBps  duration: 0.49 sec\n"
     "[RESULT] [1.7] [action_1] pcie-bandwidth  [ 2/ 2] 0 453  h2d: true  d2h: true  20.1 GBps  duration: 0.49 sec\n"
     "[RESULT] [1.8] [action_1] pcie-bandwidth  [ 2/ 2] 0 15450  h2d: false  d2h: false  20.1 GBps  duration: 1 sec\n"

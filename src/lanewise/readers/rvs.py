@@ -39,7 +39,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         value = _value(match, [names[int(word)] for word in _gpus(match)])
         peer = match.re is _PEER
         rate, how = figure(match[match.re.groups], Location(file, number)), {"p2p": "on" if peer else ""}
-        if value.flow:
+        if value.flow and rate:  # an interval in which no copy ended has none
             scenario = "p2p-bandwidth" if peer else "pcie-bandwidth"
             rows[value.flow, value.metric] = observation(TOOL, scenario, value, rate, how, {})
     check_rows(list(rows.values()), Location(file, len(lines)))
