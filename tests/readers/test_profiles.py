@@ -1,4 +1,4 @@
-"""Copies in the tables of Nsight Systems, and those of the ROCm Validation Suite."""
+"""Copies in the tables of Nsight Systems, those of the ROCm Validation Suite, and DeepEP's tests."""
 
 from __future__ import annotations
 
@@ -101,3 +101,24 @@ def test_a_bandwidth_matrix_without_the_word_is_one():
     rows = read_results(text, "f").observations
     assert [row.flow for row in rows] == ["gpu0->gpu0", "gpu0->gpu1", "gpu1->gpu0", "gpu1->gpu1"]
     assert rows[1].scenario == "Unidirectional P2P=Enabled Bandwidth"
+
+
+BEST = (
+    "[tuning] SMs 24, NVL chunk 20, RDMA chunk 28: 24.19 GB/s (RDMA), 79.12 GB/s (NVL)\n"
+    "[tuning] Best dispatch (FP8): SMs 24, NVL chunk 20, RDMA chunk 32: 25.80 GB/s (RDMA), 84.39 GB/s (NVL)\n"
+    "[1,0]<stdout>:[tuning] Best combine: SMs 24, NVL chunk 40, RDMA chunk 4, transmit: 6881.00 us, notify: 160.81 us, "
+    "BW: 30.80 GB/s (RDMA), 61.85 GB/s (NVL)\n"
+)
+
+
+def test_what_deepep_calls_its_best_is_read_and_the_fastest_without():
+    rows = read_results(BEST, "f").observations
+    assert [(row.scenario, row.flow, row.path, row.value) for row in rows] == [
+        ("DeepEP dispatch FP8", "gpu0->host1", "network", pytest.approx(25.8e9)),
+        ("DeepEP combine", "gpu0->host1", "network", pytest.approx(30.8e9)),
+    ]
+    (row,) = read_results(BEST.splitlines()[0], "f").observations
+    assert (row.scenario, row.value) == ("DeepEP kernel", pytest.approx(24.19e9))
+    within = "[tuning] Best dispatch (BF16): SMs 24, NVL chunk 16, 160.46 GB/s (NVL), t: 99 us\n"
+    (row,) = read_results(within, "f").observations
+    assert (row.flow, row.path, row.how["p2p"]) == ("gpu0->gpu1", "peer", "on")

@@ -9,6 +9,7 @@ from lanewise.readers import (
     bus_grind,
     clpeak,
     dcgm,
+    deepep,
     disk_tools,
     figures,
     fio,
@@ -45,14 +46,14 @@ KNOWN = (
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
     "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
     "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, BabelStream, dd, hdparm, "
-    "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, runs and samples "
-    "of lanewise, and figures typed in (lanewise-rows)"
+    "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, DeepEP, "
+    "runs and samples of lanewise, and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
     ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, nsys, size_tables, babelstream,
-    rvs,
+    rvs, deepep,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 
