@@ -35,7 +35,7 @@ _DEVICE = re.compile(r"Rank\s+\d+ uses device\s+(\d{1,3}) \[[^\]]*\] (\S.*)")
 
 
 @dataclass
-class _Table:
+class _SizeTable:
     """The heads of a table with what is above it: the collective and its devices."""
 
     labels: Sequence[str]
@@ -70,14 +70,14 @@ def is_text(lines: Sequence[str]) -> bool:
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """The bus bandwidth of each size of each table; lines that are no row of it end a table."""
-    tables: list[_Table] = []
+    tables: list[_SizeTable] = []
     collective, devices = UNNAMED, list[str]()
     titles: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         at = Location(file, number)
         words = line.replace("|", " ").split()
         if heads := _heads(line):
-            tables.append(_Table(labels_above(lines, number - 1), heads, collective, devices))
+            tables.append(_SizeTable(labels_above(lines, number - 1), heads, collective, devices))
         elif tables and len(words) == len(tables[-1].heads) and _is_number(words[0]):
             tables[-1].rows += tables[-1].read(words, at)
             check_rows(tables[-1].rows, at)
