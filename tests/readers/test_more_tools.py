@@ -234,8 +234,14 @@ def test_a_collective_typed_in_for_all_gpus_of_a_host_is_one_row_of_their_ring()
     assert row.settings == {"ranks": 3}
     (pair,) = _typed('path: all_reduce, flows: "gpu[0-1]->gpu[0-1]", value: 208 GB/s, metric: bus_bandwidth')
     assert (pair.flow, pair.settings) == ("gpu0->gpu1, gpu1->gpu0", {"ranks": 2})
+    (unnamed,) = _typed('flows: "gpu[0-2]->gpu[0-2]", value: 480 GB/s')
+    assert (unnamed.metric, unnamed.settings) == ("bus_bandwidth", {"ranks": 3})
+    (call,) = _typed('flows: "gpu[0-2]->gpu[0-2]", value: 19 us')
+    assert (call.metric, call.settings) == ("time", {"ranks": 3})
+    (around,) = _typed('flows: "gpu0->gpu1, gpu1->gpu2, gpu2->gpu0", value: 60 GB/s')
+    assert around.metric == "total"
     with pytest.raises(FormatError, match="goes nowhere"):
-        _typed('flows: "gpu[0-2]->gpu[0-2]", value: 480 GB/s')
+        _typed('flows: "gpu[0-2]->gpu[0-2]", value: 480 GB/s, metric: total')
 
 
 def test_a_copy_within_a_memory_and_requests_of_several_hosts_may_be_typed_in():

@@ -21,6 +21,7 @@ from lanewise.checking.expectation import (
     expect_earlier,
     nothing_described,
 )
+from lanewise.checking.finding_order import Diagnosis, farthest_first, grouped, likeliest
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.notes import (
     OTHER_GPU,
@@ -55,8 +56,6 @@ _FLOW = re.compile(r"(?<![^\s,])[^\s,]+->[^\s,]+")
 _AGAIN = {"host memory": "host", "storage": "storage FILE", "network": "network HOST"}
 # These measure every GPU that they see.
 _EVERY_GPU = ("nvbandwidth", "p2pBandwidthLatencyTest", "rocm_bandwidth_test", "busGrind", "dcgmi")
-# A row, and what may be behind it, likeliest first.
-Diagnosis = tuple[PathResult, tuple[Cause, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,46 +276,11 @@ def _findings(results: Sequence[PathResult], knowledge: Knowledge) -> list[Findi
         for result in results
         if result.verdict in (Verdict.SLOW, Verdict.FAST)
     ]
-    findings = [_finding(group) for group in _grouped(diagnoses)]
+    findings = [_finding(group) for group in farthest_first(grouped(diagnoses))]
     blamed = {finding.causes[0].key for finding in findings if finding.causes}
     known = {cause.key: cause for cause in (*posted_faults(knowledge.posted), *knowledge.of_machine) if cause.fault}
     faults = [cause for key, cause in known.items() if key not in blamed]
     return findings + [Finding("fault", fault.what, (), (fault,), fault.step) for fault in faults]
-
-
-def _grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
-    """Rows by their likeliest cause: of causes that are as likely, the one of most rows, then the one that fits best.
-
-    Its rows' first cause is that one afterwards; rows without any cause go by their kind of path.
-    """
-    groups: list[list[Diagnosis]] = []
-    remaining = [(result, ranked) for result, ranked in diagnoses if ranked]
-    while remaining:
-        support: dict[tuple[int, Verdict, tuple[str, ...]], list[float]] = defaultdict(list)
-        for result, ranked in remaining:
-            for position, cause in enumerate(_likeliest(ranked)):
-                # Causes of collectives have an order of their own: the network before NVLinks between hosts.
-                far = float(position) if result.row.metric == COLLECTIVE else cause.distance(result)
-                support[cause.rank, result.verdict, cause.key].append(far)
-        _, verdict, key = min(support, key=lambda at: (at[0], -len(support[at]), sum(support[at])))
-        group, rest = [], []
-        for result, ranked in remaining:
-            if result.verdict is verdict and (first := [cause for cause in _likeliest(ranked) if cause.key == key]):
-                group.append((result, (*first, *(cause for cause in ranked if cause.key != key))))
-            else:
-                rest.append((result, ranked))
-        groups.append(group)
-        remaining = rest
-    alone: dict[tuple[object, ...], list[Diagnosis]] = defaultdict(list)
-    for result, ranked in diagnoses:
-        if not ranked:
-            row = result.row
-            alone[result.verdict, row.path, row.metric, row.how.get("p2p", "")].append((result, ranked))
-    return [*groups, *alone.values()]
-
-
-def _likeliest(ranked: tuple[Cause, ...]) -> list[Cause]:
-    return [cause for cause in ranked if cause.rank == ranked[0].rank]
 
 
 def _finding(group: Sequence[Diagnosis]) -> Finding:
@@ -326,7 +290,7 @@ def _finding(group: Sequence[Diagnosis]) -> Finding:
         supposed = not best.evidence and best.key[0] not in ("link", "staging")
         title = f"perhaps {best.what}" if supposed else best.what
         shown = ranked[:MOST_CAUSES]
-        ties = _likeliest(shown) if first.row.metric == COLLECTIVE else [best]
+        ties = likeliest(shown) if first.row.metric == COLLECTIVE else [best]
         return Finding(first.verdict.value, title, results, shown, next_steps(ties))
     what = "no evidence explains it, and no single change of the model does"
     return Finding(first.verdict.value, what, results, (), _measure_again(first.row))

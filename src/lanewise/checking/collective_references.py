@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from lanewise import units
@@ -17,7 +18,12 @@ _COLLAPSED = 0.5
 _DIP = 0.75
 # Of another library the tolerance is that of rows of one path.
 _OF_ANOTHER = 0.75
-_COLLECTIVE = re.compile(r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|sendrecv")
+_COLLECTIVE = re.compile(
+    r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|a2a|broadcast|send_?recv|dispatch|combine|reduce|gather"
+)
+
+# What a reader adds to the name of a collective of which a text has several tables.
+_TABLE = re.compile(r" \(.{1,80}\)(?= in place$|$)")
 
 
 def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
@@ -39,17 +45,52 @@ def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observatio
 
 def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The same collective of the same ranks and size by another library, where both are typed in as one question."""
-    named = _COLLECTIVE.search(row.scenario.lower())
     like = [
         each for each in rows
         if each.metric == row.metric and each.flow == row.flow and each.settings == row.settings and each.value
-        and (other := _COLLECTIVE.search(each.scenario.lower())) and named and other[0] == named[0]
         and each.how.get("tool") == row.how.get("tool") == "typed in" and line_of(each) == line_of(row)
     ]  # fmt: skip
+    # A name that says no collective is of the one that the others name, if that is one.
+    one_name = len({_named(each) for each in like} - {""}) < 2
+    like = [each for each in like if _named(each) == _named(row) or one_name]
     best = max(like, key=_rate, default=row)
     if _rate(best) > _rate(row):
         limit, low = f"the same collective in '{best.scenario}'", _OF_ANOTHER * _rate(best)
         yield Reference("same path", _rate(best), low, low, None, limit, "the other row", own=False)
+
+
+def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Long messages of one of several tables of a collective in a text, where another table is faster as a whole."""
+    size = row.settings.get("bytes", 0)
+    if size < LEAST_JUDGED or row.how.get("tool") == "typed in" or not _TABLE.search(row.scenario):
+        return
+    tables: dict[str, dict[int, float]] = defaultdict(dict)
+    for each in rows:
+        if each.value and _table_kind(each) == _table_kind(row) and each.settings.get("bytes", 0) >= LEAST_JUDGED:
+            tables[each.scenario][each.settings["bytes"]] = each.value
+    own = tables.pop(row.scenario, {})
+    faster = [
+        name for name, table in tables.items()
+        if size in table and (common := own.keys() & table)
+        and max(own[at] for at in common) < _OF_ANOTHER * max(table[at] for at in common)
+    ]  # fmt: skip
+    best = max((tables[name][size] for name in faster), default=0.0)
+    if best:
+        name = next(name for name in faster if tables[name][size] == best)
+        low = _OF_ANOTHER * best
+        yield Reference("same path", best, low, low, None, f"the same messages in '{name}'", "the other row", own=False)
+
+
+def _table_kind(row: Observation) -> tuple[object, ...]:
+    """What tables of one collective in a text share: all but the name that the text gives them, and the size."""
+    settings = {**row.settings, "bytes": 0}
+    return row.metric, row.flow, _TABLE.sub("", row.scenario), row.how.get("tool"), settings
+
+
+def _named(row: Observation) -> str:
+    """The collective that a row's name says; empty if none."""
+    match = _COLLECTIVE.search(row.scenario.lower())
+    return match[0].replace("_", "").replace("alltoall", "a2a") if match else ""
 
 
 def around_dip(row: Observation, rows: Sequence[Observation]) -> Observation | None:

@@ -28,6 +28,8 @@ LEAST_MESSAGE = 256 * 2**20
 _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
+# GPUs beside a Grace that NVSwitches join, on a board or over a rack (NVIDIA's data sheets of the NVL4 and NVL72).
+_IN_A_RACK = re.compile(r"\bGB[23]00\b")
 # These load every rank's links alike; those between pairs, from or to one rank need not.
 RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 
@@ -156,22 +158,37 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
         yield Reference("parts", pcie, 0.75 * pcie, 0.28 * pcie, fastest, limit, part.source)
 
 
-def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
-    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
+def rack_collective(row: Observation, title: str, catalog: Catalog) -> Iterator[Reference]:
+    """Bounds of a collective of GPUs beside a Grace that NVSwitches join: their link to the host is none of PCIe."""
+    part = part_of_title(title, catalog) if _IN_A_RACK.search(title) else None
+    raw = part.number("nvlink.rate") if part is not None else None
+    if part is not None and raw:
+        yield from _over_nvlinks(row, title, part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}")
+
+
+def _ring_share(row: Observation) -> float:
+    """What a healthy collective reaches at least of what copies over its links do; 0 for messages that are short."""
     share = 0.65 if row.scenario.startswith(RING_COLLECTIVES) else 0.35
     if row.settings.get("ranks") == 2:  # two H200 gather and scatter 256 MiB at 0.59 to 0.64 of their NVLinks
         share = min(share, 0.5)
-    if row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:
-        share = 0.0
+    return share if row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE else 0.0
+
+
+def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str) -> Iterator[Reference]:
+    """The bounds of a collective over the NVLinks of a board or rack with NVSwitches."""
+    low = _ring_share(row) * nvlink
+    # NVLink SHARP sends each byte once where a ring sends it twice.
+    yield Reference("parts", nvlink, low, low, 2 * nvlink, f"NVLinks of {title}", source, own=False)
+
+
+def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
+    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
     if part.nvlink_rate is not None and part.all_linked:
-        nvlink = part.nvlink_rate
-        limit, low = f"NVLinks of {part.title}", share * nvlink
-        # NVLink SHARP sends each byte once where a ring sends it twice.
-        yield Reference("parts", nvlink, low, low, 2 * nvlink, limit, part.source, own=False)
+        yield from _over_nvlinks(row, part.title, part.nvlink_rate, part.source)
     elif part.nvlink_rate is None:
         pcie = part.peer_rate()
         # A name that the catalogue does not have may have NVLinks or xGMI.
         high = raw_rate(part.gen, part.lanes) if part.part is not None else None
         # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
-        limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(share, 0.12) * pcie
+        limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(_ring_share(row), 0.12) * pcie
         yield Reference("parts", pcie, low, low, high, limit, part.source, own=False)

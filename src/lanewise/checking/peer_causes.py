@@ -9,7 +9,8 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.expectation import too_short
 from lanewise.checking.network_causes import PEER_STEP
 from lanewise.checking.references import COLLECTIVE
-from lanewise.checking.symptom import RowSymptom, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.together_references import fastest_alone
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
 
@@ -62,6 +63,41 @@ def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
         step = "nvidia-smi topo -m shows them as SYS or NODE; NCCL_P2P_LEVEL=PHB stages their data in host memory"
         evidence = f"{near[0].flow} reached {value_text(near[0])}"
         yield Cause(("far", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
+
+
+def shared_way(symptom: RowSymptom) -> Iterator[Cause]:
+    """Several copies at once that carry together far less than one of them alone: no single link is slow."""
+    row = symptom.row
+    alone = fastest_alone(row, [result.row for result in symptom.results])
+    if alone is not None and row.path.startswith("peer") and _far_worse(row, alone):
+        what = (
+            "what these copies share forwards less at once than one copy alone: the root complexes of the CPU, to "
+            "several of which one switch or GPU writes, or the uplink of a switch"
+        )
+        step = "nvidia-smi topo -m; pair the GPUs below one switch, or let the destination read (p2pmark shows both)"
+        evidence = f"{alone.flow} alone reached {value_text(alone)}"
+        yield Cause(("shared",), what, step, evidence=evidence)
+
+
+def one_host_of_several(symptom: RowSymptom) -> Iterator[Cause]:
+    """A GPU reaches other hosts faster: its own card and GPUDirect are fine, the route to that host is not."""
+    row, gpu = symptom.row, symptom.gpu
+    if row.path != "network" or not gpu or "," in row.flow:
+        return
+    like = [
+        other for other in symptom.better(same_flow=False)
+        if gpu in row_devices(other) and len(row_devices(other) & row_devices(row)) == 1
+        and other.settings == row.settings and line_of(other) == line_of(row) and other.flow.count("->") == 1
+    ]  # fmt: skip
+    if like:
+        host = next(iter(row_devices(row) - {gpu}))
+        evidence = f"{like[0].flow} reached {value_text(like[0])}"
+        what = f"the route to {host} through the network is shared with other traffic, as where static routes collide"
+        step = "measure pairs of other hosts: if each of both ends is fast with others, it is the route (ibtracert)"
+        yield Cause(("congestion", host), what, step, evidence=evidence)
+        what = f"the card, port or cable of {host} is lesser than those of the others"
+        step = "ibstat; sudo lspci -vv | grep -E 'LnkCap:|LnkSta:' on both hosts"
+        yield Cause(("link", host), what, step, evidence=evidence, devices=frozenset({host}))
 
 
 def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:

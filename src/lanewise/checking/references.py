@@ -17,10 +17,11 @@ from lanewise.catalog import Catalog
 from lanewise.checking.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.card_references import card_copy, of_card
 from lanewise.checking.cause import speed
-from lanewise.checking.collective_references import of_other_library, of_smaller_message
+from lanewise.checking.collective_references import of_other_library, of_other_table, of_smaller_message
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
+from lanewise.checking.latency_references import TIMES, ends, late
 from lanewise.checking.line_references import by_line, ring_by_line
 from lanewise.checking.part_references import (
     Reference,
@@ -28,6 +29,7 @@ from lanewise.checking.part_references import (
     collective,
     host_copy,
     peer_copy,
+    rack_collective,
     short_copy,
     tunnel_copy,
 )
@@ -41,6 +43,7 @@ from lanewise.checking.path_references import (
 )
 from lanewise.checking.side_by_side import kinds_of_ends, of_like, unlike
 from lanewise.checking.symptom import line_of
+from lanewise.checking.together_references import of_one_alone
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
@@ -63,8 +66,6 @@ HOST_COPIES = ("host to device", "device to host")
 LEAST_PAIRS = 2
 # How near a rate must be to that of a link.
 _NEAR = 0.12
-# Programs time the same copy differently, up to this many times.
-_LATE = 3.0
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 _METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory", "phase")
@@ -95,8 +96,8 @@ class References:
         row = result.row
         if row.value is None or result.verdict is not Verdict.UNKNOWN:
             return result
-        if row.metric == "latency":
-            return self._by_latencies(result)
+        if row.metric in TIMES:
+            return late(result, self.rows)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
         if older := self._older_host(row):
@@ -109,7 +110,7 @@ class References:
             if verdict in verdicts:
                 return _judged(row, references[verdicts.index(verdict)], verdict)
         if row.metric == COLLECTIVE:
-            unnamed = row.scenario.removesuffix(" in place") == "collective"
+            unnamed = row.scenario.split()[:1] == ["collective"]
             note = UNNAMED_COLLECTIVE if unnamed else NO_COLLECTIVES
             return replace(result, note=note) if unnamed or result.note == NOTHING_DESCRIBED else result
         own = [reference for reference in references if reference.own]
@@ -129,6 +130,7 @@ class References:
         if row.metric == COLLECTIVE:
             yield from of_smaller_message(row, self.rows)
             yield from of_other_library(row, self.rows)
+            yield from of_other_table(row, self.rows)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
             yield from self._bounds(row)
             return
@@ -155,6 +157,7 @@ class References:
             yield from self._writes_to_the_drive(row)
             yield from of_one_folder(row, self.rows)
         yield from of_each_alone(row, self.rows)
+        yield from of_one_alone(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
             yield from self._siblings(row)
@@ -232,24 +235,16 @@ class References:
     def _bounds(self, row: Observation) -> Iterator[Reference]:
         """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
         part = self.ability_of(row)
-        if part is not None and _flows(row) and row.settings.get("hosts", 1) == 1 and row.path != "network":
+        flows = _flows(row)
+        # More ranks than the flows lead around are on other hosts.
+        elsewhere = row.settings.get("hosts", 1) > 1 or row.settings.get("ranks", 0) > len(flows) > 1
+        if not flows or elsewhere or row.path == "network":
+            return
+        if part is not None:
             yield from collective(row, part)
-
-    def _by_latencies(self, result: PathResult) -> PathResult:
-        """A latency far above that of the same copy in another row, for P2P also above the copy through host memory."""
-        row = result.row
-        alike = [each for each in self.rows if each.metric == row.metric and _ends(each) == _ends(row)]
-        # Reads cross the way twice, so that they are compared with reads.
-        best = min(
-            (each.value for each in alike
-             if each.value and each.settings == row.settings and (_method(each) == _method(row)
-             or (row.how.get("p2p"), each.how.get("p2p")) == ("on", "off"))),
-            default=0.0,
-        )  # fmt: skip
-        if not best or row.value is None or row.value <= _LATE * best:
-            return result
-        expected = expectation(row, basis="same path", value=best, limit="the same copy in another row").expected
-        return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, _LATE * best)
+        else:
+            gpu = re.search(r"\bgpu\d*\b", row.flow)
+            yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
 
     def _by_staged_copy(self, row: Observation) -> Iterator[Reference]:
         """P2P on compared with the copy of the same pair through host memory."""
@@ -257,7 +252,7 @@ class References:
             return
         staged = [
             each.value for each in self.rows
-            if each.value and each.how.get("p2p") == "off" and each.metric == row.metric and _ends(each) == _ends(row)
+            if each.value and each.how.get("p2p") == "off" and each.metric == row.metric and ends(each) == ends(row)
         ]  # fmt: skip
         # Far above it another path is at work, NVLink, of which the staged copy says nothing.
         if staged and (row.value or 0.0) < 1.5 * max(staged):
@@ -306,9 +301,9 @@ class References:
             return
         alike = [each for each in self.rows if each.path == row.path and each.metric == row.metric and _one_pair(each)]
         alike = [each for each in alike if each.how.get("p2p") == row.how.get("p2p")]
-        for gpu in sorted(_ends(row)):
-            own = [each.value for each in alike if gpu in _ends(each) and each.value]
-            others = [each.value for each in alike if gpu not in _ends(each) and each.value]
+        for gpu in sorted(ends(row)):
+            own = [each.value for each in alike if gpu in ends(each) and each.value]
+            others = [each.value for each in alike if gpu not in ends(each) and each.value]
             enough = len(others) >= (LEAST_PAIRS if self._perhaps_nvlink(row, others) else 1)
             if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * statistics.median(others):
                 middle = statistics.median(others)
@@ -370,15 +365,6 @@ def _one_pair(row: Observation) -> bool:
     """Whether all flows that ran together are between the same two ends, one way or both."""
     flows = _flows(row)
     return len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1 or not flows
-
-
-def _method(row: Observation) -> tuple[str | None, ...]:
-    """How a copy went: the flows with their marks (read, sm), and P2P on or off."""
-    return row.how.get("flows"), row.how.get("p2p")
-
-
-def _ends(row: Observation) -> frozenset[str]:
-    return frozenset(end.strip() for end in row.flow.replace("->", ",").split(","))
 
 
 def _judged(row: Observation, reference: Reference, verdict: Verdict) -> PathResult:

@@ -25,7 +25,13 @@ from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE
 from lanewise.checking.path_references import of_one_size, smaller_and_faster
-from lanewise.checking.peer_causes import nvlinks_unused, peer_redirection, peers_apart
+from lanewise.checking.peer_causes import (
+    nvlinks_unused,
+    one_host_of_several,
+    peer_redirection,
+    peers_apart,
+    shared_way,
+)
 from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.side_by_side import side_by_side
@@ -89,6 +95,9 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
     faster = [other for other in faster if line_of(other) == line_of(row)]
     step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
     what = "the program itself: bytes counted otherwise, allocation, waiting or small copies between the large ones"
+    if row.metric == COLLECTIVE:
+        what = "the library: its version, its choice of algorithm or transport, or a setting that differs between them"
+        step = "compare NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING of both: version, channels, via P2P or SHM"
     if faster and faster[0].scenario.removesuffix(_IN_PLACE) != row.scenario.removesuffix(_IN_PLACE):
         evidence = f"'{faster[0].scenario}' reached {value_text(faster[0])} on the same path"
         yield Cause(("software",), what, step, evidence=evidence)
@@ -278,6 +287,7 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     common_device, confidential_computing,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    *WITH_A_MODEL_TOO, host_side, peers_apart, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
-    one_gpu_of_like, nvlinks_unused, far_memory, larger_messages, stated_link, *STORAGE_CAUSES,
+    shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link,
+    lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, far_memory, larger_messages, stated_link,
+    *STORAGE_CAUSES,
 )  # fmt: skip

@@ -19,7 +19,7 @@ TOOL = "bandwidthTest"
 _TITLE = re.compile(r"(Host to Device|Device to Host|Device to Device) Bandwidth, (\d+) Device\(s\)")
 _DEVICE = re.compile(r"Device (\d{1,6}): (\S.*)?")
 _MEMORY = re.compile(r"(PINNED|PAGEABLE) Memory Transfers")
-_UNIT = re.compile(r"Transfer Size \(Bytes\)\s+Bandwidth\((GB/s|MB/s)\)")
+_UNIT = re.compile(r"Transfer Size \(Bytes\)\s+Bandwidth\s?\((GB/s|MB/s)\)")
 _ROW = re.compile(r"(\d+)\s+(\d+(?:\.\d+)?)")
 
 

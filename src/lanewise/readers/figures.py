@@ -21,7 +21,9 @@ _FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "de
            "engine", "mode", "host memory", "NUMA node", "link under load", "device")  # fmt: skip
 _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device")
 _SETTINGS = ("depth", "threads", "ranks")
-_METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "iops")
+_METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
+# What a rate and a time of all GPUs of a ring are of: a collective, each by its rank's share.
+_OF_A_COLLECTIVE = {"goodput": "bus_bandwidth", "latency": "time"}
 _HOST = re.compile(r"host|cpu\d")
 # What people call a machine of a network.
 _MACHINE = re.compile(
@@ -84,10 +86,12 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     node.check_fields(_FIELDS, "a row", needed=("flows", "value"))
     p2p = node["p2p"].flag(True)
     try:
-        flows = _flows(node["flows"].needed(), node["metric"].text() == "bus_bandwidth", p2p)
+        flows = _flows(node["flows"].needed(), node["metric"].text() in ("", "bus_bandwidth", "time"), p2p)
     except LanewiseError as error:
         raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
     value, unit, metric, taken = _quantity(node["value"], bits=path_of(flows[0]) == "network")
+    ring = not node["metric"].given and _is_ring(node)
+    metric = _OF_A_COLLECTIVE.get(metric, metric) if ring else metric
     metric = node["metric"].choice(_METRICS, "total" if metric == "goodput" and len(flows) > 1 else metric)
     of = node["of"].choice(("sum", "each", "first"), "sum")
     names = ", ".join(flow.name + " read" * flow.read + " sm" * flow.sm for flow in flows)
@@ -103,7 +107,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     if node["p2p"].given or path_of(flows[0]).startswith("peer"):
         how["p2p"] = "on" if p2p else "off"
     settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
-    if metric == "bus_bandwidth" and path_of(flows[0]).startswith("peer") and len(flows) > 1:
+    if metric in ("bus_bandwidth", "time") and path_of(flows[0]).startswith("peer") and len(flows) > 1:
         settings.setdefault("ranks", len(flows))
     if node["bytes"].given:
         settings["bytes"] = _bytes(node["bytes"])
@@ -129,6 +133,12 @@ def _flows(text: str, collective: bool, p2p: bool) -> tuple[Flow, ...]:
     if source == target and _WITHIN.fullmatch(source):
         return (Flow(source, target, p2p=p2p),)
     return parse_flows(text, p2p)
+
+
+def _is_ring(node: YamlNode) -> bool:
+    """Whether a row is of all GPUs with each other, as a collective is: `gpu[0-7]->gpu[0-7]`."""
+    source, _, target = (word.strip() for word in node["flows"].needed().partition("->"))
+    return source == target and len(names_of(source)) > 1
 
 
 def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:

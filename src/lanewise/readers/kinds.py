@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers import (
+    babelstream,
     bandwidth_test,
     bus_grind,
     card_tools,
     clpeak,
     dcgm,
+    deepep,
     disk_tools,
     figures,
     fio,
@@ -20,6 +22,7 @@ from lanewise.readers import (
     mscclpp,
     nccl_tests,
     nixlbench,
+    nsys,
     nvbandwidth,
     nvprof,
     osu,
@@ -27,9 +30,11 @@ from lanewise.readers import (
     pasted_tables,
     perftest,
     rocm_bandwidth,
+    rvs,
     service_tools,
     serving_logs,
     simple_p2p,
+    size_tables,
     socket_tools,
     spdk_perf,
     storage_tools,
@@ -45,17 +50,17 @@ KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
     "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
-    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, dd, hdparm, "
-    "CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), fabtests, XDMA's tools, xbutil, "
-    "STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, elbencho, IOR, LoadGen, "
-    "perf_analyzer, vLLM bench serve, kbench, tables of rates, runs and samples of lanewise, "
+    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, BabelStream, dd, "
+    "hdparm, CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, DeepEP, "
+    "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
+    "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, tables of rates, runs and samples of lanewise, "
     "and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
-    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, card_tools, memory_tools,
-    storage_tools, service_tools,
+    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, nsys, size_tables, babelstream, rvs, deepep,
+    card_tools, memory_tools, storage_tools, service_tools,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 

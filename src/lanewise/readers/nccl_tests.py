@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from lanewise.collectives.model import Launch
 from lanewise.errors import FormatError, Location
+from lanewise.readers.collective_tables import labels_above, told_apart
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
@@ -102,7 +103,7 @@ def is_text(lines: Sequence[str]) -> bool:
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Out-of-place and in-place bus bandwidth of each size; FormatError with the line of a row that is cut short."""
-    rows: list[Observation] = []
+    tables: list[tuple[list[str], list[Observation]]] = []
     lines = [unlabelled(line) for line in lines]
     heads: Sequence[str] = ()
     # An excerpt without heads: its rows are whole, or they are none.
@@ -130,10 +131,13 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             heads = line.replace("#wrong", "wrong").replace("#", " ").split() if is_head else _HEADS
             _complete(job, heads, lines[number - (not is_head) :])
             devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
+            tables.append((labels_above(lines, number - 1), []))
         if not is_head and heads and (_ROW if excerpt else _DATA).match(line):
-            rows += _row(job, heads, line.split(), at)
+            tables[-1][1].extend(_row(job, heads, line.split(), at))
             corrupt += _wrong_values(job, heads, line.split(), at)
-            check_rows(rows, at)
+            check_rows(tables[-1][1], at)
+    rows = told_apart(tables)
+    check_rows(rows, Location(file, len(lines)))
     if not rows:
         raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=WHOLE)
     return ImportedResults(TOOL, tuple(rows), posted=PostedFacts(devices, tuple(corrupt)))

@@ -20,18 +20,21 @@ from lanewise.results.posted import PostedFacts
 TOOL = "p2pBandwidthLatencyTest"
 _ACCESS = re.compile(r"Device=(\d{1,6}) (CAN|CANNOT) Access Peer Device=(\d{1,6})")
 _CONNECTED = re.compile(r"P2P Connectivity Matrix")
-_SPEED = re.compile(r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled) Bandwidth.*Matrix \(GB/s\)$")
-_LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \(us\)$")
+# Pages that quote the tool make a heading of the title, and shorten it.
+_SPEED = re.compile(
+    r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled)(?:(?: Bandwidth.*)? Matrix| Bandwidth) \(GB/s\)$"
+)
+_LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \((?:us|\u00b5s)\)$")
 _EARLY = re.compile(r"(?:Unidirectional P2P=Enabled Bandwidth|P2P=Enabled Latency) Matrix")
 _DEVICE = re.compile(r"Device: (\d+), (.+?), pciBusID")
-_SCENARIO = re.compile(r"(?:(?:Unidirectional|Bidirectional) )?P2P=[^M]*")
+_SCENARIO = re.compile(r"(?:(?:Unidirectional|Bidirectional) )?P2P=[^M]*?(?= Matrix| \(GB)")
 _CUT = re.compile(r"(?:(?:Uni|Bi)directional )?P2P=")
 
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of p2pBandwidthLatencyTest."""
     kinds = (_SPEED, _LATENCY, _ACCESS)
-    return any(kind.match(line.strip()) for line in lines for kind in kinds)
+    return any(kind.match(_plain(line)) for line in lines for kind in kinds)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -46,7 +49,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     sample = _P2pSample(peers, engine, not any(_EARLY.match(line.strip()) for line in lines))
     rows: list[Observation] = []
     last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
-    for at, line in enumerate(text.strip() for text in lines):
+    for at, line in enumerate(map(_plain, lines)):
         if _SPEED.match(line):
             rows += sample.rows(line, matrix(lines, at + 1, file)[0], "goodput")
             check_rows(rows, Location(file, at + 1))
@@ -63,6 +66,11 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
     titles = {f"gpu{int(match[1])}": match[2] for match in devices if len(match[1]) <= 6}
     return ImportedResults(TOOL, tuple(rows), peers, _notes(lines, file), posted=PostedFacts(titles))
+
+
+def _plain(line: str) -> str:
+    """A line without the marks of a heading or of bold text."""
+    return line.strip().strip("#*` ")
 
 
 def _notes(lines: Sequence[str], file: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ _LSPCI_MOST = re.compile(r"LnkCap:.*Width x(\d{1,2})")
 _LSPCI_NOW = re.compile(r"LnkSta:.*Width x(\d{1,2})\b")
 _SPEED = re.compile(r"Lnk(Cap|Sta):.*Speed (\d{1,2}(?:\.\d)?)GT/s")
 # Properties of a device as Windows and the kernel (sysfs) name them.
-_MOST = re.compile(r"(?:MaxLinkWidth|max_link_width)\s*[=:]?\s*x?(\d{1,2})\b")
+_MOST = re.compile(r"(?:MaxLinkWidth|max_link_width|Supported Link Width)\s*[=:]?\s*x?(\d{1,2})\b")
 _NOW = re.compile(r"(?:CurrentLinkWidth|current_link_width)\s*[=:]?\s*x?(\d{1,2})\b")
 # A vendor's own words, of the port above its device: the port may have more lanes than the device.
 _PORT_MOST = re.compile(r"Maximum link width: (\d{1,2}) lanes")
@@ -60,7 +60,7 @@ def narrow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement
         port = _PORT_NOW.search(line)
         if match := now or port:
             lanes = int(match[1])
-            if not most and re.search(r"Width x\d{1,2} \(downgraded\)", line):
+            if not most and re.search(r"Width x\d{1,2} \((?:downgraded|down-?trained|degraded)\)", line, re.IGNORECASE):
                 yield Statement("link width", f"{address} x{lanes}, downgraded", f"{file}:{number}")
             if 0 < lanes < most and (port is None or lanes == 1):
                 yield Statement("link width", f"{address} x{lanes} of x{most}", f"{file}:{number}")

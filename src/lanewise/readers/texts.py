@@ -18,7 +18,7 @@ _TIME = r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\
 _TAG = re.compile(rf"^(?:\s{{0,8}}(?:\[[^\]\s]{{0,64}}\d,\d{{1,6}}\]<std(?:out|err|diag)>:|{_TIME}))+ ?")
 # Full-width punctuation that editors of Chinese and Japanese pages put in place of a tool's own.
 _WIDE = str.maketrans("\uff0c\uff1a\uff08\uff09\uff1b\u3000", ",:(); ")
-_EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-")
+_EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-", "--", "\u2013", "\u2014", "x", "X", "*")
 # Numbers by row and column, None where there is none.
 Cells = Sequence[Sequence[float | None]]
 WHOLE = "paste the whole output of the tool"
@@ -62,7 +62,7 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tup
 
     As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
     """
-    start = next((n for n in range(at, len(lines)) if lines[n].strip()), len(lines))
+    start = next((n for n in range(at, len(lines)) if lines[n].strip(" `\t")), len(lines))
     columns = _columns(lines[start]) if start < len(lines) else 0
     if not columns:
         cause = f"no matrix below '{lines[at - 1].strip()}'" if at else "no matrix"

@@ -1,4 +1,4 @@
-"""TransferBench: tests of transfers that run at once, and the matrices of its preset p2p. Its GB is 1e9 bytes.
+"""TransferBench: tests of transfers that run at once, the matrices of its presets p2p and a2a. Its GB is 1e9 bytes.
 
 Source of what is read: the tool's own documentation and output (github.com/ROCm/TransferBench). A transfer is written
 source -> executor -> destination; G and F are memory of a GPU, C and B of a CPU, N is none.
@@ -22,6 +22,9 @@ _TRANSFER = re.compile(
 _TEST = re.compile(r"Test (\d+):")
 _MATRIX = re.compile(r"(Unidirectional|Bidirectional) copy peak bandwidth GB/s \[.*\] \(GPU-Executor: (\w+)\)")
 _HEAD = re.compile(r"SRC(?:\+EXE)?\\DST\s")
+# The preset a2a: all pairs at once, then the sum of each source.
+_ALL = re.compile(r"Summary: \[(\d{1,15}) bytes per Transfer\] \[(GFX|DMA)\b")
+_ALL_ROW = re.compile(r"GPU (\d{1,6})\s+(\S.*)")
 _MATRIX_ROW = re.compile(r"([CG]PU \d{1,6})\s*(<->|->|<-)\s+(\S.*)")
 _MEMORY = re.compile(r"([A-Z])(\d{1,3})")
 _BARS = str.maketrans("│┬┼┴─", "|||||")
@@ -30,10 +33,8 @@ _ENGINES = {"G": "SM", "GPU": "SM", "D": "copy engine", "DMA": "copy engine", "C
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of TransferBench."""
-    return any(
-        _MATRIX.match(line.strip()) or _TRANSFER.match(line.strip().translate(_BARS).replace("\\|", "|"))
-        for line in lines
-    )  # fmt: skip
+    plain = [line.strip().translate(_BARS).replace("\\|", "|") for line in lines]
+    return any(kind.match(line) for line in plain for kind in (_MATRIX, _ALL, _TRANSFER))
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -52,6 +53,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             rows += _test(test, transfers)
             transfers = []
             rows += _matrix(lines, at + 1, file, match[1], match[2])
+        elif match := _ALL.match(plain):
+            rows += _all_pairs(lines, at + 1, file, match)
         check_rows(rows, Location(file, at + 1))
     rows += _test(test, transfers)
     return ImportedResults(TOOL, tuple(rows))
@@ -103,6 +106,28 @@ def _matrix(lines: Sequence[str], start: int, file: str, way: str, executor: str
         number += 1
     if read < len(columns):
         raise FormatError(f"the matrix ends after {read} rows", location=Location(file, number), hint=WHOLE)
+
+
+def _all_pairs(lines: Sequence[str], start: int, file: str, title: re.Match[str]) -> Iterator[Observation]:
+    """The cells of the preset a2a, all of which ran at once; its sums of rows and columns are left out."""
+    head = next((at for at in range(start, min(start + 3, len(lines))) if _HEAD.match(lines[at].strip())), start)
+    gpus = [int(number) for number in re.findall(r"GPU (\d{1,6})\b", lines[head] if head < len(lines) else "")]
+    if not gpus or len(gpus) > MAX_COLUMNS:
+        raise FormatError("no matrix below its title", location=Location(file, start + 1), hint=WHOLE)
+    cells: list[tuple[str, str, Location]] = []
+    for at, source in enumerate(gpus, head + 1):
+        match = _ALL_ROW.match(lines[at].strip()) if at < len(lines) else None
+        words = match[2].split() if match and int(match[1]) == source else []
+        if len(words) < len(gpus):
+            cause = f"{len(words)} cells for {len(gpus)} columns"
+            raise FormatError(cause, location=Location(file, at + 1), hint=WHOLE)
+        pairs = zip(gpus, words, strict=False)
+        cells += [(f"gpu{source}->gpu{gpu}", word, Location(file, at + 1)) for gpu, word in pairs if word != "N/A"]
+    together = ", ".join(flow for flow, _, _ in cells)
+    how, settings = {"engine": "SM" if title[2] == "GFX" else "copy engine", "p2p": "on"}, {}
+    settings["bytes"] = count(title[1], Location(file, start))
+    for flow, word, at_line in cells:
+        yield observation(TOOL, "a2a", ToolValue(flow, together, path="peer"), figure(word, at_line), how, settings)
 
 
 def _cells(

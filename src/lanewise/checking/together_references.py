@@ -1,0 +1,40 @@
+"""References of several copies of GPUs at once: one of them alone, and as many others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lanewise.checking.part_references import Reference
+from lanewise.results.observation import Observation
+
+# Several copies at once carry together at least what one of them carries alone, whatever they share. Half leaves room
+# for both ways of one path: of 521 kept questions none that is healthy has less. Writes of one switch to several root
+# complexes of an EPYC have a quarter (voipmonitor/rtx6kpro, hardware/collapse-report.md).
+_OF_ONE = 0.5
+
+
+def of_one_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Several copies of GPUs at once, as their sum, compared with the best of them alone."""
+    best = fastest_alone(row, rows)
+    if best is not None and best.value:
+        low, limit = _OF_ONE * best.value, f"{best.flow} alone, of those that ran at once"
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def fastest_alone(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The best lone copy of those that a row sums up, by the same method; None for other rows."""
+    flows = copies(row)
+    if row.metric != "total" or len(flows) < 2 or "gpu" not in row.flow or row.path in ("network", "storage"):
+        return None
+    alone = [
+        each for each in rows
+        if each.metric == "goodput" and each.value and copies(each) == [each.flow.replace(" ", "")]
+        and copies(each)[0] in flows and each.settings == row.settings
+        and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "host memory", "tool"))
+    ]  # fmt: skip
+    return max(alone, key=lambda each: each.value or 0.0, default=None)
+
+
+def copies(row: Observation) -> list[str]:
+    """The flows that ran together, without the words on how."""
+    return [flow.strip().split(" ")[0] for flow in (row.how.get("flows") or row.flow).split(",")]
