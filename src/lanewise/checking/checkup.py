@@ -38,7 +38,7 @@ from lanewise.checking.notes import (
     without_nvlink_notes,
 )
 from lanewise.checking.posted_causes import posted_faults
-from lanewise.checking.references import COLLECTIVE, NO_COLLECTIVES, References
+from lanewise.checking.references import COLLECTIVE, NO_COLLECTIVES, NOT_IN_CATALOGUE, UNNAMED, References
 from lanewise.checking.row_causes import row_causes
 from lanewise.checking.side_by_side import side_by_side
 from lanewise.checking.symptom import RowSymptom
@@ -346,5 +346,12 @@ def _step(result: PathResult) -> str:
         return (
             f"write the part of {device} and the speed of its link in the description (lanewise parts, lspci -vv), or "
             "keep a run that was fine (-o fine.json) and compare with it (--expect fine.json)"
+        )
+    if result.note.startswith(NOT_IN_CATALOGUE):
+        return "write a part (lanewise parts template), name it in a description (--system), or --expect EARLIER.json"
+    if "gpu" in result.row.flow and (result.note == NOTHING_DESCRIBED or result.note.startswith(UNNAMED)):
+        return (
+            "add what names the GPUs to the files (nvidia-smi -L, rocm-smi --showproductname; gpus: of figures typed "
+            "in), or describe the machine with its parts (--system machine.yaml)"
         )
     return "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json"

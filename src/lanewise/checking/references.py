@@ -59,6 +59,8 @@ NO_COLLECTIVES = "without a description of the machine a collective is checked b
 UNNAMED_COLLECTIVE = (
     "the table does not say which collective it is: add a line with the command, such as all_gather_perf"
 )
+UNNAMED = "nobody named the GPU"
+NOT_IN_CATALOGUE = "the catalogue does not have"
 RATES = ("goodput", "total", COLLECTIVE)
 # Copies within one memory: the diagonal of a matrix says nothing of a path.
 WITHIN_ONE = ("GPU memory", "host memory")
@@ -118,9 +120,16 @@ class References:
             note = older or f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"
             return replace(_judged(row, own[0], Verdict.UNKNOWN), note=note)
         if (rung := _rung(row)) and not self.ability_of(row):
-            note = f"nobody named the GPU; the rate is what a link of {rung} gives, or a part of what a better one does"
+            note = f"{UNNAMED}; the rate is what a link of {rung} gives, or a part of what a better one does"
             return replace(result, note=note)
-        return result
+        missing = self._not_in_the_catalogue(row) if result.note == NOTHING_DESCRIBED else ""
+        return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
+
+    def _not_in_the_catalogue(self, row: Observation) -> str:
+        """The names that the text gives GPUs of a row without a part of that name."""
+        gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
+        titles = dict.fromkeys(title for gpu in gpus if (title := self.posted.title(gpu)))
+        return ", ".join(f"'{title}'" for title in titles if ability(title, self.catalog) is None)
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""

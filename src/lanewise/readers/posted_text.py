@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanewise.readers.posted_gpus import listed_gpu
 from lanewise.readers.posted_links import (
     NumberedLine,
     listed_links,
@@ -88,7 +89,7 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
     for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file)):
         statements.setdefault((statement.key, statement.value), statement)
-    gpu = queried_gpu(lines)
+    gpu = queried_gpu(lines) or listed_gpu(lines)
     return PostedFacts(_drives(relevant) | ({"gpu": gpu} if gpu else {}), tuple(statements.values()))
 
 

@@ -14,6 +14,7 @@ from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.words import plural
+from lanewise.results.observation import Observation
 
 # A server with 16 GPUs has 240 pairs: what is fine and not shown is counted.
 MOST_FINE = 12
@@ -65,14 +66,12 @@ def _verdicts(results: Sequence[PathResult]) -> Table:
         result = group[0]
         row = result.row
         if len(group) > 1:
-            table.add(
-                TableCell(result.verdict.value, _GRADES[result.verdict]), _flow(result),
-                f"{row.scenario}, {len(group)} sizes", row.metric, _range(group), "–", "", "", "",
-            )  # fmt: skip
+            flow, scenario = _flow(result), f"{row.scenario}, {len(group)} sizes"
+            if row.metric != COLLECTIVE:
+                flow, scenario = f"{flow} and {len(group) - 1} more flows", _scenario(row)
+            verdict = TableCell(result.verdict.value, _GRADES[result.verdict])
+            table.add(verdict, flow, scenario, row.metric, _range(group), "–", "", "", "")
             continue
-        settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
-        p2p = f"P2P {row.how['p2p']}" if row.how.get("p2p") and "P2P" not in row.scenario else ""
-        scenario = row.scenario if row.scenario != row.flow else ""
         fine = (
             f"{_bare(result, result.fine_low)} to {_bare(result, result.fine_high)}"
             if result.fine_low is not None
@@ -80,21 +79,40 @@ def _verdicts(results: Sequence[PathResult]) -> Table:
         )
         table.add(
             TableCell(result.verdict.value, _GRADES[result.verdict]), _flow(result),
-            " ".join(filter(None, (scenario, p2p, settings))), row.metric, _quantity(result, result.row.value),
+            _scenario(row), row.metric, _quantity(result, result.row.value),
             _quantity(result, result.expected.value), "" if result.ratio is None else f"{100 * result.ratio:.0f} %",
             fine, result.tolerance.basis if result.tolerance else "",
         )  # fmt: skip
     return table
 
 
+def _scenario(row: Observation) -> str:
+    """What was run, with its settings."""
+    settings = " ".join(f"{key}={value}" for key, value in row.settings.items())
+    p2p = f"P2P {row.how['p2p']}" if row.how.get("p2p") and "P2P" not in row.scenario else ""
+    return " ".join(filter(None, (row.scenario if row.scenario != row.flow else "", p2p, settings)))
+
+
 def _groups(results: Sequence[PathResult]) -> list[list[PathResult]]:
-    """Each row alone, but those of a collective that only bounds judge together: they differ in size alone."""
+    """Each row alone, but together those of a collective that differ in size alone, and many flows of one scenario of
+    which nothing is known.
+    """
     groups: dict[tuple[object, ...], list[PathResult]] = defaultdict(list)
     for number, result in enumerate(results):
-        of_sizes = result.verdict is Verdict.UNKNOWN and result.row.metric == COLLECTIVE
-        same = (result.row.flow, result.row.scenario) if of_sizes else (number,)
+        row = result.row
+        same: tuple[object, ...] = (number,)
+        if result.verdict is Verdict.UNKNOWN and row.metric == COLLECTIVE:
+            same = (row.flow, row.scenario)
+        elif result.verdict is Verdict.UNKNOWN and result.expected.value is None:
+            same = (_scenario(row), row.metric, row.display_unit, row.path)
         groups[same].append(result)
-    return list(groups.values())
+    return [part for group in groups.values() for part in _few_apart(group)]
+
+
+def _few_apart(group: list[PathResult]) -> list[list[PathResult]]:
+    """A group, or its rows where they are few and no sizes of a collective."""
+    few = len(group) <= _MOST_FLOWS and group[0].row.metric != COLLECTIVE
+    return [[result] for result in group] if few else [group]
 
 
 def _range(group: Sequence[PathResult]) -> str:
