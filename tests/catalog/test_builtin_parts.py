@@ -260,3 +260,10 @@ def test_pci_ids_stand_for_parts_that_ship() -> None:
 )
 def test_a_name_may_leave_out_the_maker_or_have_it(name: str, part: str) -> None:
     assert builtin().get(name).name == part
+
+
+@pytest.mark.parametrize("cpu", ["genoa", "siena", "turin"])
+def test_what_a_node_of_ddr4_gives_is_not_carried_over_to_sockets_of_ddr5(cpu: str) -> None:
+    keys = ("memory.dma_reads", "memory.dma_writes")
+    assert not [key for key in keys if builtin().get(cpu).figure(key).known]
+    assert all(builtin().get("milan").figure(key).known for key in keys)

@@ -226,6 +226,14 @@ def test_both_ways_to_far_memory_on_xgmi_may_get_no_more_than_one_link_carries()
     assert far.total_high > 0.95 * near.total_high
 
 
+def test_far_memory_of_a_cpu_that_one_machine_measured_may_be_slower_or_faster_elsewhere() -> None:
+    # Two Milan get 25.4 GB/s both ways, eight MI100 on two others 28 (mi100-hives): links are settings of a machine.
+    far = lanewise.predict(read_system(TWO_SOCKETS % "milan", "s.yaml"), "cpu1<->gpu0")
+    assert far.total == pytest.approx(builtin().get("milan").number("intersocket.memory_rate"))
+    assert far.total_low < 0.85 * far.total
+    assert far.total_high == pytest.approx(1.5 * far.total, rel=0.01)
+
+
 @pytest.mark.parametrize("port", ["cpu0", "sw0"])
 def test_stages_of_a_gpu_that_nobody_measured_may_take_turns(port: str) -> None:
     # Two RTX 2080 Ti below one switch copy 5.7 GB/s where a stage alone has 12 to 13.

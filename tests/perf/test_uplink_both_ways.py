@@ -6,6 +6,7 @@ import pytest
 
 import lanewise
 from lanewise.catalog import builtin
+from lanewise.perf.duplex import Copier
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import beside_each_other, flow_demand
 from lanewise.topology.model import System
@@ -51,12 +52,12 @@ def test_on_a_host_that_lets_reads_pass_the_uplink_has_room(pair: System) -> Non
     assert lanewise.predict(pair, "host0<->gpu[0-1]").total_high > 50e9
 
 
-@pytest.mark.parametrize("kernels", [False, True])
-def test_what_kernels_write_keeps_off_nothing(pair: System, kernels: bool) -> None:
+@pytest.mark.parametrize("copied_by", ["engines", "kernels"])
+def test_what_kernels_write_keeps_off_nothing(pair: System, copied_by: Copier) -> None:
     demands = [flow_demand(pair, Flow(*ends)) for ends in (("cpu0", "gpu0"), ("gpu1", "cpu0"))]
-    reads, _ = beside_each_other(pair, demands, kernels)
+    reads, _ = beside_each_other(pair, demands, copied_by)
     left, whole = (
         min(each.capacity for each in demand.per_byte if each.link is not None and each.place[:2] == UPLINK)
         for demand in (reads, demands[0])
     )
-    assert (left > 0.9 * whole) is kernels
+    assert (left > 0.9 * whole) is (copied_by == "kernels")

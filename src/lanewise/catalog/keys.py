@@ -59,6 +59,7 @@ _PLAIN: dict[str, Key] = {
     "c2c.links": Key(("gpu",), "1", "number of its links to its CPU"),
     "engine.c2c_h2d": Key(("gpu",), "B/s", "goodput of a host-to-device copy over all links to its CPU"),
     "engine.c2c_d2h": Key(("gpu",), "B/s", "goodput of a device-to-host copy over all links to its CPU"),
+    "copy.engines": Key(("gpu",), "1", "copy engines that programs can use; with one, both directions take turns"),
     "staging.rate": Key(
         ("gpu",), "B/s", "what the gaps between the chunks of a staged copy amount to: 1/x = max(1/B1, 1/B2) + 1/this"
     ),

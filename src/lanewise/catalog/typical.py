@@ -62,16 +62,19 @@ def typical_part(catalog: Catalog, kind: str, gen: int | None) -> Part:
 def both_ways_share(catalog: Catalog, part: Part) -> float | None:
     """What host copies of both directions reach at once of their rates alone: median of other parts of its maker.
 
-    Only parts measured at the PCIe generation of `part` count; None without any.
+    Those measured at the PCIe generation nearest to that of `part` count; None without any.
     """
-    gen = round(part.number("pcie.gen") or 0)
-    shares = [
-        figure.value / alone
-        for other, figure in (_stated(catalog, part, f"engine.duplex.gen{gen}") if gen in GENERATIONS else ())
-        if _maker(other) == _maker(part) and isinstance(figure.value, float)
-        and (alone := sum(other.number(f"engine.{way}.gen{gen}") or 0.0 for way in ("h2d", "d2h")))
-    ]  # fmt: skip
-    return statistics.median(shares) if shares else None
+    own = part.number("pcie.gen") or max(GENERATIONS)
+    for gen in sorted(GENERATIONS, key=lambda each: abs(each - own)):
+        shares = [
+            figure.value / alone
+            for other, figure in _stated(catalog, part, f"engine.duplex.gen{gen}")
+            if _maker(other) == _maker(part) and isinstance(figure.value, float)
+            and (alone := sum(other.number(f"engine.{way}.gen{gen}") or 0.0 for way in ("h2d", "d2h")))
+        ]  # fmt: skip
+        if shares:
+            return statistics.median(shares)
+    return None
 
 
 def _missing(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:

@@ -186,7 +186,7 @@ def _steps(node: Sequence[str], collective: Collective) -> list[tuple[str, str]]
 def _of_kernels(system: System, demands: Sequence[FlowDemand]) -> list[FlowDemand]:
     """What flows at once take if kernels copy: what one copy engine of a GPU takes from the other does not count."""
     together = []
-    for alone, demand in zip(demands, beside_each_other(system, demands, kernels=True), strict=True):
+    for alone, demand in zip(demands, beside_each_other(system, demands, "kernels"), strict=True):
         engines = {resource: resource for resource in alone.per_byte}
         per_byte = {engines.get(r, r) if r.is_engine else r: amount for r, amount in demand.per_byte.items()}
         together.append(replace(demand, per_byte=per_byte))

@@ -12,7 +12,7 @@ SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
 DIVISIONS = ("closed", "network")
 SCHEDULES = (
     "together", "pytorch", "null-stream", "p2pmark", "p2pBandwidthLatencyTest",
-    "p2pBandwidthLatencyTest-cuda9", "nvbandwidth",
+    "p2pBandwidthLatencyTest-cuda9", "nvbandwidth", "TransferBench",
 )  # fmt: skip
 
 

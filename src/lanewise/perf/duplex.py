@@ -41,6 +41,8 @@ from lanewise.routes.model import Hop, LinkDirection, Route, Via
 from lanewise.topology.model import Kind, LinkKind, System
 
 Direction: TypeAlias = Literal["in", "out"]
+# What moves data: copy engines, kernels of the GPUs, or kernels and for what leaves host memory the CPU's cores.
+Copier: TypeAlias = Literal["engines", "kernels", "cores"]
 Amounts: TypeAlias = Mapping[Resource, float]
 _DIRECTIONS: dict[str, Direction] = {"h2d": "in", "p2p_read": "in", "d2h": "out", "p2p_write": "out"}
 _OTHER = {"h2d": "d2h", "d2h": "h2d"}
@@ -76,10 +78,13 @@ class Taken(NamedTuple):
     kept_off: float
 
 
-def taken_by_opposite(system: System, flows: Sequence[RunningFlow], kernels: bool = False) -> dict[Resource, Taken]:
+def taken_by_opposite(
+    system: System, flows: Sequence[RunningFlow], copied_by: Copier = "engines"
+) -> dict[Resource, Taken]:
     """What traffic the other way takes of each link, root port and engine; empty where there is none.
 
-    What the writes of copy engines cost reads was not measured of `kernels` that copy.
+    What one copy engine takes from the other, and what the writes of engines cost reads, counts for engines alone: it
+    was not measured of kernels that copy. Stores of a CPU's cores are answered by Acks alone, as they request nothing.
     """
     links: dict[LinkDirection, set[Resource]] = defaultdict(set)
     fabric: dict[tuple[str, ...], set[Resource]] = defaultdict(set)
@@ -102,11 +107,12 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow], kernels: boo
         for back, share in {hop.reverse.direction: _response_share(system, hop) for hop in hops}.items():
             for opposite in fabric.get(back, ()) if share else ():
                 taken[opposite] += flow.rate * share
-        starved = 0.0 if kernels else _starved_reads(system, flow)
+        starved = _starved_reads(system, flow) if copied_by == "engines" else 0.0
+        stored = copied_by == "cores" and system.device(flow.copies[0].src).kind is Kind.CPU
         for engine, amount in _reads_of(system, flows, flow):
             kept_off[engine] += flow.rate * amount
         for resource, amount in flow.amounts.items():
-            if resource.kind == REQUESTS and isinstance(resource.place, LinkDirection):
+            if resource.kind == REQUESTS and isinstance(resource.place, LinkDirection) and not stored:
                 for data in (each for each in links.get(resource.place, ()) if each.link):
                     taken[data] += flow.rate * amount
             if resource.link in crossed:
@@ -119,7 +125,8 @@ def taken_by_opposite(system: System, flows: Sequence[RunningFlow], kernels: boo
             if copy.via is not Via.NVLINK:
                 for gpu, direction, far_end in _ends(copy):
                     for engine, amount in engines.get((gpu, _OPPOSITE[direction]), {}).items():
-                        taken[engine] += flow.rate * amount * _displaced(system, engine, direction, far_end)
+                        share = ACK_SHARE if stored else _displaced(system, engine, direction, far_end, copied_by)
+                        taken[engine] += flow.rate * amount * share
     return {resource: Taken(taken[resource], kept_off[resource]) for resource in {**taken, **kept_off}}
 
 
@@ -188,17 +195,18 @@ def _left(system: System, resource: Resource, taken: Taken) -> Resource:
     )  # fmt: skip
 
 
-def _displaced(system: System, engine: Resource, direction: Direction, far_end: str) -> float:
+def _displaced(system: System, engine: Resource, direction: Direction, far_end: str, copied_by: Copier) -> float:
     """Bytes of the engine's data that a byte in `direction` at its GPU displaces: Acks, credits, requests of reads."""
     gpu, with_host = engine.place[0], system.device(far_end).kind is Kind.CPU
     part = system.part(gpu)
-    measured = _displaced_copy(part, engine.kind) if part is not None and with_host else None
-    if measured is not None:
-        return measured
-    # Packets say it well of NVIDIA's engines (H200: 105 of 103 GB/s); AMD's lose two to three times as much.
-    share = both_ways_share(system.catalog, part) if part is not None and with_host and is_of_amd(part) else None
-    if share is not None:
-        return 1 - share
+    if part is not None and with_host and copied_by == "engines":
+        measured = _displaced_copy(part, engine.kind)
+        if measured is not None:
+            return measured
+        # Packets say it well of NVIDIA's engines (H200: 105 of 103 GB/s); AMD's lose two to three times as much.
+        share = both_ways_share(system.catalog, part) if is_of_amd(part) else None
+        if share is not None:
+            return 1 - share
     if direction == "out" or not with_host:
         return POSTED_SHARE if with_host else ACK_SHARE
     request = system.number(gpu, "pcie.max_read_request") or packets.DEFAULT_READ_REQUEST

@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from lanewise.errors import Unreachable
-from lanewise.perf.duplex import RunningFlow, beside_opposite, taken_by_opposite
+from lanewise.perf.duplex import Copier, RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
 from lanewise.perf.host import MEMORY
+from lanewise.perf.one_engine import taking_turns
 from lanewise.perf.resources import END_DOUBT, REQUESTS, UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
@@ -74,10 +75,12 @@ class FlowDemand:
         return self.flow.cap_name or "its own cap", self.flow.cap_basis, self.flow.cap_rests_on
 
 
-def flow_demands(system: System, flows: Sequence[Flow], opposite: Opposite = Opposite.AFTER) -> list[FlowDemand]:
+def flow_demands(
+    system: System, flows: Sequence[Flow], opposite: Opposite = Opposite.AFTER, copied_by: Copier = "engines"
+) -> list[FlowDemand]:
     """Every flow's demand, with what both directions of a link or a GPU take from each other.
 
-    `opposite` says how programs issue opposite copies through host memory.
+    `opposite` says how programs issue opposite copies through host memory, `copied_by` what moves the data.
     """
     demands = [flow_demand(system, flow) for flow in flows]
     staged = {(demand.flow.src, demand.flow.dst) for demand in demands if demand.staging is not None}
@@ -95,14 +98,11 @@ def flow_demands(system: System, flows: Sequence[Flow], opposite: Opposite = Opp
         demand if demand.staging is None else replace(demand, staging=demand.staging.as_measured(system))
         for demand in demands
     ]
-    return beside_each_other(system, demands)
+    return beside_each_other(system, demands, copied_by)
 
 
-def beside_each_other(system: System, demands: Sequence[FlowDemand], kernels: bool = False) -> list[FlowDemand]:
-    """The demands of flows that run at once, with what they leave each other of links and engines.
-
-    `kernels` says that kernels copy in place of copy engines.
-    """
+def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: Copier = "engines") -> list[FlowDemand]:
+    """The demands of flows that run at once, with what they leave each other of links and engines."""
     demands = [replace(demand, per_byte=_requests_apart(demand)) for demand in demands]
     resources, solver_flows = solver_input(demands)
     shares = share([resource.capacity for resource in resources], solver_flows)
@@ -112,8 +112,14 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand], kernels: bo
         RunningFlow(demand.per_byte, _all_copies(demand), rate)
         for demand, rate in zip(demands, shares.rates, strict=True)
     ]
-    taken = taken_by_opposite(system, running, kernels)
-    return [replace(demand, per_byte=beside_opposite(system, demand.per_byte, taken)) for demand in demands]
+    taken = taken_by_opposite(system, running, copied_by)
+    # Not of copies through host memory, whose stages were measured together (perf/staging.py).
+    by_engine = [{} if demand.staging or copied_by != "engines" else demand.per_byte for demand in demands]
+    turns = taking_turns(system, by_engine)
+    return [
+        replace(demand, per_byte={**beside_opposite(system, demand.per_byte, taken), **own})
+        for demand, own in zip(demands, turns, strict=True)
+    ]
 
 
 def _weight_of_writes(system: System, demand: FlowDemand, full: Set[Resource]) -> float:

@@ -87,7 +87,7 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     Unreachable or UnknownName if one of them cannot run.
     """
     # Of each flow: its routes, and what a byte takes of each resource.
-    demands = arbitrated(flow_demands(system, flows, schedule.opposite))
+    demands = arbitrated(flow_demands(system, flows, schedule.opposite, schedule.copied_by))
     resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
     senders = senders_of(system, demands)

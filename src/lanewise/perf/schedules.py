@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from lanewise.errors import unknown_name
+from lanewise.perf.duplex import Copier
 from lanewise.perf.flow import Flow
 from lanewise.perf.sharing import Shares, SolverFlow, finish_times, share
 from lanewise.perf.staging import Opposite
@@ -32,7 +33,7 @@ class Schedule:
     into one destination; copies that may run take turns on the engine of their `engine_at` end: the one that could
     begin first, or with `any_order` whichever, as one engine serves the queues of its streams. A schedule of no rounds
     has all flows running all the time. `first_only` counts only the first flow: the others are there to disturb it.
-    `opposite` says how copies of both directions of a pair are issued.
+    `opposite` says how copies of both directions of a pair are issued, `copied_by` what moves the data.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Schedule:
     any_order: bool = False
     first_only: bool = False
     opposite: Opposite = Opposite.AFTER
+    copied_by: Copier = "engines"
 
 
 TOGETHER = Schedule("together", "all flows run all the time", "")
@@ -91,6 +93,12 @@ SCHEDULES = {
             "the first flow is measured while the others run",
             "nvbandwidth, testcases_ce.cpp: the disturbing copy is twice as large",
             first_only=True,
+        ),
+        Schedule(
+            "TransferBench",
+            "as nvbandwidth, but kernels of a GPU send its data, and the CPU's cores store that of host memory",
+            "ROCm/TransferBench, preset p2p with GPU executors GFX: each source sends",
+            first_only=True, copied_by="cores",
         ),
     )
 }  # fmt: skip

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from lanewise.perf.known_parts import number_of, part_of
 from lanewise.perf.measured_capacity import as_measured
-from lanewise.perf.resources import Resource, figure_resource, socket_link, socket_links
+from lanewise.perf.resources import SOCKET_SETTINGS, Resource, figure_resource, socket_link, socket_links
 from lanewise.perf.uncertainty import figure_range
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
@@ -62,8 +62,13 @@ def _reads_of_gpu(hop: Hop, hops: Sequence[Hop]) -> Resource:
 
 def _far_memory(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
     """What devices of one root port get of the far socket's memory, both directions together."""
-    resource = figure_resource(system, hop.start, "intersocket.memory_rate", "far_memory")
-    resource = resource or _unmeasured_far_memory(system, hop)
+    measured = figure_resource(system, hop.start, "intersocket.memory_rate", "far_memory")
+    unmeasured = _unmeasured_far_memory(system, hop)
+    resource = measured or unmeasured
+    if measured is not None and unmeasured is not None and hop.link.rate is None:
+        # Width and speed of the links are settings of a machine: another one of the same CPUs may get less or more.
+        most = max(measured.high, SOCKET_SETTINGS[1] * measured.capacity)
+        resource = replace(measured, low=min(measured.low, unmeasured.low), high=most)
     roots = (each for each in hops if each.link.kind is not LinkKind.SOCKET and _is_cpu(system, each.link.a))
     port = next(roots, None)
     if resource is not None and port is not None:
