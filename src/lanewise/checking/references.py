@@ -23,6 +23,7 @@ from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expecta
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
 from lanewise.checking.latency_references import TIMES, ends, late
 from lanewise.checking.line_references import by_line, ring_by_line
+from lanewise.checking.memory_references import measured_memory, of_gpu_memory
 from lanewise.checking.part_references import (
     Reference,
     any_copy,
@@ -37,13 +38,15 @@ from lanewise.checking.path_references import (
     fewer_in_flight,
     of_each_alone,
     of_like_size,
+    of_mapped_file,
     of_one_folder,
     of_smaller,
     same_path,
 )
 from lanewise.checking.side_by_side import kinds_of_ends, of_like, unlike
+from lanewise.checking.stated_limits import NO_MEASUREMENT, measured, names_limit, of_stated_limit
 from lanewise.checking.symptom import line_of
-from lanewise.checking.together_references import of_one_alone
+from lanewise.checking.together_references import of_each_at_once, of_one_alone
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
@@ -98,6 +101,8 @@ class References:
             return result
         if row.metric in TIMES:
             return late(result, self.rows)
+        if names_limit(row):
+            return replace(result, note=NO_MEASUREMENT)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
         if older := self._older_host(row):
@@ -124,7 +129,8 @@ class References:
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
-        yield from of_like(row, self.rows)
+        yield from of_like(row, measured(self.rows))
+        yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:
@@ -150,14 +156,17 @@ class References:
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
             yield from by_line(row, _flows(row), self.posted)
-            yield from same_path(row, self._on_path(row))
+            yield from same_path(row, measured(self._on_path(row)))
+            yield from of_stated_limit(row, self._on_path(row))
             yield from self._by_staged_copy(row)
             yield from self._host_memory_instead(row)
             yield from self._pairs_of_others(row)
             yield from self._writes_to_the_drive(row)
             yield from of_one_folder(row, self.rows)
+        yield from of_mapped_file(row, self._on_path(row))
         yield from of_each_alone(row, self.rows)
         yield from of_one_alone(row, self.rows)
+        yield from of_each_at_once(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
             yield from self._siblings(row)
@@ -222,7 +231,9 @@ class References:
             yield from card_copy(row, self._slots())
         elif part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
-            yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "", self.catalog) if len(flows) == 1 else ()
+            name = gpu[0] if gpu else ""
+            title, memory = self.posted.title(name), measured_memory(name, self.rows)
+            yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
             yield from host_copy(part, flows, row, self.posted)
         elif row.path == "storage" and len(flows) == 1 and (wires := part.wires_to_host) is not None:
