@@ -69,6 +69,13 @@ def test_the_small_buffers_of_a_tool_may_lie_in_the_cache(text):
     assert verdict_of(text(sample.format(320_000_000))) == "fast"
 
 
+def test_large_buffers_are_no_slower_than_others_far_above_the_caches(typed):
+    # legacy-rocm-build#102: memory of a Fiji Nano drops by half above 2 GB
+    rows = [f"path: copy, {WITHIN}value: {rate} GB/s, bytes: {size}" for rate, size in ((440, "1 GB"), (210, "4 GB"))]
+    assert verdict_of(typed(*rows)) == "slow"
+    assert verdict_of(typed(rows[0].replace("1 GB", "16 MiB"), rows[1])) == "unknown"
+
+
 def test_small_buffers_are_not_slow(typed):
     assert verdict_of(typed(f"{WITHIN}value: 20 GB/s, bytes: 64 KiB", gpus="NVIDIA A100-SXM4-40GB")) == "unknown"
 

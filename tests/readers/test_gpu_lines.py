@@ -135,6 +135,23 @@ Host to Device Bandwidth, 1 Device(s), Paged memory, direct access
    Transfer Size (Bytes)\tBandwidth(MB/s)
    33554432\t\t\t1000
 """
+# gdrcopy's copylat; a table of ROCm/clr#273
+COPYLAT = (
+    "Test             Size(B)     Avg.Time(us)\ngdr_copy_to_mapping             1         0.0889\n"
+    "gdr_copy_to_mapping      16777216         1677.7216\ngdr_copy_from_mapping    16777216         16777.216\n"
+)
+ARROWS = "| dir | batch |\n|---|---|\n| store/ANY (D\u2192H) 1 MiB | 1.7 GB/s |\n| load (H\u2192D) 1 MiB | ~30 GB/s |\n"
+# TransferBench, its presets a2a and p2p, cut
+A2A = (
+    "Summary: [67108864 bytes per Transfer] [GFX:8] [1 Read(s) 1 Write(s)]\n"
+    "SRC\\DST  GPU 00     GPU 01     GPU 02       STotal     Actual\n"
+    "GPU 00      N/A      40.12      41.10       122.42     120.36\nGPU 01    40.20\n"
+)
+P2P_CUT = (
+    "Unidirectional copy peak bandwidth GB/s [Local read / Remote write] (GPU-Executor: GFX)\n"
+    " SRC+EXE\\DST    CPU 00    GPU 00    GPU 01\n  CPU 00  ->     15.54      9.88      8.77\n"
+    "  GPU 00  ->     25.54    590.8\n"
+)
 H2D, D2H, P2P = "host0->gpu0", "gpu0->host0", "gpu0->gpu1"
 RATES = [
     (OPENCL, [("gpu0->gpu0", 6668.71), (H2D, 14.08), (D2H, 13.82)]),
@@ -155,6 +172,10 @@ RATES = [
     (BARS, [(H2D, 24.5), (D2H, 1000 * 2**20 / 1e9)]),
     (CSV, [(H2D, 3.1), ("gpu0->gpu0", 365)]),
     (OPENCL_SAMPLE, [(H2D, 1000 * 2**20 / 1e9)]),
+    (COPYLAT, [(H2D, 10.0), (D2H, 1.0)]),
+    (ARROWS, [(D2H, 1.7), (H2D, 30.0)]),
+    (A2A, [(P2P, 40.12), ("gpu0->gpu2", 41.10)]),
+    (P2P_CUT, [("host0:0->gpu0", 9.88), ("host0:0->gpu1", 8.77)]),
 ]  # fmt: skip
 
 

@@ -25,6 +25,8 @@ _SLOW = 0.3
 _ABOVE = 1.1
 # Smaller buffers (B) cost more to start than to move, and lie in the cache.
 _LEAST = 64 << 20
+# The largest caches have 256 MiB (MI300X); buffers of twice that do not lie in them.
+_FAR_ABOVE_CACHES = 512 << 20
 # Of two programs on the same memory half leaves room for kernels that do not keep it busy.
 _OF_OTHER = 0.5
 _OF_LIMIT = 0.75
@@ -77,7 +79,7 @@ def of_gpu_memory(
                         "the other row", own=not rate)  # fmt: skip
     like = [
         each for each in like
-        if not names_limit(each) and each.settings == row.settings and kind_of_work(each) == kind_of_work(row)
+        if not names_limit(each) and _comparable(each, row) and kind_of_work(each) == kind_of_work(row)
     ]  # fmt: skip
     if like:
         best = max(like, key=lambda each: each.value or 0.0)
@@ -85,6 +87,13 @@ def of_gpu_memory(
         yield Reference(
             "same path", best.value or 0.0, low, low, None, f"'{best.scenario}'", "the other row", own=False
         )
+
+
+def _comparable(other: Observation, row: Observation) -> bool:
+    """Whether two rows differ in nothing but buffers that are both far larger than any cache."""
+    sizes = [each.settings.get("bytes", 0) for each in (other, row)]
+    same = {**other.settings, "bytes": 0} == {**row.settings, "bytes": 0}
+    return same and (sizes[0] == sizes[1] or min(sizes) >= _FAR_ABOVE_CACHES)
 
 
 def measured_memory(gpu: str, rows: Sequence[Observation]) -> float:

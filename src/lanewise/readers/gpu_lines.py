@@ -23,7 +23,9 @@ from lanewise.results.posted import PostedFacts
 _RATE = r"(?P<rate>\d[\d.]{0,15})"
 _SIZES = {"": 1, "B": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "GB": 1 << 30}
 # What a tool calls the two directions, and copies or kernels within the GPU's memory.
-_TO_GPU = re.compile(r"h2d|host(?: to |2|->)device|send|write|bspeed_download|cpu_to|to_device|HOST-TO", re.IGNORECASE)
+_TO_GPU = re.compile(
+    r"h2d|host(?: to |2|->)device|send|write|bspeed_download|cpu_to|to_device|HOST-TO|to$", re.IGNORECASE
+)
 _WITHIN = re.compile(r"gmem|coalesced|written|checked", re.IGNORECASE)
 _PROGRAM = re.compile(r"\s*(?:\$ )?\./(?P<program>[\w.-]{1,40})\s*$")
 
@@ -52,6 +54,10 @@ _TOOLS = (
     _tool("gdrcopy", rf"^(?P<way>write|read) BW: {_RATE}MB/s",
           r"(?:writing|reading) test, size=(?P<size>\d{1,15})|GPU id:(?P<gpu>\d{1,3}); name: (?P<title>[^;]{1,60});|"
           r"selecting device (?P<selected>\d{1,3})", engine="CPU", unit=MIB),
+    # copylat says how long each copy takes: its large ones are rates.
+    _tool("gdrcopy", r"^gdr_copy_(?P<way>to|from)_mapping\s+(?P<size>\d{7,15})\s+(?P<us>\d[\d.]{0,12})\s*$",
+          r"GPU id:(?P<gpu>\d{1,3}); name: (?P<title>[^;]{1,60});|selecting device (?P<selected>\d{1,3})",
+          engine="CPU"),
     _tool("SuperBench gpu_copy",
           r"\b(?:(?P<way>cpu_to)_gpu(?P<gpu>\d{1,3})|gpu(?P<from>\d{1,3})_to_cpu|"
           r"gpu(?P<src>\d{1,3})_to_gpu(?P<dst>\d{1,3})(?:_(?P<pull>read|write))?)"
@@ -80,7 +86,9 @@ _TOOLS = (
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether a line holds a rate of one of these tools."""
-    return any(tool.line.search(line) for line in lines if "B" in line or "_by_" in line for tool in _TOOLS)
+    return any(
+        tool.line.search(line) for line in lines if "B" in line or "_by_" in line or "gdr_" in line for tool in _TOOLS
+    )
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -141,7 +149,13 @@ def _row(tool: _LineTool, says: Mapping[str, str], program: str, at: Location) -
         settings["bytes"] = size
     name = program if tool.name.startswith("aomp") and program else tool.name
     scenario = f"{name}, {says['way'].replace('  ', ' ')}" if within and "way" in says else name
-    return observation(tool.name, scenario, kind, figure(says["rate"], at) * tool.unit / 1e9, how, settings)
+    rate = figure(says["rate"], at) * tool.unit / 1e9 if "rate" in says else _rate_of_time(size, figure(says["us"], at))
+    return observation(tool.name, scenario, kind, rate, how, settings)
+
+
+def _rate_of_time(size: int, microseconds: float) -> float | None:
+    """The rate in GB/s of a copy that took so long; None for no time at all."""
+    return size / microseconds / 1e3 if microseconds else None
 
 
 def _host_copy(tool: _LineTool, says: Mapping[str, str]) -> ToolValue | None:
