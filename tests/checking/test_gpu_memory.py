@@ -156,3 +156,41 @@ def test_pageable_copies_need_be_no_faster_than_one_core(text):
     table = "| Device Name    | NVIDIA H100 80GB HBM3 |\n| PCIe   Bandwidth (send                 )   {} GB/s |\n"
     assert verdict_of(text(table.format("9.86"))) == "ok"
     assert verdict_of(text(table.format("3.10"))) == "slow"
+
+
+NAMED_LINKS = [
+    ("NVIDIA GeForce RTX 3080", "Thunderbolt eGPU", "2.6 GB/s", "ok"),
+    ("NVIDIA GeForce RTX 3080", "Thunderbolt eGPU", "0.9 GB/s", "slow"),
+    ("NVIDIA GeForce RTX 3080", "OCuLink eGPU, PCIe 4.0 x4", "6.6 GB/s", "ok"),
+    ("AMD Radeon RX 6500 XT", "PCIe 3.0", "3.2 GB/s", "ok"),
+    ("AMD Radeon RX 6500 XT", "a copy", "3.2 GB/s", "slow"),
+    ("NVIDIA A100-PCIE-40GB", "x8 slot", "12.3 GB/s", "ok"),
+    ("NVIDIA A100-PCIE-40GB", "x8 and x16", "12.3 GB/s", "slow"),
+]
+
+
+@pytest.mark.parametrize(("gpu", "name", "rate", "verdict"), NAMED_LINKS)
+def test_a_copy_is_no_faster_than_the_link_that_its_name_says(typed, gpu, name, rate, verdict):
+    row = f'path: "{name}", flows: "host0->gpu0", value: {rate}, host memory: pinned'
+    assert verdict_of(typed(row, gpus=gpu)) == verdict
+
+
+def test_a_named_link_far_below_another_is_still_slow(typed):
+    rows = [f'path: {name}, flows: "host0->gpu0", value: {rate} GB/s' for name, rate in (("x4", 6.4), ("x16", 25))]
+    assert verdict_of(typed(*rows, gpus="NVIDIA A100-PCIE-40GB")) == "slow"
+
+
+def test_a_slice_of_a_gpu_has_a_part_of_its_memory(typed):
+    assert verdict_of(typed(f"path: MIG 1g.5gb, {WITHIN}value: 170 GB/s", gpus="NVIDIA A100-SXM4-40GB")) == "unknown"
+    assert verdict_of(typed(f"path: a copy, {WITHIN}value: 170 GB/s", gpus="NVIDIA A100-SXM4-40GB")) == "slow"
+
+
+TIMES = [("NVIDIA H100 80GB HBM3", "900 ms", "slow"), ("NVIDIA H100 80GB HBM3", "100 ms", "unknown"),
+         ("", "9 s", "slow")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gpu", "time", "verdict"), TIMES)
+def test_the_time_of_a_long_copy_is_a_rate_of_its_bytes(typed, gpu, time, verdict):
+    row = 'path: copy, flows: "host0->gpu0", value: {}, bytes: {}'
+    assert verdict_of(typed(row.format(time, "1 GB"), gpus=gpu)) == verdict
+    assert verdict_of(typed(row.format(time, "4 KiB"), gpus=gpu)) == "unknown"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.abilities import part_of_title
+from lanewise.checking.named_links import is_slice
 from lanewise.checking.part_references import Reference
 from lanewise.checking.side_by_side import kind_of_work
 from lanewise.checking.stated_limits import names_limit
@@ -58,6 +59,8 @@ def of_gpu_memory(
     gpu = row.flow.partition("->")[0].strip()
     rate, source = rated(posted, gpu, catalog)
     moved = 2 if _COUNTED_ONCE.search(row.note) else 1  # a copy reads and writes what it is counted for
+    if is_slice(f"{row.scenario} {posted.title(gpu)}"):
+        return
     small = row.settings.get("bytes", _LEAST) < _LEAST
     if rate:
         nominal = rate / moved

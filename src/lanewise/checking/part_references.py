@@ -11,7 +11,6 @@ from lanewise.checking.abilities import GpuAbility, is_coherent, part_of_title, 
 from lanewise.checking.verdict import Verdict
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
 
 # What starts a copy and waits for it costs at most, s: a launch is 5 to 10 us, a synchronisation as much again.
 START = 40e-6
@@ -108,20 +107,14 @@ def any_copy(row: Observation, title: str, catalog: Catalog, memory: float = 0.0
     yield Reference("parts", least, slow, slow, None, limit, source, own=False)
 
 
-def tunnel_copy(posted: PostedFacts) -> Iterator[Reference]:
-    """What a copy to or from any GPU behind the stated tunnel reaches."""
+def tunnel_copy(tunnel: str, source: str) -> Iterator[Reference]:
+    """What a copy to or from any GPU behind that tunnel reaches."""
     low, slow, high = _TUNNEL
-    for tunnel in posted.stated("tunnel")[:1]:
-        yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel.value}", tunnel.source)
+    yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel}", source)
 
 
-def host_copy(
-    part: GpuAbility, flows: Sequence[Flow], row: Observation, posted: PostedFacts
-) -> Iterator[Reference]:  # fmt: skip
+def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iterator[Reference]:
     """What one GPU's copies to and from host memory can do."""
-    if posted.stated("tunnel"):
-        yield from tunnel_copy(posted)
-        return
     if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
         return  # several GPUs at once share what nobody described
     nominal = part.host_rate(row.path == "host to device")

@@ -21,9 +21,10 @@ from lanewise.checking.collective_references import of_other_library, of_other_t
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
-from lanewise.checking.latency_references import TIMES, ends, late
+from lanewise.checking.latency_references import TIMES, ends, late, slow_by_its_rate
 from lanewise.checking.line_references import by_line, ring_by_line
 from lanewise.checking.memory_references import measured_memory, of_gpu_memory
+from lanewise.checking.named_links import by_named_link, tunnel_of
 from lanewise.checking.part_references import (
     Reference,
     any_copy,
@@ -100,7 +101,7 @@ class References:
         if row.value is None or result.verdict is not Verdict.UNKNOWN:
             return result
         if row.metric in TIMES:
-            return late(result, self.rows)
+            return slow_by_its_rate(late(result, self.rows), self._by_part)
         if names_limit(row):
             return replace(result, note=NO_MEASUREMENT)
         references = list(self.of(row))
@@ -187,7 +188,8 @@ class References:
         best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
         hosts = list(self._host_generations()) or [HOST_GENERATION]
         gens = [best.gen, *hosts, *(gen for gen, _ in self._slots())]
-        return replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
+        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
+        return by_named_link(best, row)
 
     def drive_of(self, row: Observation) -> DriveAbility | None:
         """What the drive of a row can do by its model and its slot; None if neither is known."""
@@ -225,8 +227,8 @@ class References:
         part, flows = self.ability_of(row), _flows(row)
         if not flows:
             return
-        if part is None and row.path in HOST_COPIES and self.posted.stated("tunnel"):
-            yield from tunnel_copy(self.posted)
+        if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
+            yield from tunnel_copy(*tunnel)
         elif of_card(row):
             yield from card_copy(row, self._slots())
         elif part is None:
@@ -235,7 +237,7 @@ class References:
             title, memory = self.posted.title(name), measured_memory(name, self.rows)
             yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
-            yield from host_copy(part, flows, row, self.posted)
+            yield from host_copy(part, flows, row)
         elif row.path == "storage" and len(flows) == 1 and (wires := part.wires_to_host) is not None:
             # More than the GPU's link carries is counted wrongly; how much less is fine, the drive says.
             limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
