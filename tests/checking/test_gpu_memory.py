@@ -194,3 +194,15 @@ def test_the_time_of_a_long_copy_is_a_rate_of_its_bytes(typed, gpu, time, verdic
     row = 'path: copy, flows: "host0->gpu0", value: {}, bytes: {}'
     assert verdict_of(typed(row.format(time, "1 GB"), gpus=gpu)) == verdict
     assert verdict_of(typed(row.format(time, "4 KiB"), gpus=gpu)) == "unknown"
+
+
+def test_reads_of_a_gpus_memory_by_the_cpu_are_slow_on_healthy_machines(text):
+    # gdrcopy's README
+    sizes = "GPU id:0; name: Tesla V100-SXM2-32GB; Bus id: 0000:06:00\nselecting device 0\n"
+    assert verdict_of(text(sizes + "gdr_copy_from_mapping 16777216 31645.4\n")) == "ok"
+    assert verdict_of(text(sizes + "gdr_copy_from_mapping 16777216 131645.4\n")) == "slow"
+
+
+def test_work_that_need_not_keep_the_memory_busy_is_not_slow(typed):
+    row = f"path: decode of one request, {WITHIN}value: 520 GB/s"
+    assert verdict_of(typed(row, gpus="NVIDIA H100 PCIe")) == "unknown"

@@ -65,7 +65,8 @@ def of_gpu_memory(
     if rate:
         nominal = rate / moved
         limit = f"the memory of {posted.title(gpu) or gpu}"
-        slow = 0.0 if small else _SLOW * nominal
+        _, work = kind_of_work(row)
+        slow = 0.0 if small or work else _SLOW * nominal  # decoding and the like need not keep the memory busy
         # A tool's own small buffers lie in the cache of a healthy GPU; what somebody typed in is a question.
         high = _ABOVE * nominal if tool == "typed in" or not small else None
         yield Reference("parts", nominal, _FINE * nominal, slow, high, limit, source)
