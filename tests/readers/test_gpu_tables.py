@@ -67,10 +67,12 @@ def test_all_pairs_of_transferbench_ran_at_once():
     first, second = read_results(A2A, "f.txt").observations
     assert (first.flow, first.value, first.how["flows"]) == ("gpu0->gpu1", 50.732e9, "gpu0->gpu1, gpu1->gpu0")
     assert (second.value, second.settings["bytes"], second.how["engine"]) == (51.083e9, 268435456, "SM")
+    (cut,) = read_results(A2A[: A2A.rindex("GPU 01")], "f.txt").observations
+    assert (cut.flow, cut.how["flows"]) == ("gpu0->gpu1", "gpu0->gpu1, gpu1->gpu0")
     with pytest.raises(FormatError, match="cells for 2 columns") as caught:
-        read_results(A2A[: A2A.rindex("GPU 01")], "f.txt")
+        read_results(A2A[: A2A.index("50.732") - 5], "f.txt")
     assert caught.value.location is not None
-    assert caught.value.location.line == 5
+    assert caught.value.location.line == 4
 
 
 BABEL = "Using CUDA device: GH200 120GB (CuDevice(0))\nFunction    MBytes/sec  Min (sec)   Max         Average\n"

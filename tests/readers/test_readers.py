@@ -289,13 +289,10 @@ def test_outputs_of_several_tools_in_one_text_or_several_files_come_together(tmp
 
 
 CUTS = [
-    ("nvbandwidth-0.8.txt", " 1    390.10", "the matrix ends after 1 of 2 rows"),
     ("nvbandwidth-0.8.txt", "    391.20\n", "1 cells for 2 columns"),
     ("nvbandwidth-0.8.json", '"390.2"', "the JSON breaks off"),
-    ("p2p.txt", "     2  17.60", "the matrix ends after 2 of 3 rows"),
-    ("p2p.txt", " Latency (P2P Writes)", "the text breaks off in a heading"),
     ("p2p.txt", " 26.10  17.91", "1 cells for 3 columns"),
-    ("bandwidth-test.txt", "   32000000\t\t\t13.2", "no figures below 'Device to Host Bandwidth'"),
+    ("bandwidth-test.txt", "   32000000\t\t\t12.3", "no figures below 'Host to Device Bandwidth'"),
     ("gdsio.txt", "Throughput: 6.25", "a result line of gdsio breaks off"),
     ("ib_write_bw.txt", " 65536      5000", "perftest's table has no rows"),
     ("ib_write_bw.txt", "392.10", "2 figures below 5 heads"),
@@ -312,6 +309,31 @@ def test_a_text_that_breaks_off_is_refused_with_its_line_and_what_to_do(name, be
     assert caught.value.location is not None
     assert caught.value.location.line > 0
     assert caught.value.hint
+
+
+WHOLE_UNTIL = [
+    ("nvbandwidth-0.8.txt", " 1    390.10", "a matrix ends after 1 of 2 rows"),
+    ("p2p.txt", "     2  17.60", "a matrix ends after 2 of 3 rows"),
+    ("p2p.txt", " Latency (P2P Writes)", "the text breaks off in a heading"),
+    ("bandwidth-test.txt", "   32000000\t\t\t13.2", "the text breaks off below 'Device to Host Bandwidth'"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "note"), WHOLE_UNTIL)
+def test_what_is_whole_before_a_text_breaks_off_is_read_with_a_note(name, before, note):
+    whole = read_results((DATA / name).read_text(encoding="utf-8"), name)
+    cut = read_results((DATA / name).read_text(encoding="utf-8").split(before)[0], name)
+    assert any(note in each for each in cut.notes)
+    assert 0 < len(cut.observations) < len(whole.observations)
+    assert set(map(repr, cut.observations)) <= set(map(repr, whole.observations))
+
+
+def test_a_last_figure_that_lost_digits_is_left_out_with_its_row():
+    title = "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n"
+    text = title + " D\\D 0 1 2\n 0 774.87 48.35 48.34\n 1 48.3"
+    rows = read_results(text + "4 775.84 96.4\n", "f").observations
+    assert {row.flow for row in rows} == {"gpu0->gpu0", "gpu0->gpu1", "gpu0->gpu2"}
+    assert len(read_results(text + "4 775.84 96.44\n", "f").observations) == 6
 
 
 @pytest.mark.parametrize("text", ["", "hello", "{}", '{"a": 1}', "0 1\n0 2 3", "#bytes of it", "\x00\x01"])

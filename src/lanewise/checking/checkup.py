@@ -23,6 +23,7 @@ from lanewise.checking.expectation import (
 )
 from lanewise.checking.finding_order import Diagnosis, farthest_first, grouped, likeliest
 from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
+from lanewise.checking.memory_references import GPU_MEMORY
 from lanewise.checking.notes import (
     OTHER_GPU,
     downgraded_notes,
@@ -207,7 +208,8 @@ class Knowledge:
         # Rows that nothing judges may still tell what a slow one is compared with.
         aside = (
             each for each in self.left_aside
-            if each.row.metric == "latency" or each.row.path in ("storage", "network") or side_by_side(each.row)
+            if each.row.metric == "latency"
+            or each.row.path in ("storage", "network", GPU_MEMORY) or side_by_side(each.row)
         )  # fmt: skip
         drive = self.references.drive_of(result.row)
         return row_causes(RowSymptom(result, self.conditions, (*results, *aside), self.posted, ability, drive))

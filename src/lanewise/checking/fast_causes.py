@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.gpu_memory_causes import in_the_cache
+from lanewise.checking.memory_references import GPU_MEMORY
 from lanewise.checking.symptom import RowSymptom
 
 
@@ -20,6 +22,8 @@ def page_cache(symptom: RowSymptom) -> Iterator[Cause]:
 def counted_too_much(symptom: RowSymptom) -> Iterator[Cause]:
     """A clock that stopped too early, or bytes of several paths."""
     row = symptom.row
+    if row.path == GPU_MEMORY:
+        return
     if row.path == "network":
         what = "bytes of both directions, of several ports or of data that was compressed are counted as one"
         step = "look at one port alone: ethtool -S DEVICE | grep bytes before and after"
@@ -29,4 +33,4 @@ def counted_too_much(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(("software",), what, step)
 
 
-FAST_CAUSES = (page_cache, counted_too_much)
+FAST_CAUSES = (page_cache, in_the_cache, counted_too_much)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
+from lanewise import units
 from lanewise.checking.abilities import GpuAbility, is_coherent, lesser_links, link_rate, raw_rate
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import WIRE_SHARE, too_short
-from lanewise.checking.part_references import LEAST_RATE
+from lanewise.checking.memory_references import measured_memory
+from lanewise.checking.part_references import LEAST_OF_STRONG, LEAST_RATE, STRONG
 from lanewise.checking.references import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom, row_devices
 from lanewise.checking.verdict import Verdict, lower_is_better
@@ -40,22 +43,27 @@ def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
         evidence = "both directions have the rate of such a link"
     elif row.how.get("host memory") == "pinned":
         evidence = "pinned memory, and the rate is that of such a link"
-    yield _lesser_link(part, (symptom.gpu,), links, evidence, ways * predicted)
+    cause = _lesser_link(part, (symptom.gpu,), links, evidence, ways * predicted)
+    known = symptom.slot_is_stated and not evidence
+    yield replace(cause, explains=False, predicted=None) if known else cause
 
 
 def riser(symptom: RowSymptom) -> Iterator[Cause]:
     """A rate that only a link of one lane or of Gen1 would explain, of a GPU that nobody named."""
     row = symptom.row
     peers = row.path.startswith("peer")
-    if lower_is_better(row.unit) or (row.value or 0.0) >= LEAST_RATE or symptom.ability is not None:
+    memory = measured_memory(symptom.gpu, [result.row for result in symptom.results])
+    least = LEAST_OF_STRONG if memory > STRONG else LEAST_RATE
+    if lower_is_better(row.unit) or (row.value or 0.0) >= least or symptom.ability is not None:
         return
     if not (peers or row.path in HOST_COPIES):
         return
     gpus = sorted(row_devices(row) - {"host0"})
-    if not is_coherent(symptom.posted.title(symptom.gpu)) and symptom.best_host_copy() < LEAST_RATE:
+    if not is_coherent(symptom.posted.title(symptom.gpu)) and symptom.best_host_copy() < least:
+        evidence = f"its memory reached {units.show(memory, 'GB/s', 3)}" if memory > STRONG else ""
         what = f"the link of {' or '.join(gpus)} has one lane, as risers do, or runs at Gen1"
         step = "nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"
-        yield Cause(("link", *gpus), what, step, devices=frozenset(gpus))
+        yield Cause(("link", *gpus), what, step, evidence=evidence, devices=frozenset(gpus))
 
 
 def lesser_link_of_peers(symptom: RowSymptom) -> Iterator[Cause]:

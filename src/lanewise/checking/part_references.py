@@ -11,7 +11,6 @@ from lanewise.checking.abilities import GpuAbility, is_coherent, part_of_title, 
 from lanewise.checking.verdict import Verdict
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
 
 # What starts a copy and waits for it costs at most, s: a launch is 5 to 10 us, a synchronisation as much again.
 START = 40e-6
@@ -22,8 +21,16 @@ NO_NVLINK = "without NVLinks,"
 # whatever the GPU. A coherent link (NVLink-C2C) carries more than any of PCIe.
 LEAST_RATE = 0.8e9
 _FINE_COHERENT = 0.7
+# GPUs with more memory bandwidth (B/s) than this have sixteen lanes of Gen3 or eight of Gen4 and up (makers'
+# specifications from the GTX 1080 Ti on); even in a Thunderbolt 3 box, 2.4 GB/s, they reach twice this rate.
+STRONG, LEAST_OF_STRONG = 400e9, 1.2e9
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
 LEAST_MESSAGE = 256 * 2**20
+# One core copies pageable memory into the driver's buffer, at 5 to 14 GB/s whatever the link (ProjectPhysX' page of
+# OpenCL-Benchmark: 9.9 GB/s on a B300 of Gen6 x16, 14.1 on a B200 of Gen5 x16).
+_BY_ONE_CORE = 5e9
+# A CPU waits for each of its reads of a GPU's memory: 0.52 to 0.55 GB/s whatever the link (gdrcopy's README).
+_READ_BY_CPU = 0.3e9
 # PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
 _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # Host memory of a stated NUMA node.
@@ -78,13 +85,18 @@ def short_copy(row: Observation, long: Reference) -> Reference | None:
     )  # fmt: skip
 
 
-def any_copy(row: Observation, title: str, catalog: Catalog) -> Iterator[Reference]:
-    """What every GPU reaches in a long copy to or from host memory or a peer, though its name tells no link."""
+def any_copy(row: Observation, title: str, catalog: Catalog, memory: float = 0.0) -> Iterator[Reference]:
+    """What every GPU reaches in a long copy to or from host memory or a peer, though its name tells no link.
+
+    `memory`: what its own memory was measured at, B/s.
+    """
     host = row.path in ("host to device", "device to host")
     if row.how.get("engine") == "CPU" or not (host or row.path.startswith("peer")):
         return
     least, limit, source = 2 * LEAST_RATE, "Gen2 x4, the least of a GPU's slot", "the PCIe specification"
     slow = LEAST_RATE
+    if host and memory > STRONG:
+        limit, slow = "a tunnel of Thunderbolt, the least link that GPUs of such memory have", LEAST_OF_STRONG
     if host and is_coherent(title) and row.how.get("host memory") != "pageable":
         least, limit, source = raw_rate(5, 16), f"the coherent link of {title}, more than PCIe has", "its data sheet"
         slow = least
@@ -97,20 +109,14 @@ def any_copy(row: Observation, title: str, catalog: Catalog) -> Iterator[Referen
     yield Reference("parts", least, slow, slow, None, limit, source, own=False)
 
 
-def tunnel_copy(posted: PostedFacts) -> Iterator[Reference]:
-    """What a copy to or from any GPU behind the stated tunnel reaches."""
+def tunnel_copy(tunnel: str, source: str) -> Iterator[Reference]:
+    """What a copy to or from any GPU behind that tunnel reaches."""
     low, slow, high = _TUNNEL
-    for tunnel in posted.stated("tunnel")[:1]:
-        yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel.value}", tunnel.source)
+    yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel}", source)
 
 
-def host_copy(
-    part: GpuAbility, flows: Sequence[Flow], row: Observation, posted: PostedFacts
-) -> Iterator[Reference]:  # fmt: skip
+def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iterator[Reference]:
     """What one GPU's copies to and from host memory can do."""
-    if posted.stated("tunnel"):
-        yield from tunnel_copy(posted)
-        return
     if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
         return  # several GPUs at once share what nobody described
     nominal = part.host_rate(row.path == "host to device")
@@ -120,7 +126,9 @@ def host_copy(
     elif len(flows) > 1:
         low, slow = 0.38, 0.35  # one way of both: 11 of 26 on an A100
     elif row.how.get("host memory") == "pageable":
-        low, slow = 0.2, 0.2
+        low = slow = min(0.2, _BY_ONE_CORE / nominal)
+    elif row.how.get("engine") == "CPU" and row.path == "device to host":
+        low = slow = _READ_BY_CPU / nominal
     elif row.how.get("engine") == "CPU":
         low, slow = 0.5, 0.3
     elif row.how.get("engine") == "SM":

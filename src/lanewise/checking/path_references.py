@@ -21,6 +21,7 @@ _LIKE_SIZE = 0.02
 # that are fine have 0.99 of two (axboe/fio#694).
 _OF_ALONE = 0.6
 _RANDOM = re.compile(r"\b(?:rand|rnd)|\brandom", re.IGNORECASE)
+_MAPPED = re.compile(r"\bm(?:emory[ -])?map(?:ped|s|ping)?\b|page ?fault", re.IGNORECASE)
 _NO_DRIVE = re.compile(r"gpu\d*$|host|cpu")
 
 
@@ -160,6 +161,20 @@ def _grows_with_size(row: Observation) -> bool:
 def of_one_size(size: int, other: int) -> bool:
     """Whether two sizes of requests are so near that they take as many packets and commands."""
     return min(size, other) > 0 and abs(size - other) <= _LIKE_SIZE * min(size, other)
+
+
+def of_mapped_file(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """A mapped file compared with reads of it: the kernel, not the program, sizes the requests of a mapping."""
+    if row.path != "storage" or not _MAPPED.search(row.scenario):
+        return
+    like = [
+        each for each in rows
+        if not _MAPPED.search(each.scenario) and each.metric == row.metric and each.value
+        and _is_random(each) is _is_random(row)
+    ]  # fmt: skip
+    best = max(like, key=lambda each: each.value or 0.0, default=None)
+    if best is not None:
+        yield from _half_of(best, f"'{best.scenario}'")
 
 
 def of_each_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

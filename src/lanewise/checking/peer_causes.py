@@ -10,7 +10,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.network_causes import PEER_STEP
 from lanewise.checking.references import COLLECTIVE
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
-from lanewise.checking.together_references import fastest_alone
+from lanewise.checking.together_references import alone_of_each, fastest_alone
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
 
@@ -68,7 +68,12 @@ def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
 def shared_way(symptom: RowSymptom) -> Iterator[Cause]:
     """Several copies at once that carry together far less than one of them alone: no single link is slow."""
     row = symptom.row
-    alone = fastest_alone(row, [result.row for result in symptom.results])
+    rows = [result.row for result in symptom.results]
+    if (one := alone_of_each(row, rows)) is not None and _far_worse(row, one):
+        what = "the GPUs share an uplink of a switch, a root port or the host's memory, which divides among them"
+        step = "nvidia-smi topo -m; measure two, four and all at once: lanewise measure gpu"
+        yield Cause(("shared",), what, step, evidence=f"{one.flow} alone reached {value_text(one)}")
+    alone = fastest_alone(row, rows)
     if alone is not None and row.path.startswith("peer") and _far_worse(row, alone):
         what = (
             "what these copies share forwards less at once than one copy alone: the root complexes of the CPU, to "

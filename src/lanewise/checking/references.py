@@ -21,8 +21,10 @@ from lanewise.checking.collective_references import of_other_library, of_other_t
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
-from lanewise.checking.latency_references import TIMES, ends, late
+from lanewise.checking.latency_references import TIMES, ends, late, slow_by_its_rate
 from lanewise.checking.line_references import by_line, ring_by_line
+from lanewise.checking.memory_references import measured_memory, of_gpu_memory
+from lanewise.checking.named_links import by_named_link, tunnel_of
 from lanewise.checking.part_references import (
     Reference,
     any_copy,
@@ -37,13 +39,15 @@ from lanewise.checking.path_references import (
     fewer_in_flight,
     of_each_alone,
     of_like_size,
+    of_mapped_file,
     of_one_folder,
     of_smaller,
     same_path,
 )
 from lanewise.checking.side_by_side import kinds_of_ends, of_like, unlike
+from lanewise.checking.stated_limits import NO_MEASUREMENT, measured, names_limit, of_stated_limit
 from lanewise.checking.symptom import line_of
-from lanewise.checking.together_references import of_one_alone
+from lanewise.checking.together_references import of_each_at_once, of_one_alone
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
@@ -99,7 +103,9 @@ class References:
         if row.value is None or result.verdict is not Verdict.UNKNOWN:
             return result
         if row.metric in TIMES:
-            return late(result, self.rows)
+            return slow_by_its_rate(late(result, self.rows), self._by_part)
+        if names_limit(row):
+            return replace(result, note=NO_MEASUREMENT)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
         if older := self._older_host(row):
@@ -133,7 +139,8 @@ class References:
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
-        yield from of_like(row, self.rows)
+        yield from of_like(row, measured(self.rows))
+        yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:
@@ -159,14 +166,17 @@ class References:
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
             yield from by_line(row, _flows(row), self.posted)
-            yield from same_path(row, self._on_path(row))
+            yield from same_path(row, measured(self._on_path(row)))
+            yield from of_stated_limit(row, self._on_path(row))
             yield from self._by_staged_copy(row)
             yield from self._host_memory_instead(row)
             yield from self._pairs_of_others(row)
             yield from self._writes_to_the_drive(row)
             yield from of_one_folder(row, self.rows)
+        yield from of_mapped_file(row, self._on_path(row))
         yield from of_each_alone(row, self.rows)
         yield from of_one_alone(row, self.rows)
+        yield from of_each_at_once(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
             yield from self._siblings(row)
@@ -187,7 +197,8 @@ class References:
         best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
         hosts = list(self._host_generations()) or [HOST_GENERATION]
         gens = [best.gen, *hosts, *(gen for gen, _ in self._slots())]
-        return replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
+        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
+        return by_named_link(best, row)
 
     def drive_of(self, row: Observation) -> DriveAbility | None:
         """What the drive of a row can do by its model and its slot; None if neither is known."""
@@ -225,15 +236,17 @@ class References:
         part, flows = self.ability_of(row), _flows(row)
         if not flows:
             return
-        if part is None and row.path in HOST_COPIES and self.posted.stated("tunnel"):
-            yield from tunnel_copy(self.posted)
+        if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
+            yield from tunnel_copy(*tunnel)
         elif of_card(row):
             yield from card_copy(row, self._slots())
         elif part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
-            yield from any_copy(row, self.posted.title(gpu[0]) if gpu else "", self.catalog) if len(flows) == 1 else ()
+            name = gpu[0] if gpu else ""
+            title, memory = self.posted.title(name), measured_memory(name, self.rows)
+            yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
-            yield from host_copy(part, flows, row, self.posted)
+            yield from host_copy(part, flows, row)
         elif row.path == "storage" and len(flows) == 1 and (wires := part.wires_to_host) is not None:
             # More than the GPU's link carries is counted wrongly; how much less is fine, the drive says.
             limit = f"Gen{part.gen} x{part.lanes} of {part.title}"

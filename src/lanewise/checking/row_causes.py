@@ -18,9 +18,11 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.collective_references import around_dip, smaller_message
 from lanewise.checking.expectation import too_short
 from lanewise.checking.fast_causes import FAST_CAUSES
+from lanewise.checking.gpu_memory_causes import slow_gpu_memory
 from lanewise.checking.host_names import one_memory
 from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.memory_causes import MEMORY_CAUSES, STORAGE_CAUSES
+from lanewise.checking.memory_references import GPU_MEMORY
 from lanewise.checking.named_conditions import named_conditions
 from lanewise.checking.network_causes import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.part_references import LEAST_RATE
@@ -109,7 +111,7 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
         evidence = f"the other direction reached {value_text(back)} on the same link"
         yield Cause(("software",), what, step, evidence=evidence)
     elif row.path in HOST_COPIES and (
-        too_short(row) or _by_an_unknown_program(symptom) or symptom.share < _PAGEABLE_SHARE
+        too_short(row) or _by_an_unknown_program(symptom) or symptom.share < _PAGEABLE_SHARE or symptom.slot_is_stated
     ):
         yield Cause(("software",), what, step)
 
@@ -196,7 +198,8 @@ def common_device(symptom: RowSymptom) -> Iterator[Cause]:
     """One GPU that all slow rows have and no fine row, of three rows or two pairs; over a network one host, of two."""
     row = symptom.row
     network = row.path == "network"
-    like = [other for other in symptom.results if other.row.metric == row.metric]
+    # A GPU whose own memory is fine may hang from a lesser link.
+    like = [each for each in symptom.results if each.row.metric == row.metric and each.row.path != GPU_MEMORY]
     slow = [row_devices(other.row) for other in like if other.verdict is Verdict.SLOW]
     fine = [row_devices(other.row) for other in like if other.verdict in (Verdict.OK, Verdict.UNKNOWN)]
     # Of three GPUs, one that is behind a lesser link is in both slow pairs, and not in the third.
@@ -215,7 +218,7 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
     row = symptom.row
     gpus = {gpu for other in symptom.results for gpu in re.findall(r"\bgpu\d+", other.row.flow)}
     # No socket link carries as little as one lane of an old link.
-    if one_memory(symptom.posted, symptom.gpu, len(gpus)) or (row.value or 0.0) < LEAST_RATE:
+    if one_memory(symptom.posted, symptom.gpu, len(gpus)) or (row.value or 0.0) < 2 * LEAST_RATE:
         return
     if row.path in HOST_COPIES and not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
         what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
@@ -289,5 +292,5 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link,
     lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, far_memory, larger_messages, stated_link,
-    *STORAGE_CAUSES,
+    *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

@@ -97,9 +97,14 @@ def side_by_side(row: Observation) -> bool:
     return counts or (row.path == HOST_MEMORY and row.metric == "goodput")
 
 
+def kind_of_work(row: Observation) -> tuple[object, ...]:
+    """Which kernel a row's name says, and how much of what work."""
+    kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(row.scenario))
+    work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(row.scenario))
+    return kernel, work
+
+
 def _kind(row: Observation) -> tuple[object, ...]:
     """What rows must share: how they were measured, with what settings, by which kernel."""
-    kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(row.scenario))
     how = tuple(row.how.get(key, "") for key in ("tool", "pattern", "mode"))
-    work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(row.scenario))
-    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), kernel, work
+    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), *kind_of_work(row)

@@ -12,7 +12,7 @@ from lanewise.checking.drive_references import DriveAbility
 from lanewise.checking.verdict import PathResult, lower_is_better
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import SLOT, PostedFacts
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,12 @@ class RowSymptom:
         """The first GPU of the row's flow, empty if none."""
         match = re.search(r"\bgpu\d*", self.row.flow)
         return match[0] if match else ""
+
+    @property
+    def slot_is_stated(self) -> bool:
+        """Whether generation and lanes of the slot were typed in: who asks has looked at the link."""
+        typed = self.row.how.get("tool") == "typed in"
+        return typed and any(SLOT.fullmatch(each.value.strip()) for each in self.posted.stated("slot"))
 
     @property
     def over_nvlink(self) -> bool:

@@ -21,6 +21,33 @@ def of_one_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Refe
         yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
 
 
+# What each of several copies at once must reach of one alone: two may share a link, and no more is known of three.
+_OF_EACH = 0.4
+
+
+def of_each_at_once(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Each of several copies at once, as somebody typed in both, compared with one of them alone."""
+    best = alone_of_each(row, rows)
+    if best is not None and best.value:
+        low, limit = _OF_EACH * best.value, f"{best.flow} alone"
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def alone_of_each(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The lone copy of a GPU that ran in a set of several as well; None for other rows."""
+    flows = copies(row)
+    typed = row.how.get("tool") == "typed in" and row.metric == "goodput" and "gpu" in row.flow
+    if not typed or len(flows) < 2 or row.path in ("network", "storage"):
+        return None
+    alone = [
+        each for each in rows
+        if each.metric == "goodput" and each.value and len(copies(each)) == 1 and copies(each)[0] in flows
+        and each.path == row.path and each.settings == row.settings
+        and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "host memory", "tool"))
+    ]  # fmt: skip
+    return max(alone, key=lambda each: each.value or 0.0, default=None)
+
+
 def fastest_alone(row: Observation, rows: Sequence[Observation]) -> Observation | None:
     """The best lone copy of those that a row sums up, by the same method; None for other rows."""
     flows = copies(row)

@@ -18,7 +18,7 @@ from lanewise.results.posted import PostedFacts
 TOOL = "BabelStream"
 _HEAD = re.compile(r"Function\s+([MG]i?)Bytes/sec\s+Min \(sec\)")
 _ROW = re.compile(r"(Copy|Mul|Add|Triad|Dot|Nstream)\s+(\d[\d.]{0,15}(?:e\+?\d{1,2})?)\s")
-_DEVICE = re.compile(r"Using (?:CUDA|HIP|OpenCL|SYCL|Metal) device:? (\S.{0,80})")
+_DEVICE = re.compile(r"Using (?:CUDA|HIP|OpenCL|SYCL|Metal|alpaka|Kokkos|RAJA) device:? (\S.{0,80})")
 _UNITS = {"M": 1e-3, "Mi": 2**20 / 1e9, "G": 1.0, "Gi": 2**30 / 1e9}
 
 

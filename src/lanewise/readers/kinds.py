@@ -16,6 +16,7 @@ from lanewise.readers import (
     fio,
     fio_text,
     gdsio,
+    gpu_lines,
     iperf,
     lanewise_json,
     memory_tools,
@@ -25,10 +26,12 @@ from lanewise.readers import (
     nsys,
     nvbandwidth,
     nvprof,
+    oneccl,
     osu,
     p2p,
     pasted_tables,
     perftest,
+    result_tables,
     rocm_bandwidth,
     rvs,
     service_tools,
@@ -38,6 +41,7 @@ from lanewise.readers import (
     socket_tools,
     spdk_perf,
     storage_tools,
+    timed_sizes,
     torch_collectives,
     transferbench,
     ucx_perftest,
@@ -53,14 +57,15 @@ KNOWN = (
     "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, BabelStream, dd, "
     "hdparm, CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, DeepEP, "
     "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
-    "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, tables of rates, runs and samples of lanewise, "
-    "and figures typed in (lanewise-rows)"
+    "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, gdrcopy, SuperBench's "
+    "gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, oneCCL's benchmark, tables of "
+    "rates, runs and samples of lanewise, and figures typed in (lanewise-rows)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
     ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, nsys, size_tables, babelstream, rvs, deepep,
-    card_tools, memory_tools, storage_tools, service_tools,
+    card_tools, memory_tools, storage_tools, service_tools, gpu_lines, result_tables, oneccl,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 
@@ -85,6 +90,8 @@ def read_results(text: str, file: str) -> ImportedResults:
         results = _from_json("\n".join(lines), file)
     if not results and pasted_tables.is_text(distinct):
         results = [pasted_tables.read_text(short, file)]
+    if not results and timed_sizes.is_text(distinct):
+        results = [timed_sizes.read_text(short, file)]
     if not any(result.observations or result.peers or result.notes for result in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
     return merge([*results, posted])

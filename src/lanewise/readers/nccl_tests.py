@@ -111,6 +111,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     devices: dict[str, str] = {}
     corrupt: list[Statement] = []
     job = NcclJob()
+    last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
     for number, line in enumerate(lines, 1):
         rank, named, at = RANK.search(line), _NAMED.search(line), Location(file, number)
         if heads and (named or rank):
@@ -133,6 +134,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
             tables.append((labels_above(lines, number - 1), []))
         if not is_head and heads and (_ROW if excerpt else _DATA).match(line):
+            if tables[0][1] and number == last and len(line.split()) < len(heads):
+                break  # the text breaks off
             tables[-1][1].extend(_row(job, heads, line.split(), at))
             corrupt += _wrong_values(job, heads, line.split(), at)
             check_rows(tables[-1][1], at)
@@ -150,7 +153,8 @@ def _dotted(code: int) -> str:
 
 def _row(job: NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Observation]:
     """The two bus bandwidths of a line. Words that a message of NCCL appended are left out."""
-    if len(words) == len(_HEADS) - 4 and tuple(heads) == _HEADS:
+    sets = [place for place, head in enumerate(heads) if head == "time"]
+    if len(sets) > 1 and len(words) == sets[1]:
         heads = heads[: len(words)]  # an excerpt of one of the two sets of columns
     if len(words) < len(heads):
         raise FormatError(f"{len(words)} words below {len(heads)} heads", location=at, hint=WHOLE)

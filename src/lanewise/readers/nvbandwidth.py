@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, figure, matrix
+from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, cut_note, figure, matrix
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
@@ -72,7 +72,7 @@ def is_text(lines: Sequence[str]) -> bool:
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
-    """Every matrix of the text; FormatError with the line where one is cut short or its case is not named."""
+    """Every matrix of the text; FormatError with the line where one within it is cut short or its case not named."""
     version = next((match[1] for line in lines if (match := _VERSION.search(line))), "")
     matrices = _Matrices(f"nvbandwidth {version}".strip(), file)
     devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
@@ -86,7 +86,9 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             if case.startswith("multinode") or why:
                 matrices.notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
         elif _TITLE.match(line.strip()) and not case.startswith("multinode"):
-            matrices.add(*_matrix_below(lines, at, case, file))
+            named, part, cells = _matrix_below(lines, at, case, file)
+            matrices.add(named, part, cells)
+            matrices.notes += cut_note(cells, file) if _is_square(named) else ()
             check_rows(matrices.rows, Location(file, at + 1))
     if not matrices.rows and not matrices.peers and not matrices.notes:
         hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"

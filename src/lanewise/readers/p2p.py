@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.texts import WHOLE, Cells, cells_of, matrix
+from lanewise.readers.texts import WHOLE, Cells, cells_of, cut_note, matrix
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
@@ -38,34 +38,40 @@ def is_text(lines: Sequence[str]) -> bool:
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
-    """Every matrix and who can access whom; FormatError with the line where a matrix is cut short."""
+    """Every matrix and who can access whom; FormatError with the line where one within the text is cut short."""
     peers = {(f"gpu{m[1]}", f"gpu{m[3]}"): m[2] == "CAN" for line in lines if (m := _ACCESS.search(line))}
     for at, line in enumerate(lines):
         if _CONNECTED.search(line):
-            cells = cells_of(matrix(lines, at + 1, file)[0])
-            peers |= {(f"gpu{row}", f"gpu{column}"): value == 1 for row, column, value in cells if row != column}
+            pairs = cells_of(matrix(lines, at + 1, file)[0])
+            peers |= {(f"gpu{row}", f"gpu{column}"): value == 1 for row, column, value in pairs if row != column}
     # The sample copies by copy engine without --sm_copy, which only the command line shows.
     engine = "SM" if any("--sm_copy" in line and TOOL in line for line in lines) else "copy engine"
     sample = _P2pSample(peers, engine, not any(_EARLY.match(line.strip()) for line in lines))
     rows: list[Observation] = []
+    notes: list[str] = []
     last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
     for at, line in enumerate(map(_plain, lines)):
         if _SPEED.match(line):
-            rows += sample.rows(line, matrix(lines, at + 1, file)[0], "goodput")
+            cells = matrix(lines, at + 1, file)[0]
+            rows += sample.rows(line, cells, "goodput")
+            notes += cut_note(cells, file)
             check_rows(rows, Location(file, at + 1))
         elif _LATENCY.match(line):
             latencies, end = matrix(lines, at + 1, file)
             rows += sample.rows(line, latencies, "latency")
+            notes += cut_note(latencies, file)
             following = " ".join(lines[end : end + 3]).split()
             if following[:1] == ["CPU"]:
                 # A second matrix: what the CPU takes to ask for a copy.
                 rows += sample.rows(line, matrix(lines, end, file)[0], "launch_latency")
             check_rows(rows, Location(file, at + 1))
         elif at == last and _CUT.match(line):
-            raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
+            if not rows:
+                raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
+            notes.append(f"{file}: the text breaks off in a heading")
     devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
     titles = {f"gpu{int(match[1])}": match[2] for match in devices if len(match[1]) <= 6}
-    return ImportedResults(TOOL, tuple(rows), peers, _notes(lines, file), posted=PostedFacts(titles))
+    return ImportedResults(TOOL, tuple(rows), peers, (*_notes(lines, file), *notes), posted=PostedFacts(titles))
 
 
 def _plain(line: str) -> str:

@@ -26,8 +26,12 @@ _RATIO = re.compile(r"[-+\u2212~]?[\d.,]{1,9} ?[x\u00d7](?![A-Za-z])|%|[\d.]{1,9
 _RULE = re.compile(r"[\s|:+-]+$")
 _READS = re.compile(r"\b(?:rd|download|rx)\b|(?<!th)(?<!sp)(?<!al)read(?!y)", re.IGNORECASE)
 _WRITES = re.compile(r"\b(?:wr|upload|tx)\b|write", re.IGNORECASE)
-_TO_GPU = re.compile(r"\bh(?:ost)?(?: ?to ?|2|->)d(?:evice)?\b|\bhtod\b", re.IGNORECASE)
-_FROM_GPU = re.compile(r"\bd(?:evice)?(?: ?to ?|2|->)h(?:ost)?\b|\bdtoh\b", re.IGNORECASE)
+_TO_GPU = re.compile(
+    r"\bh(?:ost)?(?: ?to ?|2| ?(?:->|\u2192) ?)d(?:evice)?\b|\bhtod\b|\bcpu ?(?:to|->|\u2192) ?gpu\b", re.IGNORECASE
+)
+_FROM_GPU = re.compile(
+    r"\bd(?:evice)?(?: ?to ?|2| ?(?:->|\u2192) ?)h(?:ost)?\b|\bdtoh\b|\bgpu ?(?:to|->|\u2192) ?cpu\b", re.IGNORECASE
+)
 _NETWORK = re.compile(r"\b(?:iperf\d?|bitrate|tcp|udp|netperf|rdma|roce|ib_\w+|ethernet|network|speedtest)\b", re.I)
 _STORAGE = re.compile(r"\b(?:fio|disk|drive|nvme|ssd|hdd|volume|storage|seq\w*|rand\w*|rnd\w*|dd|iops|raid)\b", re.I)
 # Words that say which test a figure is of; all others say what it was done with.
@@ -45,7 +49,8 @@ _KBENCH_NAMES = re.compile(r"\s*(\S.{0,40}?)\s+vs\s+(\S.{0,40}?)\s+:\s+Change\s*
 # measure of another; so is what looks like a product's name.
 _WAYS = re.compile(
     r"test|config|sett?ing|version|driver|mode|method|backend|tool|engine|scheduler|file ?system|variant|case|scenario|"
-    r"run|option|kernel|metric|benchmark|workload|operation|protocol|path|type|before|after|^\W*$", re.IGNORECASE,
+    r"run|option|kernel|metric|\bdir\b|direction|transfer|"
+    r"copy|benchmark|workload|operation|protocol|path|type|before|after|^\W*$", re.IGNORECASE,
 )  # fmt: skip
 _PRODUCT = re.compile(
     r"\b(?!(?:QD?|T|RAID|MTU|NFSV?|V)\d)[A-Z]{1,4}-?\d{2,5}[A-Za-z]{0,3}\b|\b\d{3,4} (?:Pro|Evo|Plus)|Samsung|Intel|"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers.texts import MAX_COLUMNS, WHOLE, figure
+from lanewise.readers.texts import MAX_COLUMNS, WHOLE, ends_within, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts, Statement
@@ -84,7 +84,9 @@ def _matrix(
     if head[:1] != ["D/D"] or any(word not in names for word in head[1:]):
         raise FormatError("no matrix below its title", location=Location(file, start), hint=WHOLE)
     for at, index in enumerate(head[1:], 1):
-        number, words = lines[at] if at < len(lines) else (len(plain) - 1, [])
+        number, words = lines[at] if at < len(lines) else (len(plain), [])
+        if at > 1 and ends_within(number, words, len(head), lines[-1][0] + 1):
+            return  # the text breaks off
         location = Location(file, number + 1)
         if len(words) != len(head) or words[0] != index:
             raise FormatError(f"the matrix ends after {at - 1} of {len(head) - 1} rows", location=location, hint=WHOLE)

@@ -60,7 +60,8 @@ def count(word: str, location: Location) -> int:
 def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tuple[Cells, int]:
     """The cells of the matrix whose heads are the first line with text from `at` on (from 0), and the line after it.
 
-    As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell.
+    As many rows as columns unless `rows` says; FormatError with the line where it is cut short or has a wrong cell. At
+    the end of the text whole rows are enough, of which `cut_note` tells.
     """
     start = next((n for n in range(at, len(lines)) if lines[n].strip(" `\t")), len(lines))
     columns = _columns(lines[start]) if start < len(lines) else 0
@@ -69,10 +70,13 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tup
         raise FormatError(cause, location=Location(file, min(start + 1, len(lines))), hint=WHOLE)
     check_columns(columns, Location(file, start + 1))
     expected = columns if rows is None else rows
+    text_end = max(at for at, line in enumerate(lines) if line.strip(" `\t")) + 1
     cells: list[tuple[float | None, ...]] = []
     for row in range(expected):
         number = start + 1 + row
         words = lines[number].split() if number < len(lines) else []
+        if cells and ends_within(number, words, columns + 1, text_end):
+            break
         if not words or words[0] != str(row):
             cause = f"the matrix ends after {row} of {expected} rows"
             raise FormatError(cause, location=Location(file, min(number + 1, len(lines))), hint=WHOLE)
@@ -81,7 +85,22 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tup
             raise FormatError(cause, location=Location(file, number + 1), hint=WHOLE)
         location = Location(file, number + 1)
         cells.append(tuple(None if word in _EMPTY else figure(word, location) for word in words[1:]))
-    return cells, start + 1 + expected
+    return cells, start + 1 + len(cells)
+
+
+def ends_within(number: int, words: Sequence[str], expected: int, text_end: int) -> bool:
+    """Whether a text breaks off in or before a row of a matrix: in its last line a row or its last figure is short."""
+    if number >= text_end:
+        return True
+    decimals = [len(word.partition(".")[2]) for word in words[1:] if word not in _EMPTY]
+    short = len(decimals) > 2 and len(set(decimals[:-1])) == 1 and decimals[-1] < decimals[0]
+    return number == text_end - 1 and (len(words) < expected or short)
+
+
+def cut_note(cells: Cells, file: str, columns: int = 0) -> tuple[str, ...]:
+    """A note on a square matrix of which the text holds the first rows alone."""
+    columns = columns or len(cells[0])
+    return (f"{file}: a matrix ends after {len(cells)} of {columns} rows",) if len(cells) < columns else ()
 
 
 def check_columns(columns: int, location: Location) -> None:

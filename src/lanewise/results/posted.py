@@ -30,6 +30,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "link errors": (r".+", "BadTLP, 1500 replays"),
     "drive health": (r".+", "percentage used 98 %, thermal throttling"),
     "fabric manager": (r".+", "not running"),
+    "memory rate": (r"\d[\d.]* ?[GT]B/s", "936 GB/s"),
 }
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
