@@ -69,7 +69,7 @@ _LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _PastedTable:
     """A table: the text above it, its heads, its rows with their lines."""
 
     lead: str
@@ -92,7 +92,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     return ImportedResults(TOOL if rows else "", tuple(rows))
 
 
-def _tables(lines: Sequence[str]) -> Iterator[_Table]:
+def _tables(lines: Sequence[str]) -> Iterator[_PastedTable]:
     lead = ""
     heads: list[str] = []
     rows: list[tuple[int, list[str]]] = []
@@ -104,7 +104,7 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
                 rows.append((number, cells))
             continue
         if heads and rows:
-            yield _Table(lead, heads, rows)
+            yield _PastedTable(lead, heads, rows)
         heads, rows = [], []
         lead = line.strip(" #*:`>") or lead
 
@@ -113,7 +113,7 @@ def _split(line: str) -> list[str]:
     return [cell.strip(" *`_") for cell in line.strip().strip("|").split("|")]
 
 
-def _cells(table: _Table, cells: Sequence[str], at: Location) -> Iterator[Observation]:
+def _cells(table: _PastedTable, cells: Sequence[str], at: Location) -> Iterator[Observation]:
     """The rates of a row, each by its head, its label and what stands above the table."""
     label = "" if _NUMBER.match(cells[0]) and _UNIT.search(cells[0]) else cells[0]
     for head, cell in zip(table.heads, cells, strict=False):
