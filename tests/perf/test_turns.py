@@ -67,6 +67,24 @@ def test_where_two_gpus_take_turns_the_interval_reaches_from_always_to_never_mee
         assert rate.low < 0.25 * LINK < 0.3 * LINK < rate.rate < 0.5 * LINK < rate.high
 
 
+def test_a_flow_with_a_cap_or_a_weight_takes_no_turns() -> None:
+    capped = predicted("gpu0->gpu1 cap 20 GB/s, gpu0->gpu2, gpu3->gpu1").rates
+    assert [round(rate.rate / 1e9) for rate in capped] == [20, 376, 376]
+    assert rates("gpu0->gpu1 x3, gpu0->gpu2") == [0.75, 0.25]
+
+
+def test_copies_to_one_gpu_share_its_port_all_the_time() -> None:
+    assert rates("gpu0->gpu1, gpu0->gpu1, gpu3->gpu1") == [0.333] * 3
+
+
+@pytest.mark.parametrize("count", [4, 8, 9, 16])
+def test_all_to_all_gets_about_half_of_the_ports_however_many_gpus_there_are(count: int) -> None:
+    system = FOUR.replace("[0-3]", f"[0-{count - 1}]")
+    every = predicted(f"gpu[0-{count - 1}]->gpu[0-{count - 1}] all-to-all", system)
+    assert 0.45 < every.total / (count * LINK) < 0.65
+    assert every.total_high == pytest.approx(count * LINK, rel=0.07)
+
+
 PAIRS = list(itertools.permutations(range(4), 2))
 
 

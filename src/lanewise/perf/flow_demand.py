@@ -114,7 +114,9 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: 
     ]
     taken = taken_by_opposite(system, running, copied_by)
     # Not of copies through host memory, whose stages were measured together (perf/staging.py).
-    by_engine = [{} if demand.staging or copied_by != "engines" else demand.per_byte for demand in demands]
+    by_engine = [
+        {} if demand.staging or demand.flow.sm or copied_by != "engines" else demand.per_byte for demand in demands
+    ]
     turns = taking_turns(system, by_engine)
     return [
         replace(demand, per_byte={**beside_opposite(system, demand.per_byte, taken), **own})

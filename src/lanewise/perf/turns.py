@@ -11,7 +11,8 @@ do GPUs with links of their own for every pair (GH200 in fours, Instinct).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Literal
@@ -26,23 +27,29 @@ from lanewise.topology.model import Kind, System
 
 SOURCE = "copies out of a GPU behind NVSwitches take turns (measured on machines with four H200)"
 ALONE = ""  # of a flow that takes no turns
-_ROUNDS = 60  # copies of each flow; more change a rate by less than 1 %
+_ROUNDS, _MOST_COPIES = 60, 6000  # copies of each flow, fewer of many; more change a rate by less than 1 %
 _FIRST = 4  # whose order the starts decide
-_MOST_FLOWS = 64  # beyond, nobody knows the order, and the time grows with its square
+_MOST_FLOWS = 500  # of which 12 copies each are left
 _SAME = 0.02  # what the start of the copies changes
 _APART = 0.6180339887  # the golden ratio's fraction spreads the starts
 
 
 def senders_of(system: System, demands: Sequence[FlowDemand]) -> tuple[str, ...]:
-    """The GPU that sends each flow, if it sends another one over the same links; else ALONE."""
+    """The GPU that sends each flow, if it sends to another GPU too over the same links; else ALONE.
+
+    A flow with a cap or a weight takes no turns: its program pauses, or decides how often each copy comes.
+    """
     senders = [_sender(system, demand) for demand in demands]
-    flows = Counter(senders)
-    return tuple(sender if flows[sender] > 1 else ALONE for sender in senders)
+    destinations: dict[str, set[str]] = defaultdict(set)
+    for sender, demand in zip(senders, demands, strict=True):
+        destinations[sender].add(demand.routes[0].dst)
+    return tuple(sender if len(destinations[sender]) > 1 else ALONE for sender in senders)
 
 
 def _sender(system: System, demand: FlowDemand) -> str:
-    route = demand.routes[0]
-    if route.via is not Via.NVLINK or demand.flow.sm or not route.hops:
+    route, flow = demand.routes[0], demand.flow
+    own_rate = flow.cap < math.inf or flow.weight != 1
+    if route.via is not Via.NVLINK or flow.sm or own_rate or not route.hops:
         return ALONE
     return route.src if system.device(route.hops[0].end).kind is Kind.NVSWITCH else ALONE
 
@@ -85,15 +92,16 @@ def _rates(
 ) -> tuple[float, ...]:
     """Bytes over time from the end of each flow's first copies to its last one before any flow had no more."""
     count = len(flows)
+    rounds = min(_ROUNDS, _MOST_COPIES // count)
     sizes = _sizes(together.rates, senders)
     numbers = {name: number for number, name in enumerate(dict.fromkeys(filter(None, senders)))}
-    queues = np.tile([numbers.get(sender, -1) for sender in senders], _ROUNDS)
-    starts = np.zeros(count * _ROUNDS)
+    queues = np.tile([numbers.get(sender, -1) for sender in senders], rounds)
+    starts = np.zeros(count * rounds)
     starts[:count] = np.arange(count) * apart % 1.0
-    waits = [(copy, copy - count) for copy in range(count, count * _ROUNDS)]
+    waits = [(copy, copy - count) for copy in range(count, count * rounds)]
     ends = finish_times(
-        capacities, flows, np.tile(np.arange(count), _ROUNDS), np.tile(sizes, _ROUNDS), starts, waits, queues
-    ).reshape(_ROUNDS, count)
+        capacities, flows, np.tile(np.arange(count), rounds), np.tile(sizes, rounds), starts, waits, queues
+    ).reshape(rounds, count)
     whole = (ends <= ends[-1].min()).sum(axis=0)
     if whole.min() <= _FIRST:
         return together.rates

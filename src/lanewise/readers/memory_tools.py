@@ -8,6 +8,7 @@ lib_timing.c (MB of 1e6 bytes), likwid-bench's manual (MByte of 1e6 bytes).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -66,10 +67,11 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     """A row for each rate, runs of one kernel named by the line above them; FormatError for a figure that is none."""
     rates = [*_streams(lines, file), *_matrices(lines, file), *_others(lines, file)]
     rates.sort(key=lambda rate: rate[0])
-    seen = [(rate.tool, rate.kernel, rate.flow, rate.size) for _, rate in rates]
+    kinds = [(rate.tool, rate.kernel, rate.flow, rate.size) for _, rate in rates]
+    seen = Counter(kinds)
     rows = []
-    for (number, rate), kind in zip(rates, seen, strict=True):
-        name = _label(lines, number) if seen.count(kind) > 1 else ""
+    for (number, rate), kind in zip(rates, kinds, strict=True):
+        name = _label(lines, number) if seen[kind] > 1 else ""
         rows.append(_row(rate, name))
     check_rows(rows, Location(file, len(lines)))
     return ImportedResults(", ".join(dict.fromkeys(row.how["tool"] for row in rows)), tuple(rows))

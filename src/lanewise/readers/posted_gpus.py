@@ -31,5 +31,7 @@ def listed_gpu(lines: Sequence[str]) -> str:
         if (match := pattern.match(line))
     }
     whole = {name for name in names if not name.endswith("...")}
+    if len(whole) != 1:
+        return ""
     cut = {name for name in names - whole if not any(each.startswith(name[:-3]) for each in whole)}
-    return whole.pop() if len(whole) == 1 and not cut else ""
+    return "" if cut else whole.pop()
