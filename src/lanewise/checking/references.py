@@ -41,6 +41,7 @@ from lanewise.checking.path_references import (
 )
 from lanewise.checking.side_by_side import kinds_of_ends, of_like, unlike
 from lanewise.checking.symptom import line_of
+from lanewise.checking.text_references import PlainTextRows, of_plain_text
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
@@ -82,9 +83,12 @@ class References:
     catalog: Catalog
     _kinds: dict[Identity, list[Observation]] = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
+    texts: PlainTextRows = field(init=False)
 
     def __post_init__(self) -> None:
         self._kinds, self._paths = defaultdict(list), defaultdict(list)
+        self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
+        self.rows = [row for row in self.rows if not of_plain_text(row)]
         for row in self.rows:
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE:
                 self._kinds[kind_of_path(row)].append(row)
@@ -95,6 +99,8 @@ class References:
         row = result.row
         if row.value is None or result.verdict is not Verdict.UNKNOWN:
             return result
+        if of_plain_text(row):
+            return self.texts.judge(result)
         if row.metric == "latency":
             return self._by_latencies(result)
         references = list(self.of(row))
@@ -324,10 +330,9 @@ class References:
     def _siblings(self, row: Observation) -> Iterator[Reference]:
         """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""
         like = [
-            each
-            for each in self._kinds[kind_of_path(row)]
+            each for each in self._kinds[kind_of_path(row)]
             if each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
-        ]
+        ]  # fmt: skip
         values = [each.value for each in like if each.value]
         # What several paths at once share differs from set to set.
         if not values or row.path == "peer" or not _one_pair(row):
@@ -368,8 +373,7 @@ def _flows(row: Observation) -> tuple[Flow, ...]:
 
 def _one_pair(row: Observation) -> bool:
     """Whether all flows that ran together are between the same two ends, one way or both."""
-    flows = _flows(row)
-    return len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1 or not flows
+    return len({frozenset((flow.src, flow.dst)) for flow in _flows(row)}) <= 1
 
 
 def _method(row: Observation) -> tuple[str | None, ...]:

@@ -30,6 +30,7 @@ from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.side_by_side import side_by_side
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.text_causes import text_causes
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
@@ -50,7 +51,8 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else (stated_causes, named_conditions, *of_any)
+    of_slow = (stated_causes, named_conditions, text_causes, *of_any)
+    finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
             known = by_key.setdefault(cause.key, cause)
