@@ -21,6 +21,7 @@ from lanewise.checking.collective_references import of_other_library, of_smaller
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
+from lanewise.checking.kind_references import of_other_rows
 from lanewise.checking.line_references import by_line, ring_by_line
 from lanewise.checking.part_references import (
     Reference,
@@ -33,7 +34,6 @@ from lanewise.checking.part_references import (
 )
 from lanewise.checking.path_references import (
     fewer_in_flight,
-    of_each_alone,
     of_like_size,
     of_one_folder,
     of_smaller,
@@ -160,7 +160,7 @@ class References:
             yield from self._pairs_of_others(row)
             yield from self._writes_to_the_drive(row)
             yield from of_one_folder(row, self.rows)
-        yield from of_each_alone(row, self.rows)
+        yield from of_other_rows(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
             yield from self._siblings(row)

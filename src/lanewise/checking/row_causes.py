@@ -19,6 +19,7 @@ from lanewise.checking.collective_references import around_dip, smaller_message
 from lanewise.checking.expectation import too_short
 from lanewise.checking.fast_causes import FAST_CAUSES
 from lanewise.checking.host_names import one_memory
+from lanewise.checking.kind_causes import KIND_CAUSES
 from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.memory_causes import MEMORY_CAUSES, STORAGE_CAUSES
 from lanewise.checking.named_conditions import named_conditions
@@ -51,7 +52,7 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    of_slow = (stated_causes, named_conditions, text_causes, *of_any)
+    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
@@ -134,6 +135,8 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     size = row.settings.get("bytes")
     if row.path != "storage" or (size is not None and size >= _SMALL_REQUEST) or symptom.share > 0.5:
         return
+    if row.how.get("tool") == "hdparm":
+        return  # reads 2 MiB at once, in order
     if any(other.settings == row.settings for other in symptom.better(same_flow=True)) and size is not None:
         return  # the same requests were faster
     step = "read in pieces of 1 MiB, with 32 and more in flight: lanewise measure storage FILE --size 1MiB"

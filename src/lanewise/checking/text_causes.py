@@ -75,10 +75,10 @@ def _changed(row: Observation, best: Observation | None, evidence: str) -> Itera
     step = "change only that and measure again, twice each way"
     if version_differs(row, best):
         yield Cause(("software",), "what changed between the two versions or runs", step, evidence=evidence)
-    if _SETTING.search(f"{words_of(row)} {words_of(best)}"):
-        yield Cause(("setting",), "the setting in which the two runs differ", step, evidence=evidence)
     else:
         yield Cause(("software",), "the program or driver in which the two runs differ", step, evidence=evidence)
+    if _SETTING.search(f"{words_of(row)} {words_of(best)}"):
+        yield Cause(("setting",), "the setting in which the two runs differ", step, evidence=evidence)
 
 
 def _shared(about: str) -> Cause:

@@ -38,7 +38,12 @@ _LATENCIES = {
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold a table or JSON of perftest."""
-    return any(line.lstrip().startswith("#bytes") or "test_info" in line for line in lines)
+    return any(_is_head(line) or "test_info" in line for line in lines)
+
+
+def _is_head(line: str) -> bool:
+    """Whether a line is the head of a table; those of Intel MPI Benchmarks count repetitions."""
+    return line.lstrip().startswith("#bytes") and "#repetitions" not in line
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -48,7 +53,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     rows: list[Observation] = []
     last = 0
     for at, line in enumerate(lines):
-        if line.lstrip().startswith("#bytes"):
+        if _is_head(line):
             test = _Test(lines[last:at], Location(file, at + 1), line)
             rows += _table(test, lines, at, file)
             check_rows(rows, Location(file, at + 1))

@@ -164,7 +164,10 @@ def _bare_cells(
     """Numbers of a table whose units stand in the heads, or in the first cell of their row."""
     if len(cells) < 2:
         return
-    heads = [text for _, text in reading.heads] if len(reading.heads) == len(cells) else [""] * len(cells)
+    heads = [text for _, text in reading.heads]
+    missing = len(cells) - len(heads)
+    # Heads that one blank parts are read as one; the last ones stand above the last cells.
+    heads = ["", "", ""][:missing] + heads if 0 <= missing <= 2 else [""] * len(cells)
     first = cells[0][1]
     of_row = _unit(first)
     if of_row and (match := re.search(r"\s(\d[\d.,]{0,15})$", first)):
@@ -175,6 +178,7 @@ def _bare_cells(
         quantity = in_a_cell(cell, unit, (start, start + len(cell)), bits=bits) if unit else None
         if quantity is not None:
             words = [text for _, text in cells if _LETTERS.search(text)][:4] if not of_row else [first]
+            words = words or [first]
             yield quantity, " ".join([*words, head]).strip()
 
 
