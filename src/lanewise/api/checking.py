@@ -65,7 +65,6 @@ def check(
     >>> str(result.verdict), round(result.ratio, 2)
     ('slow', 0.47)
     """
-    from lanewise.api.discovery import from_dumps
     from lanewise.checking import checkup
     from lanewise.discovery.nvidia_smi import NVLINKS
     from lanewise.results.conditions import PeerState
@@ -90,7 +89,9 @@ def check(
     if files:
         by_number = _figures_by_number(dumps, target)
         devices_known = not (posted and dumps) or any(dump.kind != NVLINKS for dump in dumps)
-        discovered = from_dumps(dumps, catalog, "machine") if dumps and devices_known and not by_number else None
+        discovered = None
+        if dumps and devices_known and not by_number:
+            discovered = _discovered(dumps, catalog, every_note, needed=not rows)
     else:
         rows += summarise(quick_samples(every_note) if samples is None else samples)
         discovered = _discover_this_machine(catalog, every_note)
@@ -201,7 +202,7 @@ def _read(path: Path) -> tuple[ImportedResults | None, Sequence[DumpFacts]]:
     if results is not None and results.own:
         return results, ()
     if results is None and unreadable is None and not path.is_dir():
-        results = _statements(path)
+        results = _plain_text(path) or _statements(path)
     try:
         return results, read_dumps(path)
     except LanewiseError as error:
@@ -232,6 +233,32 @@ def _with_library(rows: list[Observation], nccl: str, launch: str | None) -> lis
         if value:
             rows = [replace(row, how={**row.how, key: value}) if row in open_rows else row for row in rows]
     return rows
+
+
+def _discovered(
+    dumps: Sequence[DumpFacts], catalog: Catalog | None, notes: list[str], *, needed: bool
+) -> Discovery | None:
+    """The machine of the dumps; without its devices there is only a note, unless nothing else is there to check."""
+    from lanewise.api.discovery import from_dumps
+
+    try:
+        return from_dumps(dumps, catalog, "machine")
+    except InputError as error:
+        if needed:
+            raise
+        notes.append(f"the dumps describe no machine: {error.cause}")
+        return None
+
+
+def _plain_text(path: Path) -> ImportedResults | None:
+    """The figures that a text of no known tool has; None where it has none, or is no text."""
+    from lanewise.readers.kinds import read_plain
+
+    try:
+        results = read_plain(read_file(path), str(path))
+    except LanewiseError:
+        return None
+    return results if results.observations else None
 
 
 def _statements(path: Path) -> ImportedResults | None:

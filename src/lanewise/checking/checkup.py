@@ -43,6 +43,7 @@ from lanewise.checking.references import COLLECTIVE, NO_COLLECTIVES, NOT_IN_CATA
 from lanewise.checking.row_causes import row_causes
 from lanewise.checking.side_by_side import side_by_side
 from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.text_references import of_plain_text
 from lanewise.checking.unit_cause import mistaken_unit
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
@@ -144,7 +145,8 @@ def check(
     if earlier:
         expect = expect_earlier(earlier)
     for row in rows:
-        result = judge(row, expect(row), relative_tolerance=tolerance)
+        told = nothing_described if of_plain_text(row) and not earlier else expect
+        result = judge(row, told(row), relative_tolerance=tolerance)
         if not earlier:
             result = references.judge(result)
             open_row = result.verdict in (Verdict.UNKNOWN, Verdict.FAILED)
@@ -210,6 +212,7 @@ class Knowledge:
             each for each in self.left_aside
             if each.row.metric == "latency"
             or each.row.path in ("storage", "network", GPU_MEMORY) or side_by_side(each.row)
+            or of_plain_text(each.row)
         )  # fmt: skip
         drive = self.references.drive_of(result.row)
         return row_causes(RowSymptom(result, self.conditions, (*results, *aside), self.posted, ability, drive))

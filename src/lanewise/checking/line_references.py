@@ -14,7 +14,7 @@ from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
-_FINE, _SLOW = 0.70, 0.66
+FINE_SHARE, SLOW_SHARE = 0.70, 0.66
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
 _SLOW_RING = 0.4
 
@@ -26,7 +26,7 @@ def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts) -> Ite
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
-        low, slow = _FINE * line * both, _SLOW * line * both
+        low, slow = FINE_SHARE * line * both, SLOW_SHARE * line * both
         yield Reference("line", line * both, low, slow, fastest, f"the line of {text}", "as stated")
 
 

@@ -29,6 +29,8 @@ _OTHER_PORTS = (0.1, 1, 2.5, 10)
 _PAYLOAD, _PAYLOAD_OF_PORT = (0.915, 0.992), 0.96
 # Cards for lines up to this (B/s) are put into narrow slots; what TCP gets of their wires: 3.3 of 4, 6.0 of 7.9 Gb/s.
 _SMALL_LINE, _OF_WIRES = 5.1e9, (0.74, 0.93)
+# Less than half of a stated slot is hardly its limit.
+_OF_STATED = 0.5
 # How much rates of both ways differ that one link limits.
 _EVEN = 0.03
 # How far apart rates of one network card from two kinds of memory may be that its link limits.
@@ -180,7 +182,8 @@ def stated_slot_of_card(symptom: RowSymptom) -> Iterator[Cause]:
     for statement in symptom.posted.stated("slot"):
         if match := SLOT.fullmatch(statement.value.strip()):
             gen, lanes = int(match["gen"]), int(match["lanes"])
-            if raw_rate(gen, lanes) < line and _OF_WIRES[0] < row.value / raw_rate(gen, lanes) < 1:
+            # A slot that is stated to carry less than the line limits whatever it is that takes more away.
+            if raw_rate(gen, lanes) < line and _OF_STATED < row.value / raw_rate(gen, lanes) < 1:
                 what = f"the network card's slot is {speed(gen, lanes)}, which carries less than its line"
                 step = "a slot of more lanes or of a later generation: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"
                 yield Cause(("link", "network card"), what, step, evidence=f"{statement.source} states the slot")

@@ -20,6 +20,8 @@ _LIKE_SIZE = 0.02
 # What several flows at once reach of the sum of each alone, or of the line, at least: those of FIO to four targets
 # that are fine have 0.99 of two (axboe/fio#694).
 _OF_ALONE = 0.6
+# Sizes that are those of a small file (B), not of a request.
+_FILE = (64 * 2**20, 2**30 - 1)
 _RANDOM = re.compile(r"\b(?:rand|rnd)|\brandom", re.IGNORECASE)
 _MAPPED = re.compile(r"\bm(?:emory[ -])?map(?:ped|s|ping)?\b|page ?fault", re.IGNORECASE)
 _NO_DRIVE = re.compile(r"gpu\d*$|host|cpu")
@@ -31,7 +33,9 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
     rows = [each for each in rows if line_of(each) == line_of(row)]
     # Of loads the drive, the page cache and other loaders are no measure of each other.
     rows = [each for each in rows if row.path != "load" or each.how.get("mode") == row.how.get("mode")]
-    rows = [each for each in rows if row.path != "storage" or _asks_no_more(each, row)]
+    rows = [
+        each for each in rows if row.path != "storage" or (_asks_no_more(each, row) and not _perhaps_cached(each, row))
+    ]
     rows = [each for each in rows if not (_waits_for_each(row) and _program(each) == _program(row))]
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
@@ -68,6 +72,15 @@ def _asks_no_more(other: Observation, row: Observation) -> bool:
     if row.how.get("tool") == "table" and _test(other) != _test(row):
         return False
     return not (deeper and _in_flight(other) > _in_flight(row)) and _is_random(other) is _is_random(row)
+
+
+def _perhaps_cached(other: Observation, row: Observation) -> bool:
+    """Whether another program's read was of a whole file that fits into memory, and may have come from there.
+
+    Nobody asks for 64 MiB and more at once: such a size is that of the file, and half of memory holds a small one.
+    """
+    reads = not other.flow.startswith("host") and other.scenario != row.scenario
+    return reads and other.how.get("mode") != "direct" and _FILE[0] <= other.settings.get("bytes", 0) <= _FILE[1]
 
 
 def _is_random(row: Observation) -> bool:

@@ -66,6 +66,8 @@ _CAUSES = (
                  "reseat the card, replace its riser or cable, or try a lower generation; dmesg | grep -i aer"),
     _StatedCause("drive health", r".+", "drive", ("storage",),
                  "the drive is hot or worn: {value}", "nvme smart-log /dev/DEVICE; more air, or another drive"),
+    _StatedCause("drive setting", r".+", "setting", ("storage",),
+                 "a setting of the drive: {value}", "hdparm -d1 -u1 -c1 DEVICE; is its controller's driver loaded?"),
     _StatedCause("fabric manager", r"(?i).*(?:not|inactive|failed|dead).*", "nvlink", _PEER_PATHS,
                  "the fabric manager is {value}: NVSwitches carry nothing without it",
                  "systemctl status nvidia-fabricmanager; its version must be that of the driver"),

@@ -21,9 +21,11 @@ from lanewise.checking.collective_references import of_other_library, of_other_t
 from lanewise.checking.drive_references import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
 from lanewise.checking.host_names import HOST_GENERATION, host_generation
+from lanewise.checking.kind_references import of_other_rows
 from lanewise.checking.latency_references import TIMES, ends, late, slow_by_its_rate
 from lanewise.checking.line_references import by_line, ring_by_line
 from lanewise.checking.memory_references import measured_memory, of_gpu_memory
+from lanewise.checking.named_gpus import not_in_the_catalogue
 from lanewise.checking.named_links import by_named_link, tunnel_of
 from lanewise.checking.part_references import (
     Reference,
@@ -37,7 +39,6 @@ from lanewise.checking.part_references import (
 )
 from lanewise.checking.path_references import (
     fewer_in_flight,
-    of_each_alone,
     of_like_size,
     of_mapped_file,
     of_one_folder,
@@ -47,6 +48,7 @@ from lanewise.checking.path_references import (
 from lanewise.checking.side_by_side import kinds_of_ends, of_like, unlike
 from lanewise.checking.stated_limits import NO_MEASUREMENT, measured, names_limit, of_stated_limit
 from lanewise.checking.symptom import line_of
+from lanewise.checking.text_references import PlainTextRows, of_plain_text
 from lanewise.checking.together_references import of_each_at_once, of_one_alone
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -89,9 +91,12 @@ class References:
     catalog: Catalog
     _kinds: dict[Identity, list[Observation]] = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
+    texts: PlainTextRows = field(init=False)
 
     def __post_init__(self) -> None:
         self._kinds, self._paths = defaultdict(list), defaultdict(list)
+        self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
+        self.rows = [row for row in self.rows if not of_plain_text(row)]
         for row in self.rows:
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE:
                 self._kinds[kind_of_path(row)].append(row)
@@ -102,6 +107,8 @@ class References:
         row = result.row
         if row.value is None or result.verdict is not Verdict.UNKNOWN:
             return result
+        if of_plain_text(row):
+            return self.texts.judge(result)
         if row.metric in TIMES:
             return slow_by_its_rate(late(result, self.rows), self._by_part)
         if names_limit(row):
@@ -128,14 +135,8 @@ class References:
         if (rung := _rung(row)) and not self.ability_of(row):
             note = f"{UNNAMED}; the rate is what a link of {rung} gives, or a part of what a better one does"
             return replace(result, note=note)
-        missing = self._not_in_the_catalogue(row) if result.note == NOTHING_DESCRIBED else ""
+        missing = not_in_the_catalogue(row, self.posted, self.catalog) if result.note == NOTHING_DESCRIBED else ""
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
-
-    def _not_in_the_catalogue(self, row: Observation) -> str:
-        """The names that the text gives GPUs of a row without a part of that name."""
-        gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
-        titles = dict.fromkeys(title for gpu in gpus if (title := self.posted.title(gpu)))
-        return ", ".join(f"'{title}'" for title in titles if ability(title, self.catalog) is None)
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
@@ -174,9 +175,9 @@ class References:
             yield from self._writes_to_the_drive(row)
             yield from of_one_folder(row, self.rows)
         yield from of_mapped_file(row, self._on_path(row))
-        yield from of_each_alone(row, self.rows)
         yield from of_one_alone(row, self.rows)
         yield from of_each_at_once(row, self.rows)
+        yield from of_other_rows(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
             yield from self._siblings(row)
@@ -341,10 +342,9 @@ class References:
     def _siblings(self, row: Observation) -> Iterator[Reference]:
         """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""
         like = [
-            each
-            for each in self._kinds[kind_of_path(row)]
+            each for each in self._kinds[kind_of_path(row)]
             if each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
-        ]
+        ]  # fmt: skip
         values = [each.value for each in like if each.value]
         # What several paths at once share differs from set to set.
         if not values or row.path == "peer" or not _one_pair(row):
@@ -385,8 +385,7 @@ def _flows(row: Observation) -> tuple[Flow, ...]:
 
 def _one_pair(row: Observation) -> bool:
     """Whether all flows that ran together are between the same two ends, one way or both."""
-    flows = _flows(row)
-    return len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1 or not flows
+    return len({frozenset((flow.src, flow.dst)) for flow in _flows(row)}) <= 1
 
 
 def _judged(row: Observation, reference: Reference, verdict: Verdict) -> PathResult:

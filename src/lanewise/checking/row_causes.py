@@ -20,6 +20,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.fast_causes import FAST_CAUSES
 from lanewise.checking.gpu_memory_causes import slow_gpu_memory
 from lanewise.checking.host_names import one_memory
+from lanewise.checking.kind_causes import KIND_CAUSES
 from lanewise.checking.link_causes import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.memory_causes import MEMORY_CAUSES, STORAGE_CAUSES
 from lanewise.checking.memory_references import GPU_MEMORY
@@ -38,6 +39,7 @@ from lanewise.checking.posted_causes import stated_causes
 from lanewise.checking.references import COLLECTIVE, HOST_COPIES
 from lanewise.checking.side_by_side import side_by_side
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.text_causes import text_causes
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
@@ -58,7 +60,8 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else (stated_causes, named_conditions, *of_any)
+    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any)
+    finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
             known = by_key.setdefault(cause.key, cause)
@@ -143,6 +146,8 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     size = row.settings.get("bytes")
     if row.path != "storage" or (size is not None and size >= _SMALL_REQUEST) or symptom.share > 0.5:
         return
+    if row.how.get("tool") == "hdparm":
+        return  # reads 2 MiB at once, in order
     if any(other.settings == row.settings for other in symptom.better(same_flow=True)) and size is not None:
         return  # the same requests were faster
     step = "read in pieces of 1 MiB, with 32 and more in flight: lanewise measure storage FILE --size 1MiB"

@@ -15,7 +15,10 @@ from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, observation
 from lanewise.results.observation import Observation
 
-_DD = re.compile(r"\d{1,18} bytes .{0,40}copied, {1,2}\d[\d.e-]{0,14} s(?:econds)?, {1,2}(\d[\d.]{0,12}) ([kMGT]?)B/s")
+# Where a locale writes commas for points, so does dd.
+_DD = re.compile(
+    r"\d{1,18} bytes .{0,60}copied, {1,2}\d[\d.,e-]{0,14} s(?:econds)?, {1,2}(\d[\d.,]{0,12}) ([kMGT]?)B/s"
+)
 _COMMAND = re.compile(r"(?:^|[\s$#`])dd ((?:\S{1,200} {0,4}){1,16})")
 _OPERAND = re.compile(r"\b(if|of|bs|iflag|oflag)=(\S{1,200})")
 _NO_FILE = re.compile(r"/dev/(?:zero|null|u?random|shm/)|^-$")
@@ -56,19 +59,26 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
 def _copies(lines: Sequence[str], file: str) -> Iterator[Observation]:
     """What dd copied from or to a file or drive, if its command stands above; between two files nothing is said."""
     operands: dict[str, str] = {}
+    # Of commands in the background, whose results follow one another.
+    at_once: list[dict[str, str]] = []
+    waiting: list[dict[str, str]] = []
     for number, line in enumerate(lines, 1):
         if match := _COMMAND.search(line):
             operands = dict(_OPERAND.findall(match[1]))
+            at_once = [*at_once, operands] if line.rstrip().endswith("&") else []
+            waiting = at_once.copy()
         if match := _DD.match(line):
+            operands = waiting.pop(0) if waiting else operands
             reads, writes = (_name(operands.get(key, "")) for key in ("if", "of"))
             if bool(reads) is bool(writes):
                 continue
             flag = operands.get("iflag" if reads else "oflag", "")
             flow = f"{reads}->host0" if reads else f"host0->{writes}"
-            rate = figure(match[1], Location(file, number)) * _POWERS[match[2]]
+            rate = figure(match[1].replace(",", "."), Location(file, number)) * _POWERS[match[2]]
             settings = {"depth": 1, **_block(operands.get("bs", ""))}
             folder = operands.get("if" if reads else "of", "").rpartition("/")[0]
-            yield _row("dd", flow, rate, "direct" if "direct" in flag else "cached", settings, folder=folder)
+            name = "dd" if len(at_once) < 2 else f"dd, {len(at_once)} at once"
+            yield _row("dd", flow, rate, "direct" if "direct" in flag else "cached", settings, folder=folder, name=name)
 
 
 def _name(path: str) -> str:
@@ -132,8 +142,17 @@ def _table(lines: Sequence[str], file: str) -> Iterator[Observation]:
 
 
 def _row(
-    tool: str, flow: str, rate: float, mode: str, settings: dict[str, int], pattern: str = "", folder: str = ""
+    tool: str,
+    flow: str,
+    rate: float,
+    mode: str,
+    settings: dict[str, int],
+    pattern: str = "",
+    folder: str = "",
+    name: str = "",
 ) -> Observation:
     value = ToolValue(flow, flow, unit="GB/s", path="storage")
     folder = "" if folder in ("", "/dev", ".") else folder
-    return observation(tool, tool, value, rate / 1e9, {"mode": mode, "pattern": pattern, "folder": folder}, settings)
+    return observation(
+        tool, name or tool, value, rate / 1e9, {"mode": mode, "pattern": pattern, "folder": folder}, settings
+    )

@@ -86,7 +86,8 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     node.check_fields(_FIELDS, "a row", needed=("flows", "value"))
     p2p = node["p2p"].flag(True)
     try:
-        flows = _flows(node["flows"].needed(), node["metric"].text() in ("", "bus_bandwidth", "time"), p2p)
+        collective = node["metric"].text() in ("", "bus_bandwidth", "time")
+        flows = _flows(node["flows"].needed(), collective, p2p, _is_counted(node))
     except LanewiseError as error:
         raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
     value, unit, metric, taken = _quantity(node["value"], bits=path_of(flows[0]) == "network")
@@ -124,10 +125,17 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         )  # fmt: skip
 
 
-def _flows(text: str, collective: bool, p2p: bool) -> tuple[Flow, ...]:
-    """The flows of a row: of a collective among the GPUs of one host its ring, and copies within one memory."""
+def _is_counted(node: YamlNode) -> bool:
+    """Whether a row's value counts tokens, requests or the like."""
+    return spelled_quantities.rate_or_time(node["value"].as_written(), bits=False)[0].endswith(" 1/s")
+
+
+def _flows(text: str, collective: bool, p2p: bool, counted: bool) -> tuple[Flow, ...]:
+    """The flows of a row: of a collective its ring, of a service on several GPUs each, and copies within a memory."""
     source, _, target = (word.strip() for word in text.partition("->"))
-    names = names_of(source) if collective and source == target else []
+    names = names_of(source) if (collective or counted) and source == target else []
+    if counted and len(names) > 1:
+        return tuple(Flow(name, name, p2p=p2p) for name in names)
     if len(names) > 1:
         return tuple(Flow(a, b, p2p=p2p) for a, b in zip(names, [*names[1:], names[0]], strict=True))
     if source == target and _WITHIN.fullmatch(source):

@@ -31,6 +31,7 @@ from lanewise.readers import (
     p2p,
     pasted_tables,
     perftest,
+    plain_text,
     result_tables,
     rocm_bandwidth,
     rvs,
@@ -59,7 +60,8 @@ KNOWN = (
     "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
     "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, gdrcopy, SuperBench's "
     "gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, oneCCL's benchmark, tables of "
-    "rates, runs and samples of lanewise, and figures typed in (lanewise-rows)"
+    "rates, runs and samples of lanewise, figures typed in (lanewise-rows), and any text with rates (GB/s, Gb/s, IOPS, "
+    "tokens/s)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
@@ -95,6 +97,12 @@ def read_results(text: str, file: str) -> ImportedResults:
     if not any(result.observations or result.peers or result.notes for result in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
     return merge([*results, posted])
+
+
+def read_plain(text: str, file: str) -> ImportedResults:
+    """The figures of a text that no known tool wrote, and what else it states; without figures no rows."""
+    lines = short_lines(lines_of(text))
+    return merge([plain_text.read_text(lines), ImportedResults("", (), posted=posted_facts(lines, file))])
 
 
 def read_posted(text: str, file: str) -> ImportedResults:

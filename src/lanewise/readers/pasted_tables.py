@@ -63,6 +63,11 @@ _KIND = re.compile(
     re.IGNORECASE,
 )
 _MIX = re.compile(r"\b\d{1,2} ?(?:%|/ ?\d{1,2}\b)|\bmix", re.IGNORECASE)
+# So many of something is a system of its own.
+_COUNTED = re.compile(
+    r"\b\d{1,6} ?(?:x )?(?:osds?|nodes?|servers?|drives?|disks?|ssds?|hdds?|hosts?|machines?|vms?|instances?|bricks?|"
+    r"targets?|osts?|shards?|gpus?|replicas?)\b", re.IGNORECASE,
+)  # fmt: skip
 _INDEX = re.compile(r"(?:gpu ?)?(\d{1,2})$", re.IGNORECASE)
 _POWERS = {"K": 1 << 10, "M": 1 << 20}
 _LONGEST = 60
@@ -139,7 +144,9 @@ def _device(first_head: str, label: str, head: str) -> str:
 def _is_device(words: str) -> bool:
     """Whether words are a product's name, or a kind of storage with no more than tests and units beside it."""
     return (
-        _PRODUCT.search(words) is not None or _KIND.match(_TEST.sub("", _UNIT.sub("", words)).strip(" ,()")) is not None
+        _PRODUCT.search(words) is not None
+        or _COUNTED.search(words) is not None
+        or _KIND.match(_TEST.sub("", _UNIT.sub("", words)).strip(" ,()")) is not None
     )
 
 

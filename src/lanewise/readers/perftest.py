@@ -42,8 +42,9 @@ def is_text(lines: Sequence[str]) -> bool:
 
 
 def _is_head(line: str) -> bool:
-    """Whether a line is the heads of a table of perftest; oneCCL's begin alike."""
-    return line.lstrip().startswith("#bytes") and "#elem_count" not in line
+    """Whether a line is the heads of a table; oneCCL's and Intel MPI Benchmarks' begin alike."""
+    others = ("#elem_count", "#repetitions")
+    return line.lstrip().startswith("#bytes") and not any(word in line for word in others)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:

@@ -28,7 +28,8 @@ _RELEVANT = re.compile(
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
-    r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)"
+    r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|"
+    r"timeout, abort|I/O error|failed command"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -57,6 +58,10 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("drive health", "", re.compile(
         r"[Pp]ercentage[ _][Uu]sed\s{0,20}: {1,40}(?:9\d|[12]\d\d)%|(?:Warning|Critical) +Comp\. Temp\w{0,8}\.? Time"
         r"\s{0,4}: {1,20}[1-9]\d{0,9}|(?:warning|critical)_temp_time\s{0,8}: [1-9]\d{0,9}")),
+    ("drive health", "", re.compile(
+        r"I/O \d{1,5} .{0,40}timeout, abort\w{0,4}|blk_update_request: (?:critical medium|I/O) error|"
+        r"ata\d{1,3}\.\d\d: failed command: [\w ]{1,24}")),
+    ("drive setting", "", re.compile(r"using_dma\s{1,8}= {1,4}0 \(off\)")),
     ("off the bus", "", re.compile(
         r"fallen off the bus|GPU is lost|\bXid\b.*: 79,|Unable to determine the device handle for GPU")),
 )  # fmt: skip

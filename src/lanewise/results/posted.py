@@ -29,6 +29,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "lost packets": (r".+", "rx_out_of_buffer 1234, 180000 retransmits"),
     "link errors": (r".+", "BadTLP, 1500 replays"),
     "drive health": (r".+", "percentage used 98 %, thermal throttling"),
+    "drive setting": (r".+", "using_dma = 0"),
     "fabric manager": (r".+", "not running"),
     "memory rate": (r"\d[\d.]* ?[GT]B/s", "936 GB/s"),
 }

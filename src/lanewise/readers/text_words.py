@@ -1,0 +1,128 @@
+"""What the words around a figure say: which kind of path it is of, which way, and whether somebody expected it."""
+
+from __future__ import annotations
+
+import re
+
+_PATHS = (
+    ("service", re.compile(r"\btok(?:en)?s?\b|\breq(?:uest)?s?\b|infer(?:ence)?s?\b|\bv?llm\b|triton|\bqps\b|"
+                           r"\bsglang\b|tensorrt|throughput:.{0,40}tok", re.I)),
+    ("device", re.compile(r"\bh(?:ost)?(?:2|to|->)d(?:ev(?:ice)?)?\b|\bd(?:ev(?:ice)?)?(?:2|to|->)h(?:ost)?\b|"
+                          r"\bgpus?\b|\bcuda\b|\bnvlink\b|\bp2p\b|\bfpga\b|\bxdma\b|\bc2h\b|\bh2c\b|"
+                          r"\bcapture card\b", re.I)),
+    ("network", re.compile(
+        r"iperf|netperf|ntttcp|sockperf|network|ethernet|\bnics?\b|\btcp\b|\budp\b|rdma|roce|infiniband|\bib_\w+|"
+        r"\bmpi\b|\bosu_|\bbond|\bvlan|\bvpn\b|wireguard|pkts?/s|\d ?[MKGk]?pps\b|packets?|\blan\b|wi-?fi|\bmtu\b|"
+        r"\bsend(?:er)?\b|\brecv\b|receiver|\bdpdk\b|pod-to-pod|bits?/s|[KMG]bps\b", re.I)),
+    ("storage", re.compile(
+        r"\bdis[ck]s?\b|\bdrives?\b|nvme|\bssds?\b|\bhdds?\b|\braid|\bfio\b|\bdd\b|\bceph|\bosds?\b|\bnfs|\bsmb\b|"
+        r"samba|\bzfs|zpool|lustre|gpfs|beegfs|\biops\b|\brbd\b|volumes?\b|\bs3\b|iscsi|hdparm|\bior\b|file ?system|"
+        r"\b(?:seq|rand)\w*[ -]?(?:read|write)|\bbtrfs|\bext4|\bxfs|\bemmc\b|\bsd ?card|\busb\b|copy(?:ing)? files?",
+        re.I)),
+    ("host memory", re.compile(r"\bmemory bandwidth\b|\bstream\b.{0,20}triad|\bmemcpy\b|\bdram\b|\bddr[2-6]\b|"
+                               r"\bdimms?\b|\bram (?:speed|bandwidth)", re.I)),
+)  # fmt: skip
+_READS = re.compile(r"\bread(?:s|ing)?\b|\brd\b|download|\brx\b|recv|receiv\w*|\bc2h\b|\bd2h\b|\bdtoh\b", re.I)
+_WRITES = re.compile(r"\bwrit(?:e|es|ing|ten)\b|\bwr\b|upload|\btx\b|\bsen[dt]\w*|\bh2c\b|\bh2d\b|\bhtod\b", re.I)
+# Before a figure: what its writer wants of it. "Slower than expected" and "as it should" are said of what was measured.
+_EXPECTED = re.compile(
+    r"(?<!than )(?<!as )\bexpect\w*|(?<!as it )(?<!than it )\bshould\b|\bsupposed to\b|\binstead of\b|\brather than\b|"
+    r"\bought to\b|\bhop(?:ed|ing) for\b|\bfar from\b|\b(?:way|well|far|much) below\b|\bless than the\b|\bnot the\b|"
+    r"\bused to (?:be|get|have|reach|see)\b|\bother (?:people|users)\b|\bnormally\b|\bcompared (?:to|with) the\b|"
+    r"\bnowhere near\b|\bout of\b", re.I,
+)  # fmt: skip
+_NOMINAL = re.compile(
+    r"\badvertis\w*|\brated\b|\bclaim\w*|\bpromis\w*|\bnominal\w*|\btheor(?:y|etical\w*)|\bspec(?:s|'d|ified|ifications?)?\b|"
+    r"\bline[ -]?rate\b|\bcapable of\b|\bcan do\b|\bdata ?sheet\b|\bmarketed\b|\bvendor\b|\bsold (?:as|with)\b|"
+    r"\bmax(?:imum)? (?:link|possible|theoretical)\b|\blimit is\b", re.I,
+)  # fmt: skip
+_EXPECTED_AFTER = re.compile(
+    r"\s{0,2}(?:(?:is|was|were|would be|that is|which is|i|we)\s){0,2}(?:expect|what i|normal)", re.I
+)
+_NOMINAL_AFTER = re.compile(
+    r"\s{0,2}(?:\(?(?:as|is|was|in)\s)?(?:theor|advertised|nominal|rated|line[ -]?rate|spec\b|raw\b|claimed|"
+    r"max\b)", re.I,
+)  # fmt: skip
+_LINE_AFTER = re.compile(
+    r"[ -]{1,2}(?:[A-Za-z-]{1,14} ){0,1}(?:nics?|links?|network|ethernet|ports?|switch|cards?|connections?|interfaces?|"
+    r"fabric|infiniband|adapters?|uplinks?|lan|internet|line)\b", re.I,
+)  # fmt: skip
+_LINE = re.compile(
+    r"(?<![\w.])(\d{1,3}(?:\.\d)?) ?(?:GbE|GigE|"
+    r"G(?=[ -](?:network|nics?|link|ethernet|ports?|lan|infiniband|switch)))\b"
+)
+# Said of what was measured and is thought too little.
+_ONLY = re.compile(
+    r"\b(?:only|just|merely|barely|mere|but get(?:ting)?|max(?:es|ed)? out|tops? out|stuck|cap(?:s|ped)|limited to|"
+    r"drop\w* (?:down )?to|down to|falls? to|fell to|degrad\w+ to|slows? (?:down )?to|hardly)\b", re.I,
+)  # fmt: skip
+# Between two figures of one sentence: one is held against the other.
+_CONTRAST = re.compile(
+    r"\b(?:but|while|whereas|vs\.?|versus|against|however|though|although|compared|instead|than|yet)\b|;", re.I
+)
+# In a sentence whose figures are of one thing.
+_SAME = re.compile(
+    r"\b(?:the )?same (?:drive|disk|array|machine|server|host|hardware|network|link|card|nic|ssd|box|file|cable|port|"
+    r"gpu|setup|pc|computer|model|volume|share|switch|system|vm|test|command)\b|\blocally\b", re.I,
+)  # fmt: skip
+_SEVERAL = re.compile(r"\b[2-9]\d? ?[x\u00d7*] ?$|\b(?:dual|two|four|quad|several) $", re.I)
+_SUFFIX_WAY = re.compile(r"\s{0,2}\(?(?:of |on |for |in )?(?:seq\w* |rand\w* )?([a-z0-9]+)", re.I)
+_WINDOW = 90
+
+
+def path_in(words: str) -> str:
+    """The kind of path that words name; empty if none."""
+    return next((path for path, pattern in _PATHS if pattern.search(words)), "")
+
+
+def paths_in(words: str) -> set[str]:
+    """All kinds of paths that words name."""
+    return {path for path, pattern in _PATHS if pattern.search(words)}
+
+
+def direction(words: str) -> str:
+    """'read', 'write' or nothing, by the words nearest before a figure."""
+    reads, writes = (
+        max((match.end() for match in pattern.finditer(words)), default=-1) for pattern in (_READS, _WRITES)
+    )
+    return "" if reads == writes else "read" if reads > writes else "write"
+
+
+def way_after(after: str) -> str:
+    """The direction that the word right after a figure says: '3 GB/s read'."""
+    match = _SUFFIX_WAY.match(after)
+    return direction(match[1]) if match else ""
+
+
+def is_contrast(between: str, line: str) -> bool:
+    """Whether the words between two figures of a line hold one against the other, or the line calls them the same."""
+    return _CONTRAST.search(between) is not None or _SAME.search(line) is not None
+
+
+def falls(before: str, between: str) -> bool:
+    """Whether two figures are said as 'from ... to ...': the first is what was there before."""
+    return re.search(r"\bfrom (?:about |around |~ ?)?$", before) is not None and re.match(
+        r"\W{1,3}(?:down |up |back )?to\b", between
+    ) is not None  # fmt: skip
+
+
+def role(before: str, after: str, *, is_bits: bool) -> str:
+    """What a figure is by the words before it and after: 'expected', 'nominal', 'line', 'only', or a result ('')."""
+    before, after = before[-_WINDOW:], after[:_WINDOW]
+    if is_bits and _LINE_AFTER.match(after):
+        return "several lines" if _SEVERAL.search(before) else "line"
+    found = [
+        (max((match.end() for match in pattern.finditer(before)), default=-1), name)
+        for pattern, name in ((_EXPECTED, "expected"), (_NOMINAL, "nominal"), (_ONLY, "only"))
+    ]
+    last, name = max(found)
+    if last >= 0:
+        return name
+    if _EXPECTED_AFTER.match(after):
+        return "expected"
+    return "nominal" if _NOMINAL_AFTER.match(after) else ""
+
+
+def lines_in(line: str) -> list[str]:
+    """Rates of networks by the names of their ports: 10GbE, 25G NIC."""
+    return [f"{match[1]} Gb/s" for match in _LINE.finditer(line)]

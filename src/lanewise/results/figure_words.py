@@ -1,0 +1,50 @@
+"""What the words of a figure's name say of it: a version, a condition, how much work, which machine or device.
+
+Two figures whose names differ in a condition alone are a question about the lower one; figures of other work or of
+another machine are no measure of each other.
+"""
+
+from __future__ import annotations
+
+import re
+
+VERSION = re.compile(
+    r"\b(?:before|after|old|new|older|newer|previous(?:ly)?|earlier|upgrad\w*|downgrad\w*|update\w*|regress\w*|"
+    r"patch\w*|version|release|main|master|nightly|stable|commit|v\d+(?:\.\d+)*)\b|"
+    r"(?<![\d.])v?\d{1,2}\.\d{1,3}\.\d{1,4}\w*", re.I,
+)  # fmt: skip
+CONDITION = re.compile(
+    rf"{VERSION.pattern}|\b(?:with|without|w/o?|no|on|off|enabled?|disabled?|default|tuned|untuned|using|api|mode|"
+    r"backend|driver|kernel|software|hardware|raid\w*|engine|native(?:ly)?|host|in|inside|outside|bare ?metal|"
+    r"vms?|guest|container|docker|virtual\w*|config\w*|setting|set to|option|through|via|direct|cached|encrypt\w*|"
+    r"compress\w*|collective)\b|"
+    r"(?<!\S)--?[a-z][\w-]+|\b[A-Za-z_]{3,}=(?!\d)\w+", re.I,
+)  # fmt: skip
+# How much is asked for at once, of how many, in which size: other work, which no condition explains.
+WORK = re.compile(
+    r"\b\d{1,6} ?(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|procs?|process\w*|"
+    r"gpus?|nodes?|hosts?|osds?|servers?|vms?|pods?|files|vcpus?|queues?|hours?|flows?)\b|"
+    r"\b(?:concurren\w*|batch\w*|bs|qd|depth|iodepth|threads?|clients?|users?|connections?|ranks?|nodes?|numjobs|"
+    r"streams?|size|block|length|input|output|context|isl|osl|qps|rate)\W{0,3}\d{1,9}\w{0,3}\b|"
+    r"^\W*\d{1,9} ?(?:[kKmMgG]i?)?[bB]?\b|\b\d{1,6} ?(?:[kKmMgG]i?)?[bB]\b|\b(?:fp|bf|int|q)\d{1,2}\w*\b|"
+    r"\b(?:prefill|decode|prompt|generat\w*|ttft|tpot|itl|copy|scale|add|triad|random|rand\w*|rnd\w*|seq\w*|"
+    r"single|multi\w*|up|down|avg|average|mean|median|min|max|peak|p\d\d|stdev|udp|tcp)\b", re.I,
+)  # fmt: skip
+# Machines, devices and ends of paths, which are no measure of each other.
+THINGS = re.compile(
+    r"\b(?:(?:node|host|server|client|machine|rack|gpu|nvme|vol|disk|drive|port|nic|eth|sd[a-z]|mlx\d_|pc|zone|rank|dev|"
+    r"instance|cpu|socket|numa|osd)[ #_-]?\d+\w*|sd[a-z]\d?|pod|pods|same-node|other-node|intra|inter|local|remote|"
+    r"loopback|[A-Z]{1,4}-?\d{3,5}\w{0,3})\b", re.I,
+)  # fmt: skip
+# What a tool counted besides: io=285240KB, runt=900011msec.
+_COUNTED = re.compile(r"\b(?:io|runt|total|time|elapsed|duration|bytes|transferred|cycles?\w*)=\S{1,40}")
+
+
+def without_counts(words: str) -> str:
+    """Words without what a tool counted besides the figure."""
+    return _COUNTED.sub(" ", words)
+
+
+def work_in(words: str) -> frozenset[str]:
+    """How much was asked for at once, in which size, of how many, as words say."""
+    return frozenset(re.sub(r"\W", "", word.lower()) for word in WORK.findall(without_counts(words)))

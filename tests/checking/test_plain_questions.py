@@ -1,0 +1,125 @@
+"""Questions in plain words, without the output of any known tool: read, and judged by what they say themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking.thread_list import first_causes, verdict_of
+
+from lanewise import api
+from lanewise.checking.checkup import Checkup
+from lanewise.errors import FormatError
+
+
+def checked(text: str, folder: Path) -> Checkup:
+    path = folder / "question.txt"
+    path.write_text(text, encoding="utf-8")
+    return api.check([path])
+
+
+EXPECTED = [
+    "I get 3 GB/s on my NVMe drive where the card should do 12 GB/s.",
+    "My SSD is rated at 7000 MB/s but I only get 1200 MB/s reads.",
+    "Transfer rate is 25 MB/s instead of the usual 110 MB/s over gigabit ethernet",
+    "Expected: 3500 MB/s\nMeasured: 425 MB/s",
+    "Read speed: 120 MB/s\nI expected about 500 MB/s from this disk.",
+    "Current speed: 1.2 MB/s. Should be at least 80 MB/s.",
+    "The theoretical bandwidth of PCIe Gen3 x8 is 7.8 GB/s, my FPGA reaches 0.8 GB/s.",
+    "ping-pong latency is 45 us, expected 3 us with RoCE",
+]
+CONDITIONS = [
+    "Before upgrade:\nseq write: 900 MB/s\nAfter upgrade:\nseq write: 200 MB/s",
+    "After the upgrade to kernel 6.8 the write throughput dropped to 200 MB/s; before it was 900 MB/s.",
+    "Speed went from 950 MB/s to 300 MB/s after update",
+    "With IOMMU off: 24 GB/s\nWith IOMMU on: 6 GB/s",
+    "v1.2.3: 1800 tokens/s\nv1.3.0: 900 tokens/s",
+    "| config | tokens/s |\n|---|---|\n| vllm 0.6.1 | 1200 |\n| vllm 0.6.3 | 700 |",
+    "native: 9.4 Gbps\nVM: 2.1 Gbps",
+    "host: 9.4 Gbps, in docker container: 1.2 Gbps",
+    "dd gives me 90 MB/s; Windows gets 450 MB/s on the same drive",
+    "NFS over RDMA. fio says 1.1 GiB/s, but locally on the server the same array does 9 GiB/s.",
+    "We see 12.1 GB/s H2D but D2H is only 3.2 GB/s",
+]
+LINES = [
+    "iperf3 shows 2.3 Gbit/s on a 10GbE link.",
+    "We have 100 Gbps NICs. With iperf3 -P 8 we reach 35 Gbps.",
+]
+OK = [
+    "We have a 10 Gbps link and iperf3 gives 9.4 Gbps.",
+    "I get 112 MB/s over a 1 Gbps ethernet port, is that normal?",
+    "64B: 1487460 Pkts/s (line-rate: 1488095 Pkts/s)",
+    "Throughput improved from 2 GB/s to 8 GB/s with the patch on this drive",
+]
+UNKNOWN = [
+    "1 thread: 3 GB/s\n8 threads: 12 GB/s",
+    "read: 3 GB/s\nwrite: 1 GB/s",
+    "3 GB/s read, 1 GB/s write",
+    "node1 12 GB/s\nnode2 3 GB/s",
+    "Peak 12 GB/s but on average 3 GB/s",
+    "Copy 30 GB/s\nTriad 20 GB/s with default settings",
+    "| batch | tokens/s |\n|---|---|\n| 1 | 120 |\n| 8 | 700 |",
+    "Hardware: 2x 25 Gbps NIC\nResults\nread 5.1 GB/s\nwrite 4.2 GB/s",
+    "STREAM triad gives 113 GB/s of theoretical 204.8 GB/s",
+    "| Metric | TCP | MPTCP |\n|---|---|---|\n| Avg Latency (us) | 50.9 | 57.1 |\n| Messages/sec | 9819 | 8749 |",
+    "I measured a latency of 5 us.",
+]
+
+
+@pytest.mark.parametrize("text", [*EXPECTED, *CONDITIONS, *LINES])
+def test_a_question_that_says_what_it_expected_is_slow_and_has_causes(text: str, tmp_path: Path):
+    checkup = checked(text, tmp_path)
+    assert (verdict_of(checkup), checkup.exit_code) == ("slow", 1)
+    assert first_causes(checkup)
+
+
+@pytest.mark.parametrize("text", OK)
+def test_a_figure_that_reaches_what_stands_beside_it_is_ok(text: str, tmp_path: Path):
+    assert verdict_of(checked(text, tmp_path)) == "ok"
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_figures_of_other_work_are_no_measure_of_each_other(text: str, tmp_path: Path):
+    checkup = checked(text, tmp_path)
+    assert verdict_of(checkup) == "unknown"
+    assert any("read as plain text" in note and "lanewise-rows" in note for note in checkup.notes)
+
+
+def test_the_same_figure_decides_when_its_words_change(tmp_path: Path):
+    assert verdict_of(checked("I get 11 GB/s where the card should do 12 GB/s.", tmp_path)) == "ok"
+    assert verdict_of(checked("v1.2.3: 1800 tokens/s\nv1.3.0: 1700 tokens/s", tmp_path)) == "unknown"
+    assert verdict_of(checked("v1.2.3: 1800 tokens/s\nv1.3.0: 1500 tokens/s", tmp_path)) == "slow"
+
+
+@pytest.mark.parametrize("text", ["My card does not work.", "32 GB of memory, 10.5 seconds", "LnkSta: Speed 8GT/s"])
+def test_a_text_without_a_figure_is_refused_as_before(text: str, tmp_path: Path):
+    with pytest.raises(FormatError, match="neither results of a tool nor a dump"):
+        checked(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("vllm v1.2.3: 1800 tokens/s\nvllm v1.3.0: 900 tokens/s", "software"),
+        ("throughput without encryption 940 MB/s\nthroughput with encryption 120 MB/s", "setting"),
+        ("native: 9.4 Gbps\nVM: 2.1 Gbps", "virtual machine"),
+        ("PCIe slot: the card should do 12 GB/s, I get 3 GB/s", "link"),
+        ("Each disk alone does 500 MB/s, but 4 at once only 150 MB/s each", "shared"),
+        ("iperf3 shows 2.3 Gbit/s on a 10GbE link", "software"),
+    ],
+)
+def test_the_first_causes_are_those_of_the_words(text: str, cause: str, tmp_path: Path):
+    assert cause in first_causes(checked(text, tmp_path))[:2]
+
+
+def test_a_dump_without_devices_leaves_the_figures_beside_it(tmp_path: Path):
+    dump = "0000:02:00.0 Memory controller: Xilinx Corporation Device 7018\n\tSubsystem: Xilinx Corporation\n"
+    checkup = checked("I expected 3500 MB/s\nsend bw: 424.788240 MB/s 269.406982ms\n\n" + dump, tmp_path)
+    assert verdict_of(checkup) == "slow"
+
+
+def test_a_described_machine_predicts_nothing_of_words(tmp_path: Path):
+    path = tmp_path / "question.txt"
+    path.write_text("GPU H2D copy: 3 GB/s\n")
+    checkup = api.check([path], "falcon-4010-epyc")
+    assert verdict_of(checkup) == "unknown"
