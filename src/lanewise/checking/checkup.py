@@ -145,8 +145,8 @@ def check(
     if earlier:
         expect = expect_earlier(earlier)
     for row in rows:
-        told = nothing_described if of_plain_text(row) and not earlier else expect
-        result = judge(row, told(row), relative_tolerance=tolerance)
+        expectation = nothing_described if of_plain_text(row) and not earlier else expect
+        result = judge(row, expectation(row), relative_tolerance=tolerance)
         if not earlier:
             result = references.judge(result)
             open_row = result.verdict in (Verdict.UNKNOWN, Verdict.FAILED)

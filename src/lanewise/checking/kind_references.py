@@ -35,7 +35,7 @@ def of_other_rows(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
     yield from of_each_alone(row, rows)
     yield from of_its_kind(row)
     yield from of_other_way(row, rows)
-    yield from of_one_alone(row, rows)
+    yield from of_drives_sharing(row, rows)
     yield from of_drives_at_once(row, rows)
 
 
@@ -81,7 +81,7 @@ def of_other_way(row: Observation, rows: Sequence[Observation]) -> Iterator[Refe
         yield Reference("same path", max(like), low, low, None, "the other direction", "the other row", own=False)
 
 
-def of_one_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+def of_drives_sharing(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Long requests of each of several drives at once: all together they get what one alone got, or more."""
     flows = _flows(row)
     drives = {end for flow in flows for end in flow.split("->") if not _END.match(end)}

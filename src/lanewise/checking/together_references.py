@@ -11,6 +11,8 @@ from lanewise.results.observation import Observation
 # for both ways of one path: of 521 kept questions none that is healthy has less. Writes of one switch to several root
 # complexes of an EPYC have a quarter (voipmonitor/rtx6kpro, hardware/collapse-report.md).
 _OF_ONE = 0.5
+# What each of several copies at once must reach of one alone: two may share a link, and no more is known of three.
+_OF_EACH = 0.4
 
 
 def of_one_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -19,10 +21,6 @@ def of_one_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Refe
     if best is not None and best.value:
         low, limit = _OF_ONE * best.value, f"{best.flow} alone, of those that ran at once"
         yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
-
-
-# What each of several copies at once must reach of one alone: two may share a link, and no more is known of three.
-_OF_EACH = 0.4
 
 
 def of_each_at_once(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
