@@ -48,11 +48,13 @@ def test_every_query_has_the_answer_to_its_own_sample(rows: list[dict[str, Any]]
 @pytest.mark.parametrize("which", [0, 1])
 def test_no_group_of_messages_raises_more_than_one_event(rows: list[dict[str, Any]], which: int) -> None:
     row = rows[1 + which]
+    # The first group goes out before any node can be slow: it has more queries than there are connections.
+    assert sum(each["doorbells"] for each in row["frontend"]) < sum(node["received"] for node in row["node"])
     for number, node in enumerate(row["node"]):
         connections = [each for each in row["frontend"] if each["node"] == number]
         assert 0 < node["wakeups"] <= sum(each["doorbells"] for each in connections)
         assert 0 < sum(each["wakeups"] for each in connections) <= node["doorbells"]
-        assert sum(each["doorbells"] for each in connections) < node["received"]  # queries share them
+        assert sum(each["doorbells"] for each in connections) <= node["received"]
 
 
 def test_a_killed_node_costs_its_queries_alone(rows: list[dict[str, Any]]) -> None:
