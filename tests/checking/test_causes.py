@@ -12,9 +12,9 @@ from in_display_units import observation
 
 from lanewise import api
 from lanewise.checking import changes
+from lanewise.checking.causes.machine import MachineState
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.expectation import ExpectationModel, covers
-from lanewise.checking.machine_causes import MachineState
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import Verdict
 from lanewise.results.conditions import MachineConditions, Throttle

@@ -9,9 +9,9 @@ import pytest
 
 from lanewise import api
 from lanewise.catalog import builtin
-from lanewise.checking.abilities import ability, lesser_links, part_of_title
+from lanewise.checking.causes.machine import MachineState
 from lanewise.checking.checkup import Checkup, check
-from lanewise.checking.machine_causes import MachineState
+from lanewise.checking.named.abilities import ability, lesser_links, part_of_title
 from lanewise.checking.verdict import Verdict
 from lanewise.readers.kinds import read_posted, read_results
 from lanewise.report.text.check import render_checkup
@@ -289,7 +289,7 @@ def test_latencies_of_one_copy_are_compared():
 
 
 def test_p2p_that_answers_later_than_host_memory_is_the_iommu_or_acs():
-    rows = "  - {flows: \"gpu0->gpu1\", value: 49 ms}\n  - {flows: \"gpu0->gpu1\", value: 18 us, p2p: false}\n"
+    rows = '  - {flows: "gpu0->gpu1", value: 49 ms}\n  - {flows: "gpu0->gpu1", value: 18 us, p2p: false}\n'
     (finding,) = checked(f"lanewise-rows: 1\nrows:\n{rows}").findings
     assert [cause.key[0] for cause in finding.causes[:2]] == ["iommu", "acs"]
 

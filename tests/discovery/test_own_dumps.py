@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lanewise.api import discover
-from lanewise.checking.machine_causes import MachineState, machine_causes
+from lanewise.checking.causes.machine import MachineState, machine_causes
 from lanewise.cli import verbs
 from lanewise.discovery.config import decode
 from lanewise.errors import InputError

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lanewise import api
+from lanewise.checking.causes.machine import MachineState
 from lanewise.checking.checkup import check
-from lanewise.checking.machine_causes import MachineState
 from lanewise.readers.kinds import read_posted
 from lanewise.results.conditions import LinkState, MachineConditions
 

@@ -16,8 +16,8 @@ from lanewise.options.check import MODEL, CheckOptions
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
+    from lanewise.checking.causes.machine import MachineState
     from lanewise.checking.checkup import Checkup
-    from lanewise.checking.machine_causes import MachineState
     from lanewise.discovery.build import Discovery
     from lanewise.discovery.facts import DumpFacts
     from lanewise.readers.tool_results import ImportedResults
@@ -309,7 +309,7 @@ def _figures_by_number(dumps: Sequence[DumpFacts], target: System | None) -> dic
 
 def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> MachineState:
     """What is known of the machine, with the peers that results of a tool call `lost`."""
-    from lanewise.checking.machine_causes import MachineState
+    from lanewise.checking.causes.machine import MachineState
     from lanewise.results.conditions import MachineConditions
 
     if discovered is None:

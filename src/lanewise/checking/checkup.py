@@ -10,8 +10,12 @@ from functools import cached_property
 
 from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes import Symptom, causes
-from lanewise.checking.collective_causes import CollectiveChanges, next_steps
+from lanewise.checking.causes.collectives import CollectiveChanges, next_steps
+from lanewise.checking.causes.machine import MachineState, machine_causes, non_peers_by_design, with_intended_policies
+from lanewise.checking.causes.modelled import Symptom, causes
+from lanewise.checking.causes.posted import posted_faults
+from lanewise.checking.causes.rows import row_causes
+from lanewise.checking.causes.units import mistaken_unit
 from lanewise.checking.collective_rows import MISFIT
 from lanewise.checking.expectation import (
     NOTHING_DESCRIBED,
@@ -22,8 +26,6 @@ from lanewise.checking.expectation import (
     nothing_described,
 )
 from lanewise.checking.finding_order import Diagnosis, farthest_first, grouped, likeliest
-from lanewise.checking.machine_causes import MachineState, machine_causes, non_peers_by_design, with_intended_policies
-from lanewise.checking.memory_references import GPU_MEMORY
 from lanewise.checking.notes import (
     OTHER_GPU,
     downgraded_notes,
@@ -38,13 +40,11 @@ from lanewise.checking.notes import (
     unused_statement_notes,
     without_nvlink_notes,
 )
-from lanewise.checking.posted_causes import posted_faults
-from lanewise.checking.references import COLLECTIVE, NO_COLLECTIVES, NOT_IN_CATALOGUE, UNNAMED, References
-from lanewise.checking.row_causes import row_causes
-from lanewise.checking.side_by_side import side_by_side
+from lanewise.checking.references.gpu_memory import GPU_MEMORY
+from lanewise.checking.references.judged import COLLECTIVE, NO_COLLECTIVES, NOT_IN_CATALOGUE, UNNAMED, References
+from lanewise.checking.references.side_by_side import side_by_side
+from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom
-from lanewise.checking.text_references import of_plain_text
-from lanewise.checking.unit_cause import mistaken_unit
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation

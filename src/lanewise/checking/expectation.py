@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from lanewise.checking.abilities import raw_rate
 from lanewise.checking.block_rows import block_expectation, is_of_blocks
 from lanewise.checking.changes import ModelChange
 from lanewise.checking.collective_rows import CollectiveModels, collective_point, is_collective
 from lanewise.checking.load_rows import is_of_loader, is_warm_load, load_expectation
+from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.tolerances import TOLERANCES, Tolerance
 from lanewise.collectives.model import CollectivePoint
 from lanewise.errors import InputError, LanewiseError

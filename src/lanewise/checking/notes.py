@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lanewise import units
 from lanewise.catalog import Catalog
-from lanewise.checking.abilities import part_of_title
 from lanewise.checking.collective_rows import is_collective, rank_misfit
 from lanewise.checking.expectation import too_short
-from lanewise.checking.host_names import host_generation
-from lanewise.checking.part_references import NO_NVLINK
+from lanewise.checking.named.abilities import part_of_title
+from lanewise.checking.named.hosts import host_generation
+from lanewise.checking.references.parts import NO_NVLINK
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.collectives.constants import library_named
 from lanewise.collectives.model import Launch

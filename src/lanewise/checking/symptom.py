@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lanewise import units
-from lanewise.checking.abilities import GpuAbility
-from lanewise.checking.drive_references import DriveAbility
+from lanewise.checking.named.abilities import GpuAbility
+from lanewise.checking.references.drives import DriveAbility
 from lanewise.checking.verdict import PathResult, lower_is_better
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.checkup import Checkup, Finding
-from lanewise.checking.references import COLLECTIVE
+from lanewise.checking.references.judged import COLLECTIVE
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table

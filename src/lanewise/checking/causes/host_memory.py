@@ -1,0 +1,70 @@
+"""Causes of slow rows of a host's own memory, of what a service counts a second, and of several drives at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanewise.checking.cause import Cause
+from lanewise.checking.causes.cards import without_time
+from lanewise.checking.references.side_by_side import COUNTS, HOST_MEMORY
+from lanewise.checking.symptom import RowSymptom, row_devices, value_text
+
+_MEMORY_STEP = "sudo dmidecode -t memory | grep -E 'Locator|Size|Speed': which slots are empty; numactl -H"
+_NODE = re.compile(r"host\d*:\d")
+
+
+def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
+    """Fewer channels or a lower clock, memory of another node, or the program that reads it."""
+    row = symptom.row
+    if row.path != HOST_MEMORY or row.metric != "goodput":
+        return
+    better = [other for other in symptom.better_rates() if _NODE.search(other.flow) or other.flow == row.flow]
+    evidence = f"{_name(better[0].scenario, better[0].flow)} reached {value_text(better[0])}" if better else ""
+    what = "memory channels: a module is missing or not trained, modules are unevenly placed, or run at a lower clock"
+    channels = Cause(("memory",), what, _MEMORY_STEP, evidence=evidence)
+    what = "the program: its version, threads, size of a block (a small one stays in a cache) or kind of stores"
+    step = "compare STREAM with arrays of four times the caches, one thread a core: OMP_PROC_BIND=spread ./stream"
+    program = Cause(("software",), what, step, evidence=evidence)
+    same = better and without_time(row.scenario) == without_time(better[0].scenario)
+    yield from (channels, program) if same or _NODE.search(row.flow) else (program, channels)
+
+
+def slow_service(symptom: RowSymptom) -> Iterator[Cause]:
+    """What is counted a second, compared with another way of doing the same."""
+    row = symptom.row
+    better = [other for other in symptom.better_rates() if other.flow == row.flow]
+    if row.metric != COUNTS or row.settings.get("bytes") or not better:
+        return
+    evidence = f"'{better[0].scenario}' reached {value_text(better[0])}"
+    what = f"the software: '{row.scenario}' spends its time on what '{better[0].scenario}' does not do"
+    step = "top -H, perf top and nvidia-smi dmon while it runs: which core, lock or copy is busy"
+    yield Cause(("software",), what, step, evidence=evidence)
+    if "gpu" in row.flow:
+        what = "the link: more data crosses it than the other way of working needs"
+        yield Cause(("link",), what, "nvidia-smi dmon -s t while it runs: GB/s of each GPU's link")
+
+
+def several_drives(symptom: RowSymptom) -> Iterator[Cause]:
+    """What several drives share on the way to the host, or the software that adds them up."""
+    row = symptom.row
+    ends = {end for end in row_devices(row) if not re.match(r"gpu|host|cpu", end)}
+    if row.path != "storage" or row.metric != "total" or len(ends) <= 1:
+        return
+    alone = [other.row for other in symptom.results if other.row.path == "storage" and "," not in other.row.flow]
+    alone = [other for other in alone if row_devices(other) & ends and other.how.get("flows", "").count("->") == 1]
+    evidence = f"{alone[0].flow} alone reached {value_text(alone[0])}" if alone else ""
+    what = f"the {len(ends)} drives share a link: chipset, PCIe switch, controller or a slot of fewer lanes than theirs"
+    step = "lspci -tv; while it runs: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:' of the port above the drives"
+    yield Cause(("link",), what, step, evidence=evidence)
+    what = "the software that adds the drives up: RAID, its chunk size, one thread, few requests in flight"
+    step = "fio with one job a drive in place of the array; cat /proc/mdstat; top -H"
+    yield Cause(("software",), what, step, evidence=evidence)
+
+
+def _name(scenario: str, flow: str) -> str:
+    return f"'{scenario}'" if scenario != flow else flow
+
+
+MEMORY_CAUSES = (slow_memory, slow_service)
+STORAGE_CAUSES = (several_drives,)

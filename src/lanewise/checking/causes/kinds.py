@@ -1,0 +1,90 @@
+"""Causes that the names of typed rows say, and those of rows below what any device of their kind gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanewise.checking.cause import Cause
+from lanewise.checking.causes.cards import without_time
+from lanewise.checking.references.texts import of_plain_text
+from lanewise.checking.symptom import RowSymptom, row_devices, value_text
+from lanewise.results.figure_words import VERSION
+from lanewise.results.observation import Observation
+
+_WORK = re.compile(
+    r"\b(?:batch\w*|threads?|jobs?|depth|qd|streams?|connections?|concurren\w*|block\w*|in flight)\b", re.I
+)
+_COUNT = re.compile(
+    r"\b\d{1,6} ?(?:threads?|jobs?|streams?|connections?|clients?)\b|"
+    r"\b(?:batch|bs|qd|depth|jobs|threads) ?=?\d{1,6}\b", re.I,
+)  # fmt: skip
+_MORE = re.compile(r"\b(?:small|large|smaller|larger|bigger|big|few|many|single|multi\w*|one)\b", re.I)
+_SETTING = re.compile(
+    r"\b(?:with|without|enabled?|disabled?|on|off|default|tuned|untuned|option|mode|config\w*)\b|(?<!\S)--?[a-z][\w-]+",
+    re.I,
+)  # fmt: skip
+_END = re.compile(r"gpu|host|cpu", re.I)
+_STEP = "change only that and measure again, twice each way"
+
+
+def named_changes(symptom: RowSymptom) -> Iterator[Cause]:
+    """What the names of this row and of a faster one of its path differ in: a version, how much is asked, a setting."""
+    row = symptom.row
+    faster = [other for other in symptom.better_rates() if other.flow == row.flow and other.scenario != row.scenario]
+    if of_plain_text(row) or not faster or row.how.get("tool") not in ("typed in", "table"):
+        return
+    limit = symptom.result.expected.limit
+    best = next((other for other in faster if f"'{other.scenario}" in limit), None)
+    best = best or max(faster, key=lambda other: other.value or 0.0)
+    mine, theirs = row.scenario.split(), best.scenario.split()
+    only = " ".join([*(w for w in mine if w not in theirs), *(w for w in theirs if w not in mine)])
+    evidence = f"'{best.scenario}' reached {value_text(best)}"
+    counts = set(_COUNT.findall(row.scenario)) != set(_COUNT.findall(best.scenario))
+    sizes = _MORE.search(only) and _WORK.search(row.scenario)
+    if counts or sizes or _WORK.search(only):
+        what = "less is asked for at once: the batch, the threads or the requests in flight"
+        yield Cause(("requests",), what, "raise it until the rate no longer grows", evidence=evidence)
+    # Rows that differ only in when they were measured may differ in anything of the machine.
+    in_time = without_time(row.scenario) == without_time(best.scenario)
+    if not in_time and (VERSION.search(only) or _SETTING.search(only)):
+        yield Cause(("software",), f"what differs between '{row.scenario}' and the other", _STEP, evidence=evidence)
+    if _SETTING.search(only):
+        yield Cause(("setting",), "the setting in which the two rows differ", _STEP, evidence=evidence)
+
+
+def shared_by_several(symptom: RowSymptom) -> Iterator[Cause]:
+    """Several drives, each of which gets less at once than its share of one alone: they lie on one."""
+    row = symptom.row
+    flows = row.how.get("flows", row.flow).replace(" ", "").split(",")
+    drives = {end for flow in flows for end in flow.split("->") if not _END.match(end)}
+    if row.path != "storage" or row.metric != "goodput" or len(drives) < 2:
+        return
+    alone = [other for other in symptom.better_rates() if other.how.get("flows", other.flow).replace(" ", "") in flows]
+    if alone:
+        what = f"what all {len(drives)} share: one real drive below them, a controller, or the way to it"
+        step = "lsblk -o NAME,PKNAME,TRAN on the machine that has the drives; add up the rates of all at once"
+        yield Cause(("shared",), what, step, evidence=f"one alone reached {value_text(alone[0])}")
+
+
+def below_its_kind(symptom: RowSymptom) -> Iterator[Cause]:
+    """A drive that reads less than any of its kind: it fails, or its link or bus does."""
+    row = symptom.row
+    if row.path != "storage" or "least" not in symptom.result.expected.limit or not _alone(row):
+        return
+    drive = next((end for end in sorted(row_devices(row)) if not _END.match(end)), "the drive")
+    health = symptom.posted.stated("drive health")
+    what = f"{drive} itself or its cable: commands time out, sectors are read again, or DMA is off"
+    step = "dmesg | grep -iE 'timeout|reset|error|ata|nvme'; smartctl -a; hdparm -d of an ATA disk"
+    yield from () if health else (Cause(("drive", drive), what, step, devices=frozenset({drive})),)
+    what = f"the link of {drive}: a bad cable, slot or adapter, or a much lower rate than it can"
+    yield Cause(
+        ("link", drive), what, "sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; lsusb -t", devices=frozenset({drive})
+    )
+
+
+def _alone(row: Observation) -> bool:
+    return row.how.get("flows", row.flow).count("->") == 1
+
+
+KIND_CAUSES = (named_changes, shared_by_several, below_its_kind)

@@ -1,0 +1,122 @@
+"""Causes of slow peer copies: the IOMMU and ACS, GPUs that hang apart, NVLinks that are not in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lanewise.checking.cause import Cause
+from lanewise.checking.causes.networks import PEER_STEP
+from lanewise.checking.expectation import too_short
+from lanewise.checking.named.abilities import raw_rate
+from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.together import alone_of_each, fastest_alone
+from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.verdict import Verdict, lower_is_better
+from lanewise.results.observation import Observation
+
+# A peer copy that loses this much against one through host memory goes where no peer traffic should.
+FAR_BELOW = 0.6
+
+
+def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
+    """P2P on far below P2P off: peer traffic goes up to the root complex and is translated there."""
+    row = symptom.row
+    if row.how.get("p2p") != "on" or not row.path.startswith("peer"):
+        return
+    ends = sorted(row.flow.replace("->", ",").replace(" ", "").split(","))
+    for other in (result.row for result in symptom.results):
+        same = sorted(other.flow.replace("->", ",").replace(" ", "").split(",")) == ends and other.metric == row.metric
+        if same and other.how.get("p2p") == "off" and _far_worse(row, other):
+            evidence = f"P2P on {value_text(row)}, off {value_text(other)}"
+            what = "peer traffic is translated by the IOMMU in the root complex"
+            yield Cause(("iommu",), what, PEER_STEP, evidence=evidence)
+            what = "ACS of a bridge sends peer traffic up to the root complex"
+            yield Cause(("acs",), what, PEER_STEP, evidence=evidence)
+            return
+    staged = any(
+        other.row.how.get("p2p") == "off" and row_devices(other.row) == row_devices(row) for other in symptom.results
+    )
+    if not staged and symptom.share < FAR_BELOW and not symptom.over_nvlink and not lower_is_better(row.unit):
+        what = "the IOMMU or ACS sends peer traffic up to the root complex, or translates it there"
+        yield Cause(("iommu",), what, f"{PEER_STEP}; measure with P2P off to compare")
+
+
+def _far_worse(row: Observation, other: Observation) -> bool:
+    if row.value is None or other.value is None:
+        return False
+    return FAR_BELOW * row.value > other.value if lower_is_better(row.unit) else row.value < FAR_BELOW * other.value
+
+
+def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
+    """Two GPUs whose copies are far below those of other pairs by the same method: they are farther apart."""
+    row, gpus = symptom.row, row_devices(symptom.row)
+    if row.path != "peer" or symptom.surely_over_nvlink or lower_is_better(row.unit):
+        return
+    near = [other for other in symptom.better(same_flow=False) if other.how.get("p2p") == row.how.get("p2p")]
+    near = [other for other in near if (row.value or 0.0) < FAR_BELOW * (other.value or 0.0)]
+    if symptom.over_nvlink and symptom.ability is not None:
+        wires = (2 if row.metric == "total" else 1) * raw_rate(symptom.ability.gen, symptom.ability.lanes)
+        near = [other for other in near if (other.value or 0.0) <= wires]  # not pairs with a bridge
+    if near:
+        pair = " and ".join(sorted(gpus))
+        what = f"{pair} hang below different root complexes or sockets, which forward little between them"
+        step = "nvidia-smi topo -m shows them as SYS or NODE; NCCL_P2P_LEVEL=PHB stages their data in host memory"
+        evidence = f"{near[0].flow} reached {value_text(near[0])}"
+        yield Cause(("far", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
+
+
+def shared_way(symptom: RowSymptom) -> Iterator[Cause]:
+    """Several copies at once that carry together far less than one of them alone: no single link is slow."""
+    row = symptom.row
+    rows = [result.row for result in symptom.results]
+    if (one := alone_of_each(row, rows)) is not None and _far_worse(row, one):
+        what = "the GPUs share an uplink of a switch, a root port or the host's memory, which divides among them"
+        step = "nvidia-smi topo -m; measure two, four and all at once: lanewise measure gpu"
+        yield Cause(("shared",), what, step, evidence=f"{one.flow} alone reached {value_text(one)}")
+    alone = fastest_alone(row, rows)
+    if alone is not None and row.path.startswith("peer") and _far_worse(row, alone):
+        what = (
+            "what these copies share forwards less at once than one copy alone: the root complexes of the CPU, to "
+            "several of which one switch or GPU writes, or the uplink of a switch"
+        )
+        step = "nvidia-smi topo -m; pair the GPUs below one switch, or let the destination read (p2pmark shows both)"
+        evidence = f"{alone.flow} alone reached {value_text(alone)}"
+        yield Cause(("shared",), what, step, evidence=evidence)
+
+
+def one_host_of_several(symptom: RowSymptom) -> Iterator[Cause]:
+    """A GPU reaches other hosts faster: its own card and GPUDirect are fine, the route to that host is not."""
+    row, gpu = symptom.row, symptom.gpu
+    if row.path != "network" or not gpu or "," in row.flow:
+        return
+    like = [
+        other for other in symptom.better(same_flow=False)
+        if gpu in row_devices(other) and len(row_devices(other) & row_devices(row)) == 1
+        and other.settings == row.settings and line_of(other) == line_of(row) and other.flow.count("->") == 1
+    ]  # fmt: skip
+    if like:
+        host = next(iter(row_devices(row) - {gpu}))
+        evidence = f"{like[0].flow} reached {value_text(like[0])}"
+        what = f"the route to {host} through the network is shared with other traffic, as where static routes collide"
+        step = "measure pairs of other hosts: if each of both ends is fast with others, it is the route (ibtracert)"
+        yield Cause(("congestion", host), what, step, evidence=evidence)
+        what = f"the card, port or cable of {host} is lesser than those of the others"
+        step = "ibstat; sudo lspci -vv | grep -E 'LnkCap:|LnkSta:' on both hosts"
+        yield Cause(("link", host), what, step, evidence=evidence, devices=frozenset({host}))
+
+
+def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
+    """A pair of an NVLink board copies at a rate of PCIe."""
+    row, part = symptom.row, symptom.ability
+    if part is None or part.nvlink_rate is None or row.how.get("p2p") == "off":
+        return
+    if symptom.result.verdict is Verdict.FAST or row.path == "network":
+        return
+    both = 2 if row.metric == "total" else 1
+    if row.path.startswith("peer") or row.metric == COLLECTIVE:
+        what = f"the NVLinks of {part.title} are not in use, or some are down"
+        step = "nvidia-smi nvlink -s; nvidia-smi topo -m; systemctl status nvidia-fabricmanager"
+        pcie = both * part.peer_rate()
+        below = 0.1 * pcie < (row.value or 0.0) <= 1.05 * pcie and not too_short(row)
+        evidence = "the rate is one of PCIe" if below and part.all_linked else ""
+        yield Cause(("nvlink",), what, step, evidence=evidence)

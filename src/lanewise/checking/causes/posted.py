@@ -1,0 +1,154 @@
+"""Causes that a posted text states itself: settings of NCCL, clocks lowered, small BARs, an IOMMU that translates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lanewise.checking.cause import Cause
+from lanewise.checking.references.judged import HOST_COPIES
+from lanewise.checking.symptom import RowSymptom
+from lanewise.results.posted import PostedFacts, Statement
+
+_PEER_PATHS = ("peer", "peer, staged", "collective")
+_ALL_GPU_PATHS = (*HOST_COPIES, *_PEER_PATHS, "network", "storage")
+
+
+@dataclass(frozen=True, slots=True)
+class _StatedCause:
+    """A statement that is a cause: of which paths, if its value matches, what to say and to type."""
+
+    statement: str
+    value: str
+    key: str
+    paths: tuple[str, ...]
+    what: str
+    step: str
+
+
+_CAUSES = (
+    _StatedCause("NCCL_P2P_DISABLE", r"1", "setting", _PEER_PATHS,
+                 "NCCL_P2P_DISABLE=1 sends peer traffic through host memory", "unset NCCL_P2P_DISABLE"),
+    _StatedCause("NCCL_P2P_LEVEL", r"LOC|0|NVL|1|PIX|2", "setting", _PEER_PATHS,
+                 "NCCL_P2P_LEVEL={value} turns P2P off between GPUs that are farther apart", "unset NCCL_P2P_LEVEL"),
+    _StatedCause("NCCL_SHM_DISABLE", r"1", "setting", _PEER_PATHS,
+                 "NCCL_SHM_DISABLE=1 sends traffic within the host over the network", "unset NCCL_SHM_DISABLE"),
+    _StatedCause("NCCL_IB_DISABLE", r"1", "setting", ("network", "collective"),
+                 "NCCL_IB_DISABLE=1 leaves TCP sockets for traffic between hosts", "unset NCCL_IB_DISABLE"),
+    _StatedCause("NCCL_NET_GDR_LEVEL", r"LOC|0", "staged", ("network", "collective"),
+                 "NCCL_NET_GDR_LEVEL={value} turns GPUDirect RDMA off", "unset NCCL_NET_GDR_LEVEL"),
+    _StatedCause("GPUDirect RDMA", r"(?i)off|disabled|0|no", "staged", ("network", "collective"),
+                 "GPUDirect RDMA is off: data of the GPUs goes through host memory",
+                 "sudo modprobe nvidia_peermem; NCCL_DEBUG=INFO must show GDRDMA"),
+    _StatedCause("peer transport", r"(?i)shm", "setting", ("collective",),
+                 "NCCL moves data between these GPUs through host memory (via SHM), not peer to peer",
+                 "nvidia-smi topo -p2p r; look for NCCL_P2P_* settings, ACS and the IOMMU"),
+    _StatedCause("NCCL_MAX_NCHANNELS", r"[1-4]", "setting", ("collective",),
+                 "NCCL_MAX_NCHANNELS={value} leaves too few channels to fill the links", "unset NCCL_MAX_NCHANNELS"),
+    _StatedCause("NCCL_PROTO", r"(?i)\^?LL", "setting", ("collective",),
+                 "NCCL_PROTO={value}: LL carries half as much as the links do", "unset NCCL_PROTO"),
+    _StatedCause("NCCL_NET", r"(?i)socket", "transport", ("network", "collective"),
+                 "NCCL_NET=Socket leaves TCP sockets for traffic between hosts", "unset NCCL_NET"),
+    _StatedCause("UCX_TLS", r"(?i)(?!.*(?:rc|dc|ud|ib|all)).*tcp.*", "transport", ("network",),
+                 "UCX_TLS={value} leaves TCP sockets for traffic between hosts", "unset UCX_TLS"),
+    _StatedCause("network transport", r"(?i)socket|tcp", "transport", ("network", "collective"),
+                 "data between hosts goes by TCP sockets, not by RDMA",
+                 "ibv_devinfo in the container; unset NCCL_IB_DISABLE; NCCL_DEBUG=INFO must show NET/IB"),
+    _StatedCause("mtu", r"\d{3}|1[0-4]\d\d|1500", "mtu", ("network",),
+                 "MTU {value}: a packet costs the CPU as much as one of 9000 B, and RoCE has packets of 1024 B",
+                 "ip link set DEVICE mtu 9000 at both ends and the switch, then measure again"),
+    _StatedCause("lost packets", r".+", "congestion", ("network", "collective"),
+                 "the network loses packets: {value}",
+                 "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; PFC or ECN, cables"),
+    _StatedCause("link errors", r".+", "link", _ALL_GPU_PATHS,
+                 "a PCIe link repeats packets because of errors: {value}",
+                 "reseat the card, replace its riser or cable, or try a lower generation; dmesg | grep -i aer"),
+    _StatedCause("drive health", r".+", "drive", ("storage",),
+                 "the drive is hot or worn: {value}", "nvme smart-log /dev/DEVICE; more air, or another drive"),
+    _StatedCause("drive setting", r".+", "setting", ("storage",),
+                 "a setting of the drive: {value}", "hdparm -d1 -u1 -c1 DEVICE; is its controller's driver loaded?"),
+    _StatedCause("fabric manager", r"(?i).*(?:not|inactive|failed|dead).*", "nvlink", _PEER_PATHS,
+                 "the fabric manager is {value}: NVSwitches carry nothing without it",
+                 "systemctl status nvidia-fabricmanager; its version must be that of the driver"),
+    _StatedCause("iommu", r"(?i)translate|on|dma", "iommu", _ALL_GPU_PATHS,
+                 "the IOMMU translates: traffic between devices goes up to the root complex",
+                 "boot with iommu=pt, or turn the IOMMU off in the BIOS"),
+    _StatedCause("acs", r"(?i)on|redirect", "acs", (*_PEER_PATHS, "network", "storage"),
+                 "ACS redirects traffic between devices up to the root complex",
+                 "turn ACS off in the BIOS, or sudo setpci -s PORT ECAP_ACS+6.w=0000 at each bridge"),
+    _StatedCause("relaxed ordering", r"(?i)off|disabled|0", "relaxed ordering", ("network",),
+                 "PCIe relaxed ordering is off: writes of the network card wait for each other",
+                 "mlxconfig -d DEVICE set PCI_WR_ORDERING=1, or allow it in the BIOS"),
+    _StatedCause("confidential computing", r"(?i)on|enabled|1", "confidential", _ALL_GPU_PATHS,
+                 "confidential computing is on: copies are encrypted through a bounce buffer, about 10 GB/s",
+                 "nvidia-smi conf-compute -f; measure with it off to compare"),
+    _StatedCause("BAR1", r"(?:6[0-4]|128|25[0-6]) MiB", "bar", (*_PEER_PATHS, "network", "storage"),
+                 "BAR1 is only {value}: peers reach the GPU's memory through a small window",
+                 "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
+    _StatedCause("resizable BAR", r"(?i)off|disabled", "bar", (*_PEER_PATHS, "network", "storage"),
+                 "resizable BAR is off: peers reach the GPU's memory through a small window",
+                 "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
+    _StatedCause("clocks", r"(?i).*(?:power|thermal|slowdown|brake).*", "throttling", _ALL_GPU_PATHS,
+                 "the clocks are lowered: {value}", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),
+    _StatedCause("limited link", r".+", "link", _ALL_GPU_PATHS,
+                 "the kernel says that a link runs at {value}", "move the card, or set the slot's lanes in the BIOS"),
+    _StatedCause("slot", r"(?i).*(?:chipset|pch).*", "chipset", _ALL_GPU_PATHS,
+                 "the card's slot is behind the chipset, whose link to the CPU all its devices share",
+                 "put the card into a slot of the CPU: sudo lspci -tv"),
+    _StatedCause("virtual machine", r"(?i)(?!(?:no|off|false|0)$).+", "virtual machine", ("storage", *HOST_COPIES),
+                 "a virtual machine: virtual devices, memory of any NUMA node and an IOMMU that translates",
+                 "pass the device through, with huge pages of its NUMA node; compare on the host"),
+    _StatedCause("virtual machine", r"(?i)(?!(?:no|off|false|0)$).+", "virtual machine", (*_PEER_PATHS, "network"),
+                 "a virtual machine: peer traffic needs ACS direct translation, or goes through the root complex",
+                 "NVIDIA's P2P in virtual machines needs ATS and the hypervisor's consent; compare on the host"),
+)  # fmt: skip
+
+
+def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
+    """The causes that the posted text states and that touch the row's kind of path."""
+    row = symptom.row
+    path = "collective" if row.metric in ("bus_bandwidth", "algorithm_bandwidth") else row.path
+    for cause in _CAUSES:
+        for statement in symptom.posted.stated(cause.statement):
+            if path in cause.paths and re.fullmatch(cause.value, statement.value.strip()):
+                yield _cause(cause, statement)
+
+
+def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
+    """What a posted text shows to be broken, whatever was measured."""
+    for statement in posted.stated("off the bus"):
+        step = "dmesg | grep -iE 'xid|aer|pcie'; power the machine off and on, reseat the card or its cable"
+        what = f"a GPU fell off the bus: {statement.value}"
+        yield Cause(("off bus",), what, step, evidence=statement.source, fault=True)
+    for statement in posted.stated("NVLink errors"):
+        step = "nvidia-smi nvlink -e; nvidia-smi nvlink -s; reset the GPUs, reseat the bridge or baseboard"
+        what = f"an NVLink fails: {statement.value.rstrip(',')}"
+        yield Cause(
+            ("nvlink", *re.findall(r"\bgpu\d+", statement.value)), what, step, evidence=statement.source, fault=True
+        )
+    if corrupt := posted.stated("wrong values"):
+        more = f", and {len(corrupt) - 1} more such" if len(corrupt) > 1 else ""
+        what = f"data arrived wrong, so no rate of this run counts: {corrupt[0].value}{more}"
+        step = "look for Xid and ECC errors (dmesg, nvidia-smi -q -d ECC), turn ACS and the IOMMU off, dcgmi diag -r 3"
+        yield Cause(("wrong values",), what, step, evidence=corrupt[0].source, fault=True)
+    if not posted.stated("tunnel"):
+        for statement in posted.stated("narrow slot"):
+            what, step = (
+                f"a slot leaves a card fewer lanes than it can: {statement.value}",
+                "move the card, or set the slot's lanes in the BIOS",
+            )
+            yield Cause(("link",), what, step, evidence=statement.source, fault=True)
+    for statement in posted.stated("link speed"):
+        what = f"a link runs at a lower generation than its device can: {statement.value}"
+        step = "is the slot older? else set its generation in the BIOS, reseat the card; lspci -vv of the port above"
+        yield Cause(("link", statement.value), what, step, evidence=statement.source, fault=True)
+    for statement in posted.stated("link width"):
+        what = f"a link has fewer lanes than it can: {statement.value}"
+        step = "reseat the card or its riser, look which slot it is in: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'"
+        yield Cause(("link", statement.value), what, step, evidence=statement.source, fault=True)
+
+
+def _cause(cause: _StatedCause, statement: Statement) -> Cause:
+    key = (cause.key, statement.key) if cause.key == "setting" else (cause.key,)
+    return Cause(key, cause.what.format(value=statement.value), cause.step, evidence=statement.source)

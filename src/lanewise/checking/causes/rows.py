@@ -1,0 +1,301 @@
+"""Causes that the rows themselves, their settings and what was posted with them show: no model is needed.
+
+Each is general knowledge of PCIe, GPUs and networks. What speaks for a cause in this case is its evidence; a cause
+without evidence is only possible.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from lanewise import units
+from lanewise.checking.cause import Cause
+from lanewise.checking.causes.cards import CARD_CAUSES, stated_link
+from lanewise.checking.causes.fast import FAST_CAUSES
+from lanewise.checking.causes.gpu_memory import slow_gpu_memory
+from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
+from lanewise.checking.causes.kinds import KIND_CAUSES
+from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
+from lanewise.checking.causes.named_conditions import named_conditions
+from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_program
+from lanewise.checking.causes.peers import (
+    nvlinks_unused,
+    one_host_of_several,
+    peer_redirection,
+    peers_apart,
+    shared_way,
+)
+from lanewise.checking.causes.posted import stated_causes
+from lanewise.checking.causes.texts import text_causes
+from lanewise.checking.expectation import too_short
+from lanewise.checking.named.abilities import is_coherent
+from lanewise.checking.named.hosts import one_memory
+from lanewise.checking.references.cards import of_card
+from lanewise.checking.references.collectives import around_dip, smaller_message
+from lanewise.checking.references.gpu_memory import GPU_MEMORY
+from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
+from lanewise.checking.references.parts import LEAST_RATE
+from lanewise.checking.references.paths import of_one_size, smaller_and_faster
+from lanewise.checking.references.side_by_side import side_by_side
+from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.verdict import Verdict
+from lanewise.results.observation import Observation
+
+_SMALL_REQUEST = 128 * 2**10
+# Copies of pageable memory reach at least this share of the link.
+_PAGEABLE_SHARE = 0.1
+_CHOICE_STEP = "compare NCCL_ALGO=Ring and Tree, NCCL_PROTO=Simple and LL128; NCCL_DEBUG_SUBSYS=TUNING says the choice"
+# A collective's second column is of the same program.
+_IN_PLACE = " in place"
+_LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
+# Words of a row's name that say where its memory lies.
+_OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
+# Tools that copy from and to pinned memory alone.
+_PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "dcgmi", "lanewise")
+
+
+def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
+    """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
+    by_key: dict[tuple[str, ...], Cause] = {}
+    of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
+    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any)
+    finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
+    for find in finders:
+        for cause in find(symptom):
+            known = by_key.setdefault(cause.key, cause)
+            if cause.rank < known.rank:
+                by_key[cause.key] = cause
+    return tuple(sorted(by_key.values(), key=lambda cause: cause.rank))
+
+
+def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
+    """The host buffer is pageable: the driver copies through a buffer of its own, at a quarter to half of the rate."""
+    row = symptom.row
+    kind = row.how.get("host memory", "")
+    tool = row.how.get("tool", "lanewise")
+    if row.path not in HOST_COPIES or kind == "pinned" or row.metric != "goodput" or tool.startswith(_PINNED):
+        return
+    if not kind and is_coherent(symptom.posted.title(symptom.gpu)):
+        return  # their GPUs read pageable memory as fast as pinned
+    step = "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once, in pieces of 16 MiB and more"
+    what = "the host memory is pageable: the driver copies it through a buffer of its own"
+    if kind == "pageable":
+        yield Cause(("pageable",), what + ", in small or unaligned pieces", step, evidence="the row says pageable")
+        return
+    for other in symptom.better(same_flow=True):
+        if other.how.get("host memory") == "pinned":
+            evidence = f"with pinned memory the same path reached {value_text(other)}"
+            yield Cause(("pageable",), what, step, evidence=evidence)
+            return
+    if _PAGEABLE_SHARE < symptom.share < 0.7:
+        yield Cause(("pageable",), what, step)
+
+
+def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
+    """The same path was faster in another program: what this one counts, allocates or waits for."""
+    row = symptom.row
+    faster = [other for other in symptom.better(same_flow=True) if other.how.get("p2p") == row.how.get("p2p")]
+    faster = [other for other in faster if line_of(other) == line_of(row)]
+    step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
+    what = "the program itself: bytes counted otherwise, allocation, waiting or small copies between the large ones"
+    if row.metric == COLLECTIVE:
+        what = "the library: its version, its choice of algorithm or transport, or a setting that differs between them"
+        step = "compare NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING of both: version, channels, via P2P or SHM"
+    if faster and faster[0].scenario.removesuffix(_IN_PLACE) != row.scenario.removesuffix(_IN_PLACE):
+        evidence = f"'{faster[0].scenario}' reached {value_text(faster[0])} on the same path"
+        yield Cause(("software",), what, step, evidence=evidence)
+    elif row.path.startswith("peer") and row.how.get("tool") == "typed in" and not row.how.get("engine"):
+        # Sends and receives of a framework wait for each other and copy more than once.
+        yield Cause(("software",), f"{what}, or two ways that ran one after another", step)
+    elif row.path in HOST_COPIES and (back := _much_faster_back(symptom)) is not None:
+        # No link and no socket takes that much of one direction alone; a driver that copies once more does.
+        evidence = f"the other direction reached {value_text(back)} on the same link"
+        yield Cause(("software",), what, step, evidence=evidence)
+    elif row.path in HOST_COPIES and (
+        too_short(row) or _by_an_unknown_program(symptom) or symptom.share < _PAGEABLE_SHARE or symptom.slot_is_stated
+    ):
+        yield Cause(("software",), what, step)
+
+
+def _much_faster_back(symptom: RowSymptom) -> Observation | None:
+    """The same GPU's copy in the other direction, if this one is far below both that and pageable memory."""
+    row = symptom.row
+    if symptom.share >= _PAGEABLE_SHARE:
+        return None
+    ways = sorted(row.flow.split("->"))
+    back = [
+        other.row for other in symptom.results
+        if other.row.flow != row.flow and sorted(other.row.flow.split("->")) == ways and other.row.metric == row.metric
+        and (other.row.value or 0.0) > 4 * (row.value or 0.0)
+    ]  # fmt: skip
+    return max(back, key=lambda other: other.value or 0.0) if back else None
+
+
+def _by_an_unknown_program(symptom: RowSymptom) -> bool:
+    """Whether nobody says how a copy was timed, or from what memory, and it misses too little for that memory."""
+    row = symptom.row
+    coherent = is_coherent(symptom.posted.title(symptom.gpu))
+    return row.how.get("tool") == "typed in" and not row.how.get("host memory") and (symptom.share > 0.7 or coherent)
+
+
+def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
+    """A drive's rate is requests in flight times their size over the time of one: the link is not the limit."""
+    row = symptom.row
+    size = row.settings.get("bytes")
+    if row.path != "storage" or (size is not None and size >= _SMALL_REQUEST) or symptom.share > 0.5:
+        return
+    if row.how.get("tool") == "hdparm":
+        return  # reads 2 MiB at once, in order
+    if any(other.settings == row.settings for other in symptom.better(same_flow=True)) and size is not None:
+        return  # the same requests were faster
+    step = "read in pieces of 1 MiB, with 32 and more in flight: lanewise measure storage FILE --size 1MiB"
+    if size is None or row.value is None:
+        what = "small requests or few in flight: the rate is the bytes in flight over the time of one request"
+        yield Cause(("requests",), what, step)
+        return
+    flight = row.settings.get("depth", 1) * row.settings.get("threads", 1)
+    each = units.readable(flight * size / row.value, "s", 3)
+    what = f"requests of {size:,} B: {row.value / size:,.0f} of them a second, {each} each with {flight} in flight"
+    yield Cause(("requests",), what, step, evidence="size and number of requests of the row")
+
+
+def unaligned_size(symptom: RowSymptom) -> Iterator[Cause]:
+    """The same requests are much faster in a size that differs by a few bytes: it is aligned and this one is not."""
+    size = symptom.row.settings.get("bytes", 0)
+    like = [
+        other for other in symptom.better(same_flow=True)
+        if of_one_size(other.settings.get("bytes", 0), size) and other.settings["bytes"] != size
+        and _alignment(other.settings["bytes"]) > _alignment(size)
+    ]  # fmt: skip
+    if like:
+        best = max(like, key=lambda other: other.value or 0.0)
+        what = f"requests of {size:,} B, which end within a cache line or page: parts of them are read before a write"
+        step = "use sizes and addresses that are multiples of 4 KiB, of 64 B at least"
+        evidence = f"requests of {best.settings['bytes']:,} B reached {value_text(best)}"
+        yield Cause(("requests",), what, step, evidence=evidence)
+
+
+def _alignment(size: int) -> int:
+    """The largest power of two, up to a page, that divides a size."""
+    return min(size & -size, 4096)
+
+
+def host_side(symptom: RowSymptom) -> Iterator[Cause]:
+    """Both ways at once are slow though each way alone is fine: the GPU's link is not the reason."""
+    row = symptom.row
+    if row.metric != "total" or "host" not in row.flow or not symptom.gpu:
+        return
+    ways = [text.strip() for text in row.flow.split(",")]
+    alone = [
+        other.row for other in symptom.results
+        if other.row.flow in ways and other.row.metric == "goodput" and other.verdict is not Verdict.SLOW
+    ]  # fmt: skip
+    if len(alone) >= 2 and (row.value or 0.0) < 0.75 * sum(other.value or 0.0 for other in alone[:2]):
+        evidence = f"each way alone {value_text(alone[0])} and {value_text(alone[1])}"
+        what = f"what both directions share on the host's side of {symptom.gpu}: memory, the socket link, the IOMMU"
+        step = "bind the program and its memory to the GPU's NUMA node; iommu=pt; look for other traffic"
+        yield Cause(("host",), what, step, evidence=evidence)
+
+
+def common_device(symptom: RowSymptom) -> Iterator[Cause]:
+    """One GPU that all slow rows have and no fine row, of three rows or two pairs; over a network one host, of two."""
+    row = symptom.row
+    network = row.path == "network"
+    # A GPU whose own memory is fine may hang from a lesser link.
+    like = [each for each in symptom.results if each.row.metric == row.metric and each.row.path != GPU_MEMORY]
+    slow = [row_devices(other.row) for other in like if other.verdict is Verdict.SLOW]
+    fine = [row_devices(other.row) for other in like if other.verdict in (Verdict.OK, Verdict.UNKNOWN)]
+    # Of three GPUs, one that is behind a lesser link is in both slow pairs, and not in the third.
+    least = 2 if network or row.path == "peer" else 3
+    if len(slow) < least or len(fine) < (2 if network else 1):
+        return
+    common = frozenset.intersection(*slow) - frozenset().union(*fine)
+    for device in sorted(device for device in common if network or not device.startswith("host"))[:1]:
+        what = f"{device} is in every one of the {len(slow)} slow rows and in no other"
+        step = f"look at {device} alone: its link under load, its slot; swap it with another"
+        yield Cause(("common", device), what, step, evidence="the other rows", devices=frozenset({device}))
+
+
+def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
+    """The host buffer on a NUMA node away from the GPU."""
+    row = symptom.row
+    gpus = {gpu for other in symptom.results for gpu in re.findall(r"\bgpu\d+", other.row.flow)}
+    # No socket link carries as little as one lane of an old link.
+    if one_memory(symptom.posted, symptom.gpu, len(gpus)) or (row.value or 0.0) < 2 * LEAST_RATE:
+        return
+    if row.path in HOST_COPIES and not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
+        what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
+        step = "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"
+        # Who names the rows of one path after NUMA nodes or sockets has changed just that between them.
+        names = [other.scenario for other in (row, *symptom.better(same_flow=True))]
+        evidence = "the rows' names" if len(set(names)) > 1 and any(map(_OF_A_NODE.search, names)) else ""
+        yield Cause(("memory",), what, step, evidence=evidence)
+
+
+def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
+    """Another GPU of that name is faster by the same program: the slot and the node differ, not the kind of memory."""
+    row, gpu = symptom.row, symptom.gpu
+    if row.path not in HOST_COPIES or "," in row.how.get("flows", row.flow) or not symptom.posted.title(gpu):
+        return
+    like = [
+        other for other in symptom.better(same_flow=False)
+        if other.settings == row.settings and other.how.get("host memory") == row.how.get("host memory")
+        and other.how.get("tool") == row.how.get("tool") and other.scenario in (row.scenario, other.flow)
+        and symptom.posted.title(next(iter(row_devices(other) - {"host0"}), "")) == symptom.posted.title(gpu)
+    ]  # fmt: skip
+    if like:
+        evidence = f"{like[0].flow} reached {value_text(like[0])} by the same program"
+        what = f"{gpu}'s link has fewer lanes or a lower generation than that of the other"
+        step = f"while copies run: nvidia-smi --query-gpu={_LINK_COLUMNS} --format=csv (lanewise check reads it)"
+        yield Cause(("link", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
+        yield from (replace(cause, evidence=evidence) for cause in far_memory(symptom))
+
+
+def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
+    """Copies to Hopper and later GPUs are encrypted through a bounce buffer in confidential computing."""
+    row, part = symptom.row, symptom.ability
+    if part is not None and part.gen >= 5 and row.path in HOST_COPIES and 3e9 < (row.value or 0.0) < 14e9:
+        what = "confidential computing encrypts copies through a bounce buffer: about 10 GB/s"
+        yield Cause(("confidential",), what, "nvidia-smi conf-compute -f")
+
+
+def larger_messages(symptom: RowSymptom) -> Iterator[Cause]:
+    """A rate that falls as messages grow: the network drops what its buffers do not hold, or NCCL's choice."""
+    row = symptom.row
+    rows = [result.row for result in symptom.results]
+    best = smaller_message(row, rows) if row.metric == COLLECTIVE else smaller_and_faster(row, rows)
+    if best is None:
+        yield from _choice_in_a_dip(row, rows)
+        return
+    evidence = f"{value_text(best)} with {units.size(best.settings['bytes'])}"
+    if row.path == "network" or row.settings.get("hosts", 1) > 1:
+        what = "congestion control or lost packets slow the network down once messages exceed its buffers"
+        step = "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; turn on PFC or ECN at cards and switch"
+        yield Cause(("congestion",), what, step, evidence=evidence)
+    if row.metric == COLLECTIVE:
+        what = "NCCL takes an algorithm or protocol that does not suit these links from that size on"
+        yield Cause(("algorithm",), what, _CHOICE_STEP, evidence=evidence)
+
+
+def _choice_in_a_dip(row: Observation, rows: Sequence[Observation]) -> Iterator[Cause]:
+    """NCCL's choice at a size that is slower than both smaller and larger ones: the network carries those."""
+    best = around_dip(row, rows) if row.metric == COLLECTIVE else None
+    if best is not None:
+        what = "NCCL or its network plugin takes an algorithm or protocol that does not suit these links at that size"
+        evidence = f"smaller and larger messages reached {value_text(best)} and more"
+        yield Cause(("algorithm",), what, _CHOICE_STEP, evidence=evidence)
+
+
+RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
+# Also tried where a model predicts the row: what it cannot know.
+WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
+    peer_redirection, pageable_memory, unaligned_size, counted_otherwise, congestion, other_program, small_requests,
+    common_device, confidential_computing,
+)  # fmt: skip
+ROW_CAUSES: tuple[RowCauseFinder, ...] = (
+    shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link,
+    lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, far_memory, larger_messages, stated_link,
+    *STORAGE_CAUSES, slow_gpu_memory,
+)  # fmt: skip

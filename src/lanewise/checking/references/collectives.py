@@ -1,0 +1,126 @@
+"""References of a collective's bus bandwidth: other sizes of its table, the same collective by another library."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from lanewise import units
+from lanewise.checking.collective_rows import LEAST_JUDGED
+from lanewise.checking.references.parts import Reference
+from lanewise.checking.symptom import line_of
+from lanewise.results.observation import Observation
+
+# Where NCCL takes another algorithm or protocol, kept tables of healthy machines lose less than a tenth.
+_COLLAPSED = 0.5
+# One size between faster ones, out of place and in place: of 234 such sizes of healthy machines none has less than 0.9.
+_DIP = 0.75
+# Of another library the tolerance is that of rows of one path.
+_OF_ANOTHER = 0.75
+_COLLECTIVE = re.compile(
+    r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|a2a|broadcast|send_?recv|dispatch|combine|reduce|gather"
+)
+
+# What a reader adds to the name of a collective of which a text has several tables.
+_TABLE = re.compile(r" \(.{1,80}\)(?= in place$|$)")
+
+
+def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The best smaller message of a collective whose bus bandwidth falls below half of it from this row's size on."""
+
+    def table(of: Observation) -> tuple[object, ...]:
+        """What the messages of one table share."""
+        return of.metric, of.scenario, of.flow, of.how, {**of.settings, "bytes": 0}
+
+    size = row.settings.get("bytes", 0)
+    like = [each for each in rows if each.value and table(each) == table(row)]
+    smaller = [each for each in like if each.settings.get("bytes", 0) < size]
+    best = max(smaller, key=lambda each: each.value or 0.0, default=None)
+    if best is None or not best.value or size < LEAST_JUDGED:
+        return None
+    larger = [each.value for each in like if each.value and each.settings.get("bytes", 0) >= size]
+    return best if max(larger, default=0.0) < _COLLAPSED * best.value else None
+
+
+def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The same collective of the same ranks and size by another library, where both are typed in as one question."""
+    like = [
+        each for each in rows
+        if each.metric == row.metric and each.flow == row.flow and each.settings == row.settings and each.value
+        and each.how.get("tool") == row.how.get("tool") == "typed in" and line_of(each) == line_of(row)
+    ]  # fmt: skip
+    # A name that says no collective is of the one that the others name, if that is one.
+    one_name = len({_named(each) for each in like} - {""}) < 2
+    like = [each for each in like if _named(each) == _named(row) or one_name]
+    best = max(like, key=_rate, default=row)
+    if _rate(best) > _rate(row):
+        limit, low = f"the same collective in '{best.scenario}'", _OF_ANOTHER * _rate(best)
+        yield Reference("same path", _rate(best), low, low, None, limit, "the other row", own=False)
+
+
+def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Long messages of one of several tables of a collective in a text, where another table is faster as a whole."""
+    size = row.settings.get("bytes", 0)
+    if size < LEAST_JUDGED or row.how.get("tool") == "typed in" or not _TABLE.search(row.scenario):
+        return
+    tables: dict[str, dict[int, float]] = defaultdict(dict)
+    for each in rows:
+        if each.value and _table_kind(each) == _table_kind(row) and each.settings.get("bytes", 0) >= LEAST_JUDGED:
+            tables[each.scenario][each.settings["bytes"]] = each.value
+    own = tables.pop(row.scenario, {})
+    faster = [
+        name for name, table in tables.items()
+        if size in table and (common := own.keys() & table)
+        and max(own[at] for at in common) < _OF_ANOTHER * max(table[at] for at in common)
+    ]  # fmt: skip
+    best = max((tables[name][size] for name in faster), default=0.0)
+    if best:
+        name = next(name for name in faster if tables[name][size] == best)
+        low = _OF_ANOTHER * best
+        yield Reference("same path", best, low, low, None, f"the same messages in '{name}'", "the other row", own=False)
+
+
+def _table_kind(row: Observation) -> tuple[object, ...]:
+    """What tables of one collective in a text share: all but the name that the text gives them, and the size."""
+    settings = {**row.settings, "bytes": 0}
+    return row.metric, row.flow, _TABLE.sub("", row.scenario), row.how.get("tool"), settings
+
+
+def _named(row: Observation) -> str:
+    """The collective that a row's name says; empty if none."""
+    match = _COLLECTIVE.search(row.scenario.lower())
+    return match[0].replace("_", "").replace("alltoall", "a2a") if match else ""
+
+
+def around_dip(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The lesser of the best smaller and the best larger message, if both are far above this one, in place as well."""
+    size, kind = row.settings.get("bytes", 0), row.scenario.removesuffix(" in place")
+    if size < LEAST_JUDGED:
+        return None
+    like = [
+        each for each in rows
+        if each.metric == row.metric and each.scenario.removesuffix(" in place") == kind and each.flow == row.flow
+        and each.value and {**each.settings, "bytes": size} == row.settings
+    ]  # fmt: skip
+    smaller = [each for each in like if 0 < each.settings.get("bytes", 0) < size]
+    larger = [each for each in like if each.settings.get("bytes", 0) > size]
+    if not smaller or not larger:
+        return None
+    least = min((max(side, key=_rate) for side in (smaller, larger)), key=_rate)
+    own = [_rate(each) for each in like if each.settings.get("bytes", 0) == size]
+    return least if len(own) > 1 and max(own) < _DIP * _rate(least) else None
+
+
+def _rate(row: Observation) -> float:
+    return row.value or 0.0
+
+
+def of_smaller_message(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Messages that are slow because smaller ones of the same table were faster: bus bandwidth grows with the size."""
+    best, share = smaller_message(row, rows), _COLLAPSED
+    if best is None:
+        best, share = around_dip(row, rows), _DIP
+    if best is not None and best.value:
+        limit, low = f"messages of {units.size(best.settings['bytes'])}", share * best.value
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)

@@ -1,0 +1,67 @@
+"""References of a row in the same data moved another way: through host memory, from host memory, to the drive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lanewise.checking.references.latencies import ends
+from lanewise.checking.references.parts import Reference
+from lanewise.results.observation import Observation
+from lanewise.results.sample import Sample
+
+
+def flows_together(row: Observation | Sample) -> int:
+    """How many flows ran together."""
+    return row.how.get("flows", row.flow).count("->")
+
+
+def of_staged_copy(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """P2P on compared with the copy of the same pair through host memory."""
+    if row.how.get("p2p") != "on":
+        return
+    staged = [
+        each.value for each in rows
+        if each.value and each.how.get("p2p") == "off" and each.metric == row.metric and ends(each) == ends(row)
+    ]  # fmt: skip
+    # Far above it another path is at work, NVLink, of which the staged copy says nothing.
+    if staged and (row.value or 0.0) < 1.5 * max(staged):
+        value = max(staged)
+        limit = "the same copy with P2P off"
+        yield Reference("staged copy", value, 0.75 * value, 0.6 * value, None, limit, "the other row")
+
+
+def of_host_memory(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Data of a GPU's memory over a network or from a drive, compared with host memory over the same."""
+    if row.path not in ("network", "storage") or "gpu" not in row.flow:
+        return
+    source, _, target = row.flow.partition("->")
+    network = row.path == "network"
+
+    def same(other: str) -> bool:
+        """Whether another flow crosses the same network, or comes from or goes to the same drive."""
+        return (network and other.startswith("host")) or other.endswith(target) or other.startswith(source)
+
+    host = [
+        each.value for each in rows
+        if each.value and each.path == row.path and each.metric == row.metric and "gpu" not in each.flow
+        and (network or each.settings.get("bytes") == row.settings.get("bytes"))
+        and flows_together(each) == flows_together(row) and same(each.flow)
+    ]  # fmt: skip
+    if host:
+        value = max(host)
+        limit = "the same network from host memory" if network else "the same drive read into host memory"
+        yield Reference("same path", value, 0.75 * value, 0.6 * value, None, limit, "the other row", own=False)
+
+
+def of_writes(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Reads of a drive compared with writes to it: every drive reads faster than it writes."""
+    source, _, target = row.flow.partition("->")
+    writes = [
+        each.value for each in rows
+        if each.path == row.path == "storage" and each.flow == f"{target}->{source}" and each.metric == row.metric
+        and each.value and each.settings == row.settings and each.how.get("mode") == row.how.get("mode")
+        and flows_together(each) == flows_together(row)
+    ]  # fmt: skip
+    if writes and target.startswith("host"):
+        low, limit = 0.75 * max(writes), "writes to the same drive"
+        yield Reference("same path", max(writes), low, low, None, limit, "the other row", own=False)

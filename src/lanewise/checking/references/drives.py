@@ -1,0 +1,167 @@
+"""What a drive can do by its model and by the slot that was stated, as references of long reads and writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lanewise.catalog import Catalog
+from lanewise.catalog.drive_models import drive_series
+from lanewise.checking.cause import speed
+from lanewise.checking.named.abilities import lesser_links, raw_rate
+from lanewise.checking.references.parts import Reference
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
+
+# Gen4 drives in Gen3 slots read 0.47 to 0.51 of their data sheets; smaller models of a series and reads by a few
+# threads 0.6 and more. Few bytes in flight take half again.
+_FINE, _SLOW, _SLOW_WITH_FEW = 0.7, 0.55, 0.25
+# A drive that nobody named may itself be slower than its slot: only what every NVMe drive exceeds is slow.
+_SLOW_UNNAMED_WITH_FEW, _LEAST_NVME = 0.3, 0.5e9
+# A rate no longer depends on what is in flight where that lasts five times as long as a request of a drive, 100 us.
+_ENOUGH = 5 * 100e-6
+# The slowest NVMe drives answer 35,000 random reads of 4 KiB a second with 32 in flight (Intel 600p, 128 GB).
+_LEAST_READS, _MANY, _SMALL = 10_000, 32, 16 * 2**10
+# Engines that have one request in flight whatever their depth.
+_ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
+# What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
+_SHARE_OF_OLD, _SHARE = 0.83, 0.87
+_NEAR_LINK = 0.12
+# A drive whose lanes no source states has what M.2 and U.2 connectors carry.
+_LANES = 4
+_DRIVE = re.compile(r"nvme|ssd|drive", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DriveAbility:
+    """A drive by its model and slot: the PCIe link, its rates in B/s (infinite where unknown), their source."""
+
+    title: str
+    gen: int
+    lanes: int
+    read: float
+    write: float
+    source: str
+
+    @property
+    def link(self) -> float:
+        """What long reads get of its link at its best, B/s."""
+        return drive_link_rate(self.gen, self.lanes)
+
+    @property
+    def named(self) -> bool:
+        """Whether its model says how fast it reads."""
+        return self.read < raw_rate(6, 16)
+
+
+def drive_link_rate(gen: int, lanes: int) -> float:
+    """What long reads of a drive get of a link, B/s."""
+    return (_SHARE if gen >= 3 else _SHARE_OF_OLD) * raw_rate(gen, lanes)
+
+
+def drive_of(row: Observation) -> str:
+    """The end of a row's only flow that is a drive, empty if none or several."""
+    ends = [] if "," in row.flow else [end.strip() for end in row.flow.split("->")]
+    drives = [end for end in ends if not re.match(r"gpu\d*$|host|cpu", end)]
+    return drives[0] if row.path == "storage" and len(drives) == 1 else ""
+
+
+def drive_ability(
+    row: Observation, posted: PostedFacts, slots: Sequence[tuple[int, int]], catalog: Catalog
+) -> DriveAbility | None:
+    """What the drive of a row can do by its model and the stated slot; None where neither is known."""
+    drive = drive_of(row)
+    if not drive:
+        return None
+    title = row.how.get("device", "") or _posted_model(drive, posted)
+    series = drive_series(title)
+    links = list(slots)
+    if series is not None and series in catalog:
+        part = catalog.get(series)
+        gen, lanes = part.number("pcie.gen"), part.number("pcie.lanes")
+        read, write = part.number("read.rate") or float("inf"), part.number("write.rate") or float("inf")
+        if gen is None and part.number("read.rate"):
+            gen = _least_generation(read)
+        if gen:
+            links.append((int(gen), int(lanes or _LANES)))
+            gen, lanes = min(gen for gen, _ in links), min(lanes for _, lanes in links)
+            return DriveAbility(title, int(gen), int(lanes), read, write, f"part {series}")
+    if not slots or not _DRIVE.match(drive):
+        return None
+    gen, lanes = slots[0]
+    return DriveAbility(f"the slot of {drive}", gen, lanes, float("inf"), float("inf"), "as stated")
+
+
+def _least_generation(read: float) -> int | None:
+    """The least generation whose four lanes carry a drive's own read rate in B/s, None if none does."""
+    return next((gen for gen in range(1, 7) if raw_rate(gen, _LANES) > read), None)
+
+
+def _posted_model(drive: str, posted: PostedFacts) -> str:
+    """The model that the text gives a drive: by its name, or of the only drive that it lists."""
+    whole = re.match(r"nvme\d+", drive)
+    if title := posted.title(whole[0] if whole else drive):
+        return title
+    listed = [model for name, model in posted.devices.items() if name.startswith("nvme")]
+    # A job's name says nothing of the drive; another disk's name says that it is not this one.
+    other = whole or re.match(r"(?:sd|hd|vd|md|dm|loop|xvd)[a-z\d-]*$", drive)
+    return listed[0] if len(listed) == 1 and not other else ""
+
+
+def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Reference]:
+    """What long reads and writes of a drive of that model in that slot reach; writes are never called slow."""
+    if row.metric != "goodput" or row.how.get("mode") == "cached":
+        return
+    reads = row.flow.split("->")[0].strip() == drive_of(row)
+    nominal = min(drive.read if reads else drive.write, drive.link)
+    with_few = _SLOW_WITH_FEW if drive.named else _SLOW_UNNAMED_WITH_FEW
+    slow = (_SLOW if _enough_in_flight(row, nominal) else with_few) * nominal
+    if not drive.named:
+        slow = min(slow, _LEAST_NVME)
+    # What a write costs depends on what the drive holds, its size and how long it is written to.
+    slow = slow if reads else 0.0
+    limit = f"{'reads' if reads else 'writes'} of {drive.title}, {speed(drive.gen, drive.lanes)}"
+    fastest = raw_rate(drive.gen, drive.lanes)
+    yield Reference("parts", nominal, _FINE * nominal, slow, fastest, limit, drive.source)
+
+
+def small_reads(row: Observation) -> Iterator[Reference]:
+    """Small reads of an NVMe drive with many in flight: every such drive answers more than that many a second."""
+    drive, size = drive_of(row), row.settings.get("bytes", 0)
+    depth = 1 if row.how.get("engine") in _ONE_AT_A_TIME else row.settings.get("depth", 1)
+    many = depth * row.settings.get("threads", 1) >= _MANY
+    if many and 0 < size <= _SMALL and re.match(r"nvme\d", drive) and row.flow.startswith(drive):
+        least = _LEAST_READS * size
+        limit = f"{_LEAST_READS:,} reads a second, less than any NVMe drive does with {_MANY} in flight"
+        yield Reference("parts", least, least, least, None, limit, "data sheets of drives", own=False)
+
+
+def _enough_in_flight(row: Observation, rate: float) -> bool:
+    """Whether so many bytes are in flight that they do not limit a rate in B/s; False where it is not known."""
+    depth = 1 if row.how.get("engine") in _ONE_AT_A_TIME else row.settings.get("depth", 1)
+    return depth * row.settings.get("threads", 1) * row.settings.get("bytes", 0) >= _ENOUGH * rate
+
+
+def lesser_drive_link(row: Observation, drive: DriveAbility) -> tuple[tuple[tuple[int, int], ...], float]:
+    """The lesser links whose rate a read has, and what one of them gives in B/s; none where no such link is near it."""
+    value = row.value or 0.0
+    for links in lesser_links(drive.gen, drive.lanes):
+        rates = [drive_link_rate(*link) for link in links]
+        near = min(rates, key=lambda rate: abs(value / rate - 1))
+        if abs(value / near - 1) <= _NEAR_LINK:
+            return links, near
+    return (), 0.0
+
+
+def half_of_a_link(row: Observation, faster: Observation) -> str:
+    """Two rates of one drive that are those of two generations of one link: the lesser one's name, else empty."""
+    value, best = row.value or 0.0, faster.value or 0.0
+    if not value or not 1.6 < best / value < 2.4:
+        return ""
+    for gen in (1, 2, 3, 4):
+        for lanes in (1, 2, 4):
+            slower, better = drive_link_rate(gen, lanes), drive_link_rate(gen + 1, lanes)
+            if abs(value / slower - 1) <= _NEAR_LINK and abs(best / better - 1) <= 1.25 * _NEAR_LINK:
+                return f"{speed(gen, lanes)} instead of {speed(gen + 1, lanes)}"
+    return ""

@@ -1,0 +1,349 @@
+"""Verdicts where no model predicts a row: by what the named parts can do, the line, and other rows of the same run.
+
+Each reference says from where on a row is fine and below what it is slow; between the two nothing is known. A row is
+ok only if a reference of its own path says so: rows that are like each other may all be slow.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from lanewise import units
+from lanewise.catalog import Catalog
+from lanewise.checking.cause import speed
+from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
+from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, raw_rate
+from lanewise.checking.named.gpus import not_in_the_catalogue
+from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
+from lanewise.checking.named.links import by_named_link, tunnel_of
+from lanewise.checking.references.cards import card_copy, of_card
+from lanewise.checking.references.collectives import of_other_library, of_other_table, of_smaller_message
+from lanewise.checking.references.detours import flows_together, of_host_memory, of_staged_copy, of_writes
+from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, small_reads
+from lanewise.checking.references.gpu_memory import measured_memory, of_gpu_memory
+from lanewise.checking.references.kinds import of_other_rows
+from lanewise.checking.references.latencies import TIMES, ends, late, slow_by_its_rate
+from lanewise.checking.references.lines import by_line, ring_by_line
+from lanewise.checking.references.parts import (
+    Reference,
+    any_copy,
+    collective,
+    host_copy,
+    peer_copy,
+    rack_collective,
+    short_copy,
+    tunnel_copy,
+)
+from lanewise.checking.references.paths import (
+    fewer_in_flight,
+    of_like_size,
+    of_mapped_file,
+    of_one_folder,
+    of_smaller,
+    same_path,
+)
+from lanewise.checking.references.side_by_side import kinds_of_ends, of_like, unlike
+from lanewise.checking.references.stated_limits import NO_MEASUREMENT, measured, names_limit, of_stated_limit
+from lanewise.checking.references.texts import PlainTextRows, of_plain_text
+from lanewise.checking.references.together import of_each_at_once, of_one_alone
+from lanewise.checking.symptom import line_of
+from lanewise.checking.tolerances import TOLERANCES
+from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.errors import LanewiseError
+from lanewise.perf.flow import Flow, parse_flows
+from lanewise.results.match import CONTEXT, METHOD, Identity, identity
+from lanewise.results.observation import Observation
+from lanewise.results.posted import SLOT, PostedFacts
+from lanewise.results.sample import Sample
+
+# The rate of a collective (NCCL): only bounds judge it where the machine is not described.
+COLLECTIVE = "bus_bandwidth"
+NO_COLLECTIVES = "without a description of the machine a collective is checked by bounds alone"
+UNNAMED_COLLECTIVE = (
+    "the table does not say which collective it is: add a line with the command, such as all_gather_perf"
+)
+UNNAMED = "nobody named the GPU"
+NOT_IN_CATALOGUE = "the catalogue does not have"
+RATES = ("goodput", "total", COLLECTIVE)
+# Copies within one memory: the diagonal of a matrix says nothing of a path.
+WITHIN_ONE = ("GPU memory", "host memory")
+HOST_COPIES = ("host to device", "device to host")
+LEAST_PAIRS = 2
+# How near a rate must be to that of a link.
+_NEAR = 0.12
+# Host memory of a stated NUMA node.
+_NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
+_METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory", "phase")
+_IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
+_IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path",
+                      *(key for key in METHOD if key not in ("flows", "p2p", "phase")))  # fmt: skip
+
+
+@dataclass
+class References:
+    """The references of the rows of one check, with what was posted of the machine."""
+
+    rows: Sequence[Observation]
+    posted: PostedFacts
+    catalog: Catalog
+    _kinds: dict[Identity, list[Observation]] = field(init=False)
+    _paths: dict[Identity, list[Observation]] = field(init=False)
+    texts: PlainTextRows = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kinds, self._paths = defaultdict(list), defaultdict(list)
+        self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
+        self.rows = [row for row in self.rows if not of_plain_text(row)]
+        for row in self.rows:
+            if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE:
+                self._kinds[kind_of_path(row)].append(row)
+                self._paths[identity(row, _IGNORED_ON_A_PATH)].append(row)
+
+    def judge(self, result: PathResult) -> PathResult:
+        """The result of a row that nothing was expected of, judged by its references if it has any."""
+        row = result.row
+        if row.value is None or result.verdict is not Verdict.UNKNOWN:
+            return result
+        if of_plain_text(row):
+            return self.texts.judge(result)
+        if row.metric in TIMES:
+            return slow_by_its_rate(late(result, self.rows), self._by_part)
+        if names_limit(row):
+            return replace(result, note=NO_MEASUREMENT)
+        references = list(self.of(row))
+        verdicts = [reference.verdict(row.value) for reference in references]
+        if older := self._older_host(row):
+            unknown = [reference.own and reference.basis == "parts" for reference in references]
+            verdicts = [
+                Verdict.UNKNOWN if may and verdict is Verdict.SLOW else verdict
+                for may, verdict in zip(unknown, verdicts, strict=True)
+            ]
+        for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
+            if verdict in verdicts:
+                return _judged(row, references[verdicts.index(verdict)], verdict)
+        if row.metric == COLLECTIVE:
+            unnamed = row.scenario.split()[:1] == ["collective"]
+            note = UNNAMED_COLLECTIVE if unnamed else NO_COLLECTIVES
+            return replace(result, note=note) if unnamed or result.note == NOTHING_DESCRIBED else result
+        own = [reference for reference in references if reference.own]
+        if own:
+            note = older or f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"
+            return replace(_judged(row, own[0], Verdict.UNKNOWN), note=note)
+        if (rung := _rung(row)) and not self.ability_of(row):
+            note = f"{UNNAMED}; the rate is what a link of {rung} gives, or a part of what a better one does"
+            return replace(result, note=note)
+        missing = not_in_the_catalogue(row, self.posted, self.catalog) if result.note == NOTHING_DESCRIBED else ""
+        return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
+
+    def of(self, row: Observation) -> Iterator[Reference]:
+        """All references of a row, those of its own path first."""
+        yield from of_like(row, measured(self.rows))
+        yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
+        if row.metric not in RATES or row.path in WITHIN_ONE:
+            return
+        if row.metric == COLLECTIVE:
+            yield from of_smaller_message(row, self.rows)
+            yield from of_other_library(row, self.rows)
+            yield from of_other_table(row, self.rows)
+            yield from ring_by_line(row, self.posted, self.ability_of(row))
+            yield from self._bounds(row)
+            return
+        if too_short(row):
+            shorter = (short_copy(row, reference) for reference in self._by_part(row))
+            yield from (reference for reference in shorter if reference is not None)
+            if row.path == "storage":
+                yield from small_reads(row)
+            # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
+            if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
+                yield from same_path(row, self._on_path(row))
+            if row.path in ("storage", "network"):
+                yield from fewer_in_flight(row, self._on_path(row))
+                yield from of_like_size(row, self._on_path(row))
+        else:
+            yield from self._by_part(row)
+            if (drive := self.drive_of(row)) is not None:
+                yield from drive_references(row, drive)
+            yield from by_line(row, _flows(row), self.posted)
+            yield from same_path(row, measured(self._on_path(row)))
+            yield from of_stated_limit(row, self._on_path(row))
+            yield from of_staged_copy(row, self.rows)
+            yield from of_host_memory(row, self.rows)
+            yield from self._pairs_of_others(row)
+            yield from of_writes(row, self.rows)
+            yield from of_one_folder(row, self.rows)
+        yield from of_mapped_file(row, self._on_path(row))
+        yield from of_one_alone(row, self.rows)
+        yield from of_each_at_once(row, self.rows)
+        yield from of_other_rows(row, self.rows)
+        yield from of_smaller(row, self._on_path(row))
+        if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
+            yield from self._siblings(row)
+
+    def _on_path(self, row: Observation) -> list[Observation]:
+        """The rows of the same flows, however they were moved, this one included."""
+        return self._paths[identity(row, _IGNORED_ON_A_PATH)]
+
+    def ability_of(self, row: Observation) -> GpuAbility | None:
+        """What the GPU of a row can do: of several the least; None unless all of them are named."""
+        gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
+        abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
+        if gpus and self._slots() and not any(abilities):
+            gen, lanes = self._slots()[0]
+            return GpuAbility(f"the slot of {next(iter(gpus))}", gen, lanes)
+        if not abilities or None in abilities:
+            return None
+        best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
+        hosts = list(self._host_generations()) or [HOST_GENERATION]
+        gens = [best.gen, *hosts, *(gen for gen, _ in self._slots())]
+        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
+        return by_named_link(best, row)
+
+    def drive_of(self, row: Observation) -> DriveAbility | None:
+        """What the drive of a row can do by its model and its slot; None if neither is known."""
+        return drive_ability(row, self.posted, self._slots(), self.catalog)
+
+    def _older_host(self, row: Observation) -> str:
+        """What to say of a copy that has the rate of all lanes at the generation before the GPU's, of an unnamed host.
+
+        Cards of Gen5 are put into hosts of Gen4, where they are as they should be; boards with NVLinks are not.
+        """
+        part, value = self.ability_of(row), row.value or 0.0
+        lone = row.path in HOST_COPIES and row.metric == "goodput" and len(_flows(row)) == 1
+        if part is None or part.gen < HOST_GENERATION or part.all_linked or not lone:
+            return ""
+        if self.posted.stated("cpu") or self._slots():
+            return ""
+        rate = link_rate(part.gen - 1, part.lanes, row.path == "host to device")
+        if not (1 - _NEAR) * rate < value < max((1 + _NEAR) * rate, WIRE_SHARE * raw_rate(part.gen - 1, part.lanes)):
+            return ""
+        older = speed(part.gen - 1, part.lanes)
+        return f"the rate of {older}: fine if the host has no more, slow if it has; name its CPU (stated: cpu)"
+
+    def _slots(self) -> list[tuple[int, int]]:
+        """Generation and lanes of the slot that the text states: 'gen3 x8'."""
+        matches = [SLOT.fullmatch(statement.value.strip()) for statement in self.posted.stated("slot")]
+        return [(int(match["gen"]), int(match["lanes"])) for match in matches if match]
+
+    def _host_generations(self) -> Iterator[int]:
+        """PCIe generations of the CPUs that the text names: a card is no faster than its host."""
+        for statement in self.posted.stated("cpu"):
+            if (gen := host_generation(statement.value, self.catalog)) is not None:
+                yield gen
+
+    def _by_part(self, row: Observation) -> Iterator[Reference]:
+        part, flows = self.ability_of(row), _flows(row)
+        if not flows:
+            return
+        if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
+            yield from tunnel_copy(*tunnel)
+        elif of_card(row):
+            yield from card_copy(row, self._slots())
+        elif part is None:
+            gpu = re.search(r"\bgpu\d*\b", row.flow)
+            name = gpu[0] if gpu else ""
+            title, memory = self.posted.title(name), measured_memory(name, self.rows)
+            yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
+        elif set(row.path.split(", ")) <= set(HOST_COPIES):
+            yield from host_copy(part, flows, row)
+        elif row.path == "storage" and len(flows) == 1 and (wires := part.wires_to_host) is not None:
+            # More than the GPU's link carries is counted wrongly; how much less is fine, the drive says.
+            limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
+            yield Reference("parts", wires, 0.0, 0.0, wires, limit, part.source, own=False)
+        elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
+            yield from peer_copy(part, row)
+
+    def _bounds(self, row: Observation) -> Iterator[Reference]:
+        """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
+        part = self.ability_of(row)
+        flows = _flows(row)
+        # More ranks than the flows lead around are on other hosts.
+        elsewhere = row.settings.get("hosts", 1) > 1 or row.settings.get("ranks", 0) > len(flows) > 1
+        if not flows or elsewhere or row.path == "network":
+            return
+        if part is not None:
+            yield from collective(row, part)
+        else:
+            gpu = re.search(r"\bgpu\d*\b", row.flow)
+            yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
+
+    def _pairs_of_others(self, row: Observation) -> Iterator[Reference]:
+        """A GPU all of whose pairs are far below the pairs of the others: compared with those."""
+        if not row.path.startswith("peer") or not _one_pair(row):
+            return
+        alike = [each for each in self.rows if each.path == row.path and each.metric == row.metric and _one_pair(each)]
+        alike = [each for each in alike if each.how.get("p2p") == row.how.get("p2p")]
+        for gpu in sorted(ends(row)):
+            own = [each.value for each in alike if gpu in ends(each) and each.value]
+            others = [each.value for each in alike if gpu not in ends(each) and each.value]
+            enough = len(others) >= (LEAST_PAIRS if self._perhaps_nvlink(row, others) else 1)
+            if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * statistics.median(others):
+                middle = statistics.median(others)
+                low, limit = 0.6 * middle, f"the {len(others)} pairs without {gpu}"
+                yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
+
+    def _perhaps_nvlink(self, row: Observation, rates: Sequence[float]) -> bool:
+        """Whether NVLinks may join the pairs of those rates: the faster of them says nothing of the PCIe of others."""
+        part = self.ability_of(row)
+        ways = 2 if row.metric == "total" else 1
+        return part is None or max(rates, default=0.0) > 1.05 * part.peer_rate() * ways
+
+    def _siblings(self, row: Observation) -> Iterator[Reference]:
+        """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""
+        like = [
+            each for each in self._kinds[kind_of_path(row)]
+            if each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
+        ]  # fmt: skip
+        values = [each.value for each in like if each.value]
+        # What several paths at once share differs from set to set.
+        if not values or row.path == "peer" or not _one_pair(row):
+            return
+        middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
+        # Which switches and sockets lie between decides what a staged copy loses, and one to a stated NUMA node.
+        slow = 0.45 if row.path.startswith("peer") or _NODE.search(row.flow) else 0.75
+        limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
+        yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
+
+
+def kind_of_path(row: Observation | Sample) -> Identity:
+    """What rows must share to be siblings: the kind of path, direction, metric, settings and method."""
+
+    reduce = {"flow": kinds_of_ends, "flows": flows_together}
+    return identity(row, _IGNORED_AMONG_SIBLINGS, reduce)
+
+
+def _rung(row: Observation) -> str:
+    """The link of 16 lanes whose typical rate a lone copy between host and GPU has; empty if none."""
+    if row.path not in HOST_COPIES or row.metric != "goodput" or len(_flows(row)) != 1 or row.value is None:
+        return ""
+    rates = {gen: link_rate(gen, 16, row.path == "host to device") for gen in (2, 3, 4, 5)}
+    return next((speed(gen, 16) for gen, rate in rates.items() if 0.88 < row.value / rate < 1.12), "")
+
+
+def _flows(row: Observation) -> tuple[Flow, ...]:
+    try:
+        return parse_flows(row.how.get("flows") or row.flow)
+    except LanewiseError:
+        return ()
+
+
+def _one_pair(row: Observation) -> bool:
+    """Whether all flows that ran together are between the same two ends, one way or both."""
+    return len({frozenset((flow.src, flow.dst)) for flow in _flows(row)}) <= 1
+
+
+def _judged(row: Observation, reference: Reference, verdict: Verdict) -> PathResult:
+    tolerance = TOLERANCES[reference.basis]
+    expected = expectation(
+        row, basis=reference.basis, value=reference.nominal, limit=reference.limit, rests_on=(reference.source,)
+    ).expected
+    low = reference.slow_below if verdict is Verdict.SLOW else reference.fine_low
+    return PathResult(row, expected, tolerance, verdict, low, reference.fine_high)
+
+
+def _compared(row: Observation, reference: Reference) -> str:
+    share = 100 * (row.value or 0.0) / reference.nominal
+    return f"{share:.0f} % of {units.show(reference.nominal, row.display_unit)} ({reference.limit})"

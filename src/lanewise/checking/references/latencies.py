@@ -1,0 +1,88 @@
+"""Latencies where no model predicts them: compared with the same copy in other rows, and of other GPUs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from lanewise.checking.expectation import expectation
+from lanewise.checking.references.parts import Reference
+from lanewise.checking.tolerances import TOLERANCES
+from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.results.observation import Observation
+
+# A time of one call, of a copy and of a collective.
+TIMES = ("latency", "time")
+# Programs time the same copy differently, up to this many times. A socket link on the way adds less than a
+# microsecond to the one or two of a copy to host memory.
+_LATE = 3.0
+# Of so many other GPUs the median says what such a copy takes.
+_LEAST_OTHERS = 2
+# Copies of this many bytes take far longer than to start and end them.
+_LONG = 64 << 20
+
+
+def late(result: PathResult, rows: Sequence[Observation]) -> PathResult:
+    """The result of a latency, slow if it is far above that of the same copy in another row or of other GPUs."""
+    row = result.row
+    best, limit = _same_copy(row, rows), "the same copy in another row"
+    if not best or row.value is None or row.value <= _LATE * best:
+        best, limit = _of_other_gpus(row, rows), "the same copy of the other GPUs"
+    if not best or row.value is None or row.value <= _LATE * best:
+        return result
+    expected = expectation(row, basis="same path", value=best, limit=limit).expected
+    return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, _LATE * best)
+
+
+def slow_by_its_rate(result: PathResult, by_part: Callable[[Observation], Iterable[Reference]]) -> PathResult:
+    """The result of a long copy whose time was typed in: slow if its bytes by that time are no rate of such a GPU.
+
+    What else the time holds is not known, so that it may be as long as a copy of pageable memory takes.
+    """
+    row, size = result.row, result.row.settings.get("bytes", 0)
+    lone = row.path in ("host to device", "device to host") and row.how.get("tool") == "typed in"
+    if result.verdict is not Verdict.UNKNOWN or not lone or size < _LONG or not row.value:
+        return result
+    rate = size / row.value
+    moved = replace(row, metric="goodput", value=rate, display_unit="GB/s", how={**row.how, "host memory": "pageable"})
+    for reference in by_part(moved):
+        if reference.verdict(rate) is Verdict.SLOW:
+            taken = size / reference.nominal
+            expected = expectation(row, basis="parts", value=taken, limit=reference.limit).expected
+            return PathResult(row, expected, TOLERANCES["parts"], Verdict.SLOW, None, size / reference.slow_below)
+    return result
+
+
+def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
+    """The least latency between the same ends, for P2P also that through host memory; 0 if none."""
+    alike = [each for each in rows if each.metric == row.metric and ends(each) == ends(row)]
+    # Reads cross the way twice, so that they are compared with reads.
+    return min(
+        (each.value for each in alike
+         if each.value and each.settings == row.settings and (_method(each) == _method(row)
+         or (row.how.get("p2p"), each.how.get("p2p")) == ("on", "off"))),
+        default=0.0,
+    )  # fmt: skip
+
+
+def _of_other_gpus(row: Observation, rows: Sequence[Observation]) -> float:
+    """The median latency of the same copy between host memory and other GPUs, by the same program; 0 for too few."""
+    if row.path not in ("host to device", "device to host"):
+        return 0.0
+    others: dict[frozenset[str], float] = {}
+    for each in rows:
+        same = each.metric == row.metric and each.path == row.path and each.settings == row.settings
+        if same and each.value and ends(each) != ends(row) and each.how.get("tool") == row.how.get("tool"):
+            others[ends(each)] = min(each.value, others.get(ends(each), each.value))
+    return statistics.median(others.values()) if len(others) >= _LEAST_OTHERS else 0.0
+
+
+def _method(row: Observation) -> tuple[str | None, ...]:
+    """How a copy went: the flows with their marks (read, sm), and P2P on or off."""
+    return row.how.get("flows"), row.how.get("p2p")
+
+
+def ends(row: Observation) -> frozenset[str]:
+    """The ends of a row's own flow or flows."""
+    return frozenset(end.strip() for end in row.flow.replace("->", ",").split(","))

@@ -1,0 +1,57 @@
+"""What the stated data rate of a network says of rows that cross it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lanewise import units
+from lanewise.checking.named.abilities import GpuAbility
+from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference
+from lanewise.checking.symptom import line_of
+from lanewise.errors import LanewiseError
+from lanewise.perf.flow import Flow
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
+
+# A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
+FINE_SHARE, SLOW_SHARE = 0.70, 0.66
+# The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
+_SLOW_RING = 0.4
+
+
+def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts) -> Iterator[Reference]:
+    """The line of payload over a network: flows of one direction share a line, or have one each."""
+    line, text = _line(row, posted)
+    if line:
+        directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
+        both = 2 if row.metric == "total" and len(directions) == 2 else 1
+        fastest = line * max(both, len(flows) if row.metric == "total" else 1)
+        low, slow = FINE_SHARE * line * both, SLOW_SHARE * line * both
+        yield Reference("line", line * both, low, slow, fastest, f"the line of {text}", "as stated")
+
+
+def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None) -> Iterator[Reference]:
+    """The line of long messages of a collective: of one rank a host, or of rings over boards with NVSwitches.
+
+    The links within hosts without them may be the limit. Between two hosts a tree's bus bandwidth may exceed the line.
+    """
+    hosts = row.settings.get("hosts", 2)
+    board = part is not None and part.all_linked and row.scenario.startswith(RING_COLLECTIVES)
+    several = row.settings.get("ranks", hosts) > hosts and not board
+    if several or row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:
+        return
+    line, text = _line(row, posted)
+    if line and hosts > 1:
+        slow = _SLOW_RING * line
+        yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
+
+
+def _line(row: Observation, posted: PostedFacts) -> tuple[float, str]:
+    """The line's data rate in B/s with its text, of the row or the only one that is stated; 0 if none."""
+    across = row.path == "network" or row.settings.get("hosts", 1) > 1
+    stated = {statement.value for statement in posted.stated("line")} if across else set()
+    text = line_of(row) or (stated.pop() if len(stated) == 1 else "")
+    try:
+        return (units.parse(text, "B/s"), text) if text else (0.0, "")
+    except LanewiseError:
+        return 0.0, ""

@@ -1,0 +1,202 @@
+"""What GPUs can do by their names alone, as references of peer copies, collectives and short copies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from lanewise.catalog import Catalog
+from lanewise.checking.named.abilities import GpuAbility, is_coherent, part_of_title, raw_rate
+from lanewise.checking.verdict import Verdict
+from lanewise.perf.flow import Flow
+from lanewise.results.observation import Observation
+
+# What starts a copy and waits for it costs at most, s: a launch is 5 to 10 us, a synchronisation as much again.
+START = 40e-6
+# Shorter copies (B) tell nothing of a path: even on a healthy machine they cost more to start than to carry.
+LEAST_SHORT_COPY = 10**6
+NO_NVLINK = "without NVLinks,"
+# Four lanes of Gen2 carry 1.6 GB/s of copies, and no slot for GPUs has less: below half of it a long copy is slow,
+# whatever the GPU. A coherent link (NVLink-C2C) carries more than any of PCIe.
+LEAST_RATE = 0.8e9
+_FINE_COHERENT = 0.7
+# GPUs with more memory bandwidth (B/s) than this have sixteen lanes of Gen3 or eight of Gen4 and up (makers'
+# specifications from the GTX 1080 Ti on); even in a Thunderbolt 3 box, 2.4 GB/s, they reach twice this rate.
+STRONG, LEAST_OF_STRONG = 400e9, 1.2e9
+# Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
+LEAST_MESSAGE = 256 * 2**20
+# One core copies pageable memory into the driver's buffer, at 5 to 14 GB/s whatever the link (ProjectPhysX' page of
+# OpenCL-Benchmark: 9.9 GB/s on a B300 of Gen6 x16, 14.1 on a B200 of Gen5 x16).
+_BY_ONE_CORE = 5e9
+# A CPU waits for each of its reads of a GPU's memory: 0.52 to 0.55 GB/s whatever the link (gdrcopy's README).
+_READ_BY_CPU = 0.3e9
+# PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
+_TUNNEL = (1.8e9, 1.2e9, 8e9)
+# Host memory of a stated NUMA node.
+_NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
+# GPUs beside a Grace that NVSwitches join, on a board or over a rack (NVIDIA's data sheets of the NVL4 and NVL72).
+_IN_A_RACK = re.compile(r"\bGB[23]00\b")
+# These load every rank's links alike; those between pairs, from or to one rank need not.
+RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a row is compared with: fine from `fine_low` to `fine_high`, slow below `slow_below` (all SI).
+
+    `nominal` is shown as the expected value. `own`: it is of this row's own path, so that it may call the row ok.
+    """
+
+    basis: str
+    nominal: float
+    fine_low: float
+    slow_below: float
+    fine_high: float | None
+    limit: str
+    source: str
+    own: bool = True
+
+    def verdict(self, value: float) -> Verdict:
+        """The verdict on a rate by this reference alone."""
+        if value < self.slow_below:
+            return Verdict.SLOW
+        if value < self.fine_low:
+            return Verdict.UNKNOWN
+        if self.fine_high is not None and value > self.fine_high:
+            return Verdict.FAST
+        return Verdict.OK if self.own else Verdict.UNKNOWN
+
+
+def short_copy(row: Observation, long: Reference) -> Reference | None:
+    """The reference of a copy too short for the rate of a long one: slow only where no start could cost as much."""
+    size = row.settings.get("bytes", 0)
+    if (row.value or 0.0) >= long.fine_low:
+        return long
+    if size < LEAST_SHORT_COPY or row.how.get("p2p") == "off":
+        return None
+
+    def carried(rate: float) -> float:
+        return size / (size / rate + START)
+
+    return replace(
+        long, nominal=carried(long.nominal), fine_low=carried(long.fine_low), slow_below=0.5 * carried(long.slow_below),
+        own=False, limit=f"copies of {size / 1e6:.3g} MB, {long.limit}",
+    )  # fmt: skip
+
+
+def any_copy(row: Observation, title: str, catalog: Catalog, memory: float = 0.0) -> Iterator[Reference]:
+    """What every GPU reaches in a long copy to or from host memory or a peer, though its name tells no link.
+
+    `memory`: what its own memory was measured at, B/s.
+    """
+    host = row.path in ("host to device", "device to host")
+    if row.how.get("engine") == "CPU" or not (host or row.path.startswith("peer")):
+        return
+    least, limit, source = 2 * LEAST_RATE, "Gen2 x4, the least of a GPU's slot", "the PCIe specification"
+    slow = LEAST_RATE
+    if host and memory > STRONG:
+        limit, slow = "a tunnel of Thunderbolt, the least link that GPUs of such memory have", LEAST_OF_STRONG
+    if host and is_coherent(title) and row.how.get("host memory") != "pageable":
+        least, limit, source = raw_rate(5, 16), f"the coherent link of {title}, more than PCIe has", "its data sheet"
+        slow = least
+        part = part_of_title(title, catalog)
+        key = f"engine.c2c_{'h2d' if row.path == 'host to device' else 'd2h'}"
+        if part is not None and (rate := part.number(key)) and row.metric == "goodput":
+            # A GB200 whose memory is on the other node has 0.35 of it (pytorch/torchtitan#3519).
+            yield Reference("parts", rate, _FINE_COHERENT * rate, slow, None, limit, f"part {part.name}")
+            return
+    yield Reference("parts", least, slow, slow, None, limit, source, own=False)
+
+
+def tunnel_copy(tunnel: str, source: str) -> Iterator[Reference]:
+    """What a copy to or from any GPU behind that tunnel reaches."""
+    low, slow, high = _TUNNEL
+    yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel}", source)
+
+
+def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iterator[Reference]:
+    """What one GPU's copies to and from host memory can do."""
+    if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
+        return  # several GPUs at once share what nobody described
+    nominal = part.host_rate(row.path == "host to device")
+    low, slow = (0.8, 0.75)  # 0.78 of a V100 and a T4 in a cloud's machines
+    if row.metric == "total":
+        nominal, low, slow = 2 * nominal, 0.65, 0.55  # both ways of an A100: 35 of 52
+    elif len(flows) > 1:
+        low, slow = 0.38, 0.35  # one way of both: 11 of 26 on an A100
+    elif row.how.get("host memory") == "pageable":
+        low = slow = min(0.2, _BY_ONE_CORE / nominal)
+    elif row.how.get("engine") == "CPU" and row.path == "device to host":
+        low = slow = _READ_BY_CPU / nominal
+    elif row.how.get("engine") == "CPU":
+        low, slow = 0.5, 0.3
+    elif row.how.get("engine") == "SM":
+        low, slow = 0.6, 0.5  # kernels read host memory at 35 of 55 on H100 (NVIDIA/nvbandwidth#24)
+    if _NODE.search(row.flow):
+        slow = min(slow, 0.45 if row.metric == "goodput" else 0.4)  # that node may be the far one
+    wires = part.wires_to_host
+    fastest = None if wires is None else wires * (2 if row.metric == "total" else 1)
+    pageable = "pageable memory over " if row.how.get("host memory") == "pageable" else ""
+    limit = f"{pageable}Gen{part.gen} x{part.lanes} of {part.title}"
+    yield Reference("parts", nominal, low * nominal, slow * nominal, fastest, limit, part.source)
+
+
+def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
+    """What the GPUs of a peer copy can do, staged or not, one way or both."""
+    both = 2 if row.metric == "total" else 1
+    limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
+    pcie = part.peer_rate() * both
+    # A name that the catalogue does not have may have NVLinks or xGMI.
+    fastest = raw_rate(part.gen, part.lanes) * both if part.part is not None else None
+    if row.how.get("p2p") == "off":
+        # Two stages, at best overlapped; below one uplink or port they share it.
+        staged, wires = 0.85 * pcie, part.wires_to_host
+        fastest = fastest if wires is not None else None
+        yield Reference("parts", staged, 0.4 * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
+    elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
+        nvlink = part.nvlink_rate * both
+        slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.28 * pcie
+        high = 1.15 * nvlink
+        yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
+        if not part.all_linked and (row.value or 0.0) <= pcie * 1.15:
+            # A bridge joins pairs alone, and not every machine has one.
+            yield Reference("parts", pcie, 0.75 * pcie, slow, None, f"{NO_NVLINK} {limit}", part.source)
+    elif row.how.get("p2p") == "on":
+        yield Reference("parts", pcie, 0.75 * pcie, 0.28 * pcie, fastest, limit, part.source)
+
+
+def rack_collective(row: Observation, title: str, catalog: Catalog) -> Iterator[Reference]:
+    """Bounds of a collective of GPUs beside a Grace that NVSwitches join: their link to the host is none of PCIe."""
+    part = part_of_title(title, catalog) if _IN_A_RACK.search(title) else None
+    raw = part.number("nvlink.rate") if part is not None else None
+    if part is not None and raw:
+        yield from _over_nvlinks(row, title, part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}")
+
+
+def _ring_share(row: Observation) -> float:
+    """What a healthy collective reaches at least of what copies over its links do; 0 for messages that are short."""
+    share = 0.65 if row.scenario.startswith(RING_COLLECTIVES) else 0.35
+    if row.settings.get("ranks") == 2:  # two H200 gather and scatter 256 MiB at 0.59 to 0.64 of their NVLinks
+        share = min(share, 0.5)
+    return share if row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE else 0.0
+
+
+def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str) -> Iterator[Reference]:
+    """The bounds of a collective over the NVLinks of a board or rack with NVSwitches."""
+    low = _ring_share(row) * nvlink
+    # NVLink SHARP sends each byte once where a ring sends it twice.
+    yield Reference("parts", nvlink, low, low, 2 * nvlink, f"NVLinks of {title}", source, own=False)
+
+
+def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
+    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
+    if part.nvlink_rate is not None and part.all_linked:
+        yield from _over_nvlinks(row, part.title, part.nvlink_rate, part.source)
+    elif part.nvlink_rate is None:
+        pcie = part.peer_rate()
+        # A name that the catalogue does not have may have NVLinks or xGMI.
+        high = raw_rate(part.gen, part.lanes) if part.part is not None else None
+        # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
+        limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(_ring_share(row), 0.12) * pcie
+        yield Reference("parts", pcie, low, low, high, limit, part.source, own=False)

@@ -1,0 +1,110 @@
+"""References of rows that nothing but their like can judge: counts a second, and copies within a host's memory.
+
+Figures of one kind that somebody lays side by side are a question about the lower one. Which kernel read or wrote the
+memory matters (STREAM's Triad moves other bytes than a read), so that kernels are compared with themselves alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise.checking.references.parts import Reference
+from lanewise.checking.symptom import line_of
+from lanewise.results.observation import Observation
+from lanewise.results.sample import Sample
+
+HOST_MEMORY = "host memory"
+COUNTS = "iops"
+# As for other rows of one path (TOLERANCES): repeated runs of STREAM and of Memory Latency Checker's local cells differ
+# by a few per cent (90.9 and 90.9 GB/s, cncf/cnf-testbed#129).
+_OF_LIKE = 0.75
+# Two sockets reach each other's memory alike (34.5 and 34.4 GB/s, the same thread); half leaves room for a busy link.
+_OF_OTHER_WAY = 0.5
+# So do how much is asked for at once, how large a model is, and which part of the work is counted.
+_WORK = re.compile(
+    r"\b\d{1,5} ?(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|proc\w*|gpus?)\b|"
+    r"\b(?:concurren\w*|batch\w*|bs|threads?|clients?|users?|qps|rate|input|output|context|isl|osl) ?[=:]? ?\d{1,6}\b|"
+    r"\b\d{1,4}(?:\.\d)?b\b|\b(?:prefill|decode|prompt|generat\w*|encod\w*|train\w*|infer\w*|ttft)\b|\b(?:pp|tg)\d+\b|"
+    r"(?<!\S)/\w+|\b(?:fp|bf|int|q)\d{1,2}\w*\b", re.IGNORECASE,
+)  # fmt: skip
+_KERNEL = re.compile(
+    r"\b(copy|scale|add|triad|reads?|writes?|memcpy|memset|memmove|random|rand|seq\w*|sequential|ntstore|stores?|fill|"
+    r"[1-4]:1)\b",
+    re.IGNORECASE,
+)
+# Lines that carry less one way than the other.
+_UNEVEN = re.compile(
+    r"internet|cloud|\bwan\b|\bisp\b|speed ?test|wi-?fi|wlan|wireless|\blte\b|\b[45]g\b|dsl|modem|starlink|laptop|"
+    r"phone",
+    re.IGNORECASE,
+)
+_NODE = re.compile(r"host\d*:(\d+)->host\d*:(\d+)$")
+
+
+def of_like(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The best of the rows of the same thing, and of the other NUMA nodes of a host."""
+    if not side_by_side(row):
+        return
+    like = [each for each in rows if side_by_side(each) and _kind(each) == _kind(row) and each is not row]
+    best = max((each for each in like if each.flow == row.flow), key=lambda each: each.value or 0.0, default=None)
+    if best is not None and best.value and best.settings == row.settings:
+        low = _OF_LIKE * best.value
+        yield Reference("same path", best.value, low, low, None, f"'{best.scenario}'", "the other row", own=False)
+    yield from _other_nodes(row, like)
+
+
+def _other_nodes(row: Observation, like: Sequence[Observation]) -> Iterator[Reference]:
+    """Memory of a node read from itself compared with that of other nodes, and one way between two with the other."""
+    ends = _NODE.match(row.flow)
+    if ends is None:
+        return
+    local = ends[1] == ends[2]
+    others = [each for each in like if each.flow != row.flow and (match := _NODE.match(each.flow)) and match]
+    others = [each for each in others if _is_local(each) is local and each.scenario == row.scenario and each.value]
+    if not others or (not local and len(others) > 1):
+        return
+    best = max(others, key=lambda each: each.value or 0.0)
+    nominal = best.value or 0.0
+    low = (_OF_LIKE if local else _OF_OTHER_WAY) * nominal
+    yield Reference("siblings", nominal, low, low, None, best.flow, "the other rows", own=False)
+
+
+def _is_local(row: Observation) -> bool:
+    match = _NODE.match(row.flow)
+    return match is not None and match[1] == match[2]
+
+
+def kinds_of_ends(row: Observation | Sample) -> tuple[str, ...]:
+    """The kinds of the devices of a row's flow, 'host', 'gpu': over a network between hosts in either direction."""
+    ends = [re.sub(r"\d+$", "", end.strip()) for end in re.split(r"->|,", row.flow)]
+    return tuple(ends if row.path != "network" or "gpu" in ends else sorted(ends))
+
+
+def unlike(row: Observation, other: Observation) -> bool:
+    """Whether two devices or directions differ on a healthy machine: models of drives, ways to the internet."""
+    models = {each.how.get("device", "") for each in (row, other)}
+    both_ways = row.path == "network" and set(row.flow.split("->")) == set(other.flow.split("->"))
+    uneven = _UNEVEN.search(f"{row.flow} {row.scenario} {other.scenario}") is not None
+    return (row.path == "storage" and len(models - {""}) > 1) or (both_ways and uneven)
+
+
+def side_by_side(row: Observation) -> bool:
+    """Whether only its like can judge a row: counts a second (IOPS with a size are a rate), and memory of a host."""
+    # A tool's own IOPS of storage stand beside the rate that is judged.
+    own = row.path == "storage" and row.how.get("tool") not in ("typed in", "table")
+    counts = row.metric == COUNTS and not row.settings.get("bytes") and not own
+    return counts or (row.path == HOST_MEMORY and row.metric == "goodput")
+
+
+def kind_of_work(row: Observation) -> tuple[object, ...]:
+    """Which kernel a row's name says, and how much of what work."""
+    kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(row.scenario))
+    work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(row.scenario))
+    return kernel, work
+
+
+def _kind(row: Observation) -> tuple[object, ...]:
+    """What rows must share: how they were measured, with what settings, by which kernel."""
+    how = tuple(row.how.get(key, "") for key in ("tool", "pattern", "mode"))
+    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), *kind_of_work(row)

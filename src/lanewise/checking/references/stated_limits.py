@@ -1,0 +1,42 @@
+"""Rows that are no measurements: what somebody typed in as the limit that the others are to be compared with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise.checking.references.parts import Reference
+from lanewise.results.observation import Observation
+
+NO_MEASUREMENT = "its name says that it is a limit, no measurement; the other rows are compared with it"
+# A rate of pins or wires, of which copies reach 0.75 to 0.95 (PCIe Gen3 x16: 12.2 of 15.75, Gen4: 25 of 31.5).
+_OF_WIRES = re.compile(
+    r"\b(?:theor\w*|nominal|rated|spec(?:s|ifications?|ified)?|data ?sheet|advertised|raw|announced)\b", re.IGNORECASE
+)
+_REACHABLE = re.compile(r"\b(?:attainable|achievable|expected|expectation|should be|roofline)\b", re.IGNORECASE)
+_FINE = {True: 0.72, False: 0.75}
+_SLOW = {True: 0.6, False: 0.7}
+
+
+def names_limit(row: Observation) -> bool:
+    """Whether a row that was typed in is called a limit or an expectation."""
+    return row.how.get("tool") == "typed in" and bool(_OF_WIRES.search(row.scenario) or _REACHABLE.search(row.scenario))
+
+
+def measured(rows: Sequence[Observation]) -> list[Observation]:
+    """The rows that are no limits."""
+    return [row for row in rows if not names_limit(row)]
+
+
+def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The limit that another row of the same path is called."""
+    limits = [
+        each for each in rows
+        if names_limit(each) and each is not row and each.metric == row.metric and each.value
+        and each.settings.get("bytes", 0) in (0, row.settings.get("bytes", 0))
+    ]  # fmt: skip
+    if limits:
+        best = max(limits, key=lambda each: each.value or 0.0)
+        nominal, wires = best.value or 0.0, _OF_WIRES.search(best.scenario) is not None
+        yield Reference("same path", nominal, _FINE[wires] * nominal, _SLOW[wires] * nominal, None,
+                        f"'{best.scenario}'", "the other row")  # fmt: skip

@@ -1,0 +1,154 @@
+"""Verdicts on figures of plain text (`readers.plain_text`): by what the text itself puts beside them.
+
+Nothing is known of such a figure but its words. It is slow where the text says that clearly more was expected of the
+same thing, or has clearly more of it under another condition: before and after, with and without, another version or
+setting. It is fine where it reaches the line or a nominal value that stands beside it. Everything else stays unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from lanewise import units
+from lanewise.checking.expectation import expectation
+from lanewise.checking.references.lines import FINE_SHARE, SLOW_SHARE
+from lanewise.checking.symptom import line_of
+from lanewise.checking.tolerances import TOLERANCES
+from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.errors import LanewiseError
+from lanewise.results.figure_words import CONDITION, THINGS, VERSION, without_counts, work_in
+from lanewise.results.observation import Observation
+
+PLAIN_TEXT = "plain text"
+# From what share on a figure is fine, and below what it is slow. What a data sheet says is reached to one half and
+# more by healthy machines: STREAM's Triad has 0.55 of what eight channels of DDR4 carry (superuser.com 1815148).
+_SHARES = {"expected": (0.9, 0.75), "other": (2.0, 0.75), "nominal": (0.7, 0.5)}
+_OF_CONDITION = 0.75
+# Repeated runs of one benchmark on one machine differ by a few per cent (`side_by_side`).
+_OF_VERSION = 0.9
+# Times differ more than rates (`references._LATE` is of the same copy in another program).
+_LATE = 2.0
+# A setting with its value: (API: POSIX).
+_STATED = re.compile(r"\((\w{2,20}) ?[:=]")
+_MOST_COMPARED = 20
+_PLAIN = re.compile(r"[^\W\d_]{2,}")
+
+
+def of_plain_text(row: Observation) -> bool:
+    """Whether a row is a figure of plain text, of which nothing is known but its words."""
+    return row.how.get("tool") == PLAIN_TEXT
+
+
+class PlainTextRows:
+    """The figures of plain text in one check, by what they must share to be compared with each other."""
+
+    def __init__(self, rows: Sequence[Observation]) -> None:
+        self._kinds: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
+        for row in sorted(rows, key=lambda row: -(row.value or 0.0)):
+            self._kinds[_kind(row)].append(row)
+
+    def judge(self, result: PathResult) -> PathResult:
+        """The result of such a figure, judged by what the text says of it, if it says anything."""
+        row = result.row
+        wanted = _expected(row)
+        if wanted is not None:
+            value, limit, (fine, slow) = wanted
+            return _judged(result, value, limit, fine, slow)
+        best = self.best_of_another_condition(row)
+        if best is None or not best.value:
+            return result
+        lost = version_differs(row, best) and not _later_is_better(row, best)
+        return _judged(result, best.value, f"'{best.scenario}'", 2.0, _OF_VERSION if lost else _OF_CONDITION)
+
+    def best_of_another_condition(self, row: Observation) -> Observation | None:
+        """The best figure of the same thing under another condition, as their words say; None if none is better."""
+        if row.metric == "latency" or not row.value:
+            return None
+        for each in self._kinds[_kind(row)][:_MOST_COMPARED]:
+            if each is row or (each.value or 0.0) <= row.value:
+                return None
+            if _differ_in_a_condition(row, each):
+                return each
+        return None
+
+
+def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None:
+    """The value that the text expects of a row, what it calls it, and the shares from which it is fine or slow."""
+    kind = row.how.get("expectation", "")
+    name = {"expected": "what the text expects", "other": "what the text compares it with"}
+    try:
+        if kind:
+            value = units.parse(row.how["expected"], row.unit)
+            return value, name.get(kind, "the nominal value in the text"), _SHARES[kind]
+        if line_of(row):
+            line = units.parse(line_of(row), "B/s")
+            return line, f"the line of {line_of(row)}", (FINE_SHARE, SLOW_SHARE)
+    except LanewiseError:
+        pass
+    return None
+
+
+def _judged(result: PathResult, value: float, limit: str, fine: float, slow: float) -> PathResult:
+    """The verdict by one value: nothing is fine by another row alone (`fine` above 1)."""
+    row, measured = result.row, result.row.value or 0.0
+    if row.metric == "latency":
+        verdict = Verdict.SLOW if measured > _LATE * value else Verdict.UNKNOWN
+        low, high = None, _LATE * value
+    else:
+        verdict = (
+            Verdict.SLOW if measured < slow * value else Verdict.OK if measured >= fine * value else Verdict.UNKNOWN
+        )
+        low, high = slow * value, None
+    if verdict is Verdict.UNKNOWN:
+        return result
+    expected = expectation(row, basis="as posted", value=value, limit=limit, rests_on=("as posted",)).expected
+    return PathResult(row, expected, TOLERANCES["as posted"], verdict, low, high)
+
+
+def _differ_in_a_condition(row: Observation, other: Observation) -> bool:
+    """Whether the words that only one of two rows has name a condition, and no other machine or device."""
+    texts = [text for pair in _differences(row, other) for text in pair]
+    stated = [_STATED.search(each.how.get("heading", "")) for each in (row, other)]
+    keys = {match[1] for match in stated if match}
+    named = any(map(CONDITION.search, texts)) or (all(stated) and len(keys) == 1)
+    return any(texts) and named and not any(map(THINGS.search, texts))
+
+
+def version_differs(row: Observation, other: Observation) -> bool:
+    """Whether two rows differ by when or in which version they were measured."""
+    return any(VERSION.search(text) for pair in _differences(row, other) for text in pair)
+
+
+def words_of(row: Observation) -> str:
+    """The heading and the words before a figure."""
+    return f"{row.how.get('heading', '')}: {row.how.get('label', '')}"
+
+
+def _later_is_better(row: Observation, best: Observation) -> bool:
+    """Whether the better figure is that of the later version: a gain, which says less than a loss."""
+    later = re.compile(r"\b(?:after|new|newer|now|with|patched|fixed)\b", re.I)
+    return later.search(words_of(best)) is not None and later.search(words_of(row)) is None
+
+
+def _differences(row: Observation, other: Observation) -> Iterator[tuple[str, str]]:
+    """What only one of two rows has of words, in heading and in label."""
+    for key in ("heading", "label"):
+        mine, theirs = row.how.get(key, "").split(), other.how.get(key, "").split()
+        yield " ".join(w for w in mine if w not in theirs), " ".join(w for w in theirs if w not in mine)
+
+
+def _kind(row: Observation) -> tuple[object, ...]:
+    """What rows must share: kind of quantity, path, direction, work, and the words that name no condition."""
+    label = CONDITION.sub(" ", without_counts(row.how.get("label", "")))
+    names = frozenset(word.lower() for word in _PLAIN.findall(label))
+    return (
+        row.metric,
+        row.unit,
+        row.how.get("about", ""),
+        row.flow,
+        row.how.get("way", ""),
+        work_in(words_of(row)),
+        names,
+    )

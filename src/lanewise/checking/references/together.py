@@ -1,0 +1,65 @@
+"""References of several copies of GPUs at once: one of them alone, and as many others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lanewise.checking.references.parts import Reference
+from lanewise.results.observation import Observation
+
+# Several copies at once carry together at least what one of them carries alone, whatever they share. Half leaves room
+# for both ways of one path: of 521 kept questions none that is healthy has less. Writes of one switch to several root
+# complexes of an EPYC have a quarter (voipmonitor/rtx6kpro, hardware/collapse-report.md).
+_OF_ONE = 0.5
+# What each of several copies at once must reach of one alone: two may share a link, and no more is known of three.
+_OF_EACH = 0.4
+
+
+def of_one_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Several copies of GPUs at once, as their sum, compared with the best of them alone."""
+    best = fastest_alone(row, rows)
+    if best is not None and best.value:
+        low, limit = _OF_ONE * best.value, f"{best.flow} alone, of those that ran at once"
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def of_each_at_once(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Each of several copies at once, as somebody typed in both, compared with one of them alone."""
+    best = alone_of_each(row, rows)
+    if best is not None and best.value:
+        low, limit = _OF_EACH * best.value, f"{best.flow} alone"
+        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def alone_of_each(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The lone copy of a GPU that ran in a set of several as well; None for other rows."""
+    flows = copies(row)
+    typed = row.how.get("tool") == "typed in" and row.metric == "goodput" and "gpu" in row.flow
+    if not typed or len(flows) < 2 or row.path in ("network", "storage"):
+        return None
+    alone = [
+        each for each in rows
+        if each.metric == "goodput" and each.value and len(copies(each)) == 1 and copies(each)[0] in flows
+        and each.path == row.path and each.settings == row.settings
+        and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "host memory", "tool"))
+    ]  # fmt: skip
+    return max(alone, key=lambda each: each.value or 0.0, default=None)
+
+
+def fastest_alone(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The best lone copy of those that a row sums up, by the same method; None for other rows."""
+    flows = copies(row)
+    if row.metric != "total" or len(flows) < 2 or "gpu" not in row.flow or row.path in ("network", "storage"):
+        return None
+    alone = [
+        each for each in rows
+        if each.metric == "goodput" and each.value and copies(each) == [each.flow.replace(" ", "")]
+        and copies(each)[0] in flows and each.settings == row.settings
+        and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "host memory", "tool"))
+    ]  # fmt: skip
+    return max(alone, key=lambda each: each.value or 0.0, default=None)
+
+
+def copies(row: Observation) -> list[str]:
+    """The flows that ran together, without the words on how."""
+    return [flow.strip().split(" ")[0] for flow in (row.how.get("flows") or row.flow).split(",")]
