@@ -127,6 +127,8 @@ class YamlNode:
             if key not in known:
                 error = unknown_name("key", key, known, self[key].key_location)
                 error.cause += f" in {what}" if what else ""
+                if self.value[key] is None and " " in key:  # {note: one, two words}
+                    error.hint = f'a text with a comma needs quotes: "..., {key}"'
                 raise error
         missing = [key for key in needed if key not in self.value]
         if missing:

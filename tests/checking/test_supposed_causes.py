@@ -7,7 +7,7 @@ import pytest
 from lanewise import api
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.verdict import Verdict
-from lanewise.errors import FormatError
+from lanewise.errors import FormatError, UnknownName
 from lanewise.readers.kinds import read_results
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
@@ -282,3 +282,95 @@ def test_one_gpu_of_several_of_one_name_differs_in_its_slot_or_node():
     pinned = checked(f"{rows[0]}, host memory: pinned", rows[1], head="gpus: NVIDIA GeForce RTX 3080\n")
     unlike = checked(*rows, head="gpus: {gpu0: NVIDIA GeForce RTX 4090, gpu1: NVIDIA GeForce RTX 3080}\n")
     assert {each.findings[0].causes[0].key[0] for each in (other, pinned, unlike)} == {"pageable"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "head", "key"),
+    [
+        # Three hosts of one kind, of which one has half of the lanes.
+        (
+            ['path: host a, flows: "host0->gpu0", value: 25.95 GB/s, host memory: pinned',
+             'path: host b, flows: "host0->gpu0", value: 13.35 GB/s, host memory: pinned'],
+            "gpus: GeForce RTX 5090\n", ("link", "gpu0"),
+        ),
+        # 1.5 times faster is no other link.
+        (
+            ['path: program a, flows: "host0->gpu0", value: 20 GB/s, host memory: pinned',
+             'path: program b, flows: "host0->gpu0", value: 13.35 GB/s, host memory: pinned'],
+            "gpus: GeForce RTX 5090\n", ("software",),
+        ),
+        (
+            ['flows: "host0->gpu0", value: 35.4 GB/s, host memory: pinned, bytes: 4 MiB',
+             'flows: "host0->gpu1", value: 3.5 GB/s, host memory: pinned, bytes: 4 MiB'],
+            "gpus: {gpu0: GeForce RTX 5090, gpu1: Intel Arc Pro B70}\n", ("link", "gpu1"),
+        ),
+        (
+            ['path: own node, flows: "host0:0->gpu0", value: 3706 GB/s, engine: SM',
+             'path: next node, flows: "host0:1->gpu0", value: 67.5 GB/s, engine: SM'],
+            "gpus: AMD Instinct MI300A\n", ("memory",),
+        ),
+        (
+            ['path: "sendrecv, defaults", flows: "gpu[0-7]->gpu[0-7]", value: 0.04 GB/s, bytes: 16 MiB',
+             'path: "sendrecv, NCCL_P2P_LEVEL=SYS", flows: "gpu[0-7]->gpu[0-7]", value: 32.7 GB/s, bytes: 16 MiB'],
+            "gpus: RTX PRO 6000 Blackwell Server Edition\n", ("setting",),
+        ),
+        (
+            ['path: stock driver, flows: "gpu[0-7]->gpu[0-7]", value: 0.8 GB/s, bytes: 1 GiB, p2p: false',
+             'path: patched driver, flows: "gpu[0-7]->gpu[0-7]", value: 12.9 GB/s, bytes: 1 GiB'],
+            "gpus: GeForce RTX 4090\n", ("peers",),
+        ),
+        (
+            [f'flows: "{", ".join(f"gpu{b}->gpu{a}" for b in range(4) if b != a)}", value: {88 if a == 2 else 175} GB/s'
+             for a in range(4)],
+            "", ("link", "gpu2"),
+        ),
+        (
+            ['flows: "host0->host1", value: 2.34 Gb/s, line: 2.5 Gb/s',
+             'flows: "host0->host1, host0->host2", value: 1.1 Gb/s, of: each, line: 2.5 Gb/s'],
+            "", ("shared", "network card"),
+        ),
+    ],
+)  # fmt: skip
+def test_what_differs_between_two_rows_is_the_first_cause(rows: list[str], head: str, key: tuple[str, ...]):
+    checkup = checked(*rows, head=head)
+    assert checkup.findings[0].kind == "slow"
+    assert checkup.findings[0].causes[0].key == key
+
+
+@pytest.mark.parametrize(
+    ("rows", "head", "verdicts"),
+    [
+        # The service's load is the remark.
+        (['path: a, flows: "host0->gpu0", value: 1253 tokens/s, note: "50 prompts"',
+          'path: b, flows: "host0->gpu0", value: 50 tokens/s, note: "50 long prompts"'], "", []),
+        # Each slot is full.
+        (['flows: "nvme0->host0", value: 436 MB/s, bytes: 1 MiB, slot: gen2 x1',
+          'flows: "nvme0->host0", value: 781 MB/s, bytes: 1 MiB, slot: gen3 x1'], "", ["ok", "ok"]),
+        (['flows: "nvme0->host0", value: 230 MB/s, bytes: 1 MiB, slot: gen2 x1',
+          'flows: "nvme0->host0", value: 781 MB/s, bytes: 1 MiB, slot: gen3 x1'], "", ["slow", "ok"]),
+        (['flows: "host0->hdd0", value: 189 MB/s', 'flows: "host0->hdd0", value: 1616 MB/s'], "", ["fast", "unknown"]),
+        (['path: a, flows: "host0->host0", value: 20 GB/s', 'path: b, flows: "host0->host0", value: 60 GB/s'],
+         "stated: {memory rate: 25.6 GB/s}\n", ["fast"]),
+        (['path: expected, flows: "ssd0->host0", value: 4 GB/s', 'path: dd, flows: "ssd0->host0", value: 14.2 GB/s'],
+         "", ["fast", "unknown"]),
+        (['flows: "gpu0->gpu0", value: 905 GB/s'], "gpus: TPU\nstated: {memory rate: 900 GB/s}\n", ["fast"]),
+        (['path: "decode, INT4", flows: "gpu0->gpu0", value: 33 GB/s'], "gpus: GeForce RTX 5090\n", ["slow"]),
+        (['path: "decode, INT4", flows: "gpu0->gpu0", value: 330 GB/s'], "gpus: GeForce RTX 5090\n", []),
+        (['flows: "host0->gpu0", value: 20.1 GB/s, host memory: pinned'],
+         "gpus: GeForce RTX 5070 Laptop GPU\nstated: {slot: gen5 x8}\n", ["ok"]),
+    ],
+)  # fmt: skip
+def test_rows_of_other_work_and_other_slots_are_no_measure_and_what_no_device_does_is_fast(
+    rows: list[str], head: str, verdicts: list[str]
+):
+    assert sorted(result.verdict.value for result in checked(*rows, head=head).results) == sorted(verdicts)
+
+
+def test_flows_may_be_parted_by_blanks_and_a_remark_with_a_comma_needs_quotes():
+    checkup = checked('flows: "nvme0->host0 nvme1->host0", value: 5 GB/s')
+    assert checkup.results[0].row.flow == "nvme0->host0, nvme1->host0"
+    with pytest.raises(UnknownName) as error:
+        checked('flows: "nvme0->host0", value: 5 GB/s, note: sequential, 3 x Intel')
+    assert error.value.hint == 'a text with a comma needs quotes: "..., 3 x Intel"'
+    with pytest.raises(FormatError, match="'wide' is no slot"):
+        checked('flows: "nvme0->host0", value: 5 GB/s, slot: wide')

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility
 from lanewise.checking.references.drives import DriveAbility
+from lanewise.checking.references.stated_limits import names_limit
 from lanewise.checking.verdict import PathResult, lower_is_better
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
@@ -89,6 +90,8 @@ class RowSymptom:
 def _clearly_better(other: Observation, row: Observation) -> bool:
     if other.value is None or row.value is None:
         return False
+    if names_limit(other):
+        return False  # no measurement
     return 1.2 * other.value < row.value if lower_is_better(row.unit) else other.value > 1.2 * row.value
 
 

@@ -12,15 +12,15 @@ from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.readers import spelled_quantities
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.results.observation import Observation, Source
-from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement
+from lanewise.results.posted import SLOT, STATEMENTS, VARIABLE, PostedFacts, Statement
 from lanewise.yaml_positions import YamlNode, load
 
 HEAD = "lanewise-rows"
 _REFERENCE = "docs/reference/readers.md"
-_FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "depth", "threads", "ranks", "line",
-           "engine", "mode", "host memory", "NUMA node", "link under load", "device")  # fmt: skip
-_HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device")
-_SETTINGS = ("depth", "threads", "ranks")
+_FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "depth", "threads", "ranks", "hosts",
+           "line", "engine", "mode", "host memory", "NUMA node", "link under load", "slot", "device")  # fmt: skip
+_HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device", "note")
+_SETTINGS = ("depth", "threads", "ranks", "hosts")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
 # What a rate and a time of all GPUs of a ring are of: a collective, each by its rank's share.
 _OF_A_COLLECTIVE = {"goodput": "bus_bandwidth", "latency": "time"}
@@ -32,6 +32,7 @@ _MACHINE = re.compile(
     r"[\w.-]*$",
     re.IGNORECASE,
 )
+_BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 # Drives, arrays, and file systems or volumes over a network.
 _STORAGE = re.compile(
@@ -102,6 +103,8 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         metric, shown = "goodput" if metric == "total" else metric, [flow.name for flow in flows]
         shown = shown[:1] if of == "first" else shown
     how = {key: node[key].as_written() for key in _HOW if node[key].given}
+    if node["slot"].given:  # of this row's device, where others of the run have other slots
+        how["slot"] = _slot(node["slot"])
     if "line" in how:
         how["line"] = spelled_quantities.line(how["line"])
     how |= {"flows": names, "tool": "typed in"}
@@ -140,7 +143,7 @@ def _flows(text: str, collective: bool, p2p: bool, counted: bool) -> tuple[Flow,
         return tuple(Flow(a, b, p2p=p2p) for a, b in zip(names, [*names[1:], names[0]], strict=True))
     if source == target and _WITHIN.fullmatch(source):
         return (Flow(source, target, p2p=p2p),)
-    return parse_flows(text, p2p)
+    return parse_flows(_BETWEEN_FLOWS.sub(", ", text), p2p)
 
 
 def _is_ring(node: YamlNode) -> bool:
@@ -161,6 +164,14 @@ def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
     if not 0 <= value < math.inf:
         raise node.error(f"'value' must be finite and not negative, not {node.as_written()}", "write 12.3 GB/s")
     return value, unit, metric, note
+
+
+def _slot(node: YamlNode) -> str:
+    """'Gen3 x4' of a row's slot; FormatError where it is none."""
+    text = node.as_written()
+    if (match := SLOT.fullmatch(text.strip())) is None:
+        raise node.error(f"'{text}' is no slot", "write for example slot: gen4 x8")
+    return f"Gen{match['gen']} x{match['lanes']}"
 
 
 def _bytes(node: YamlNode) -> int:

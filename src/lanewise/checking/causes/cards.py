@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause, speed
 from lanewise.checking.named.abilities import raw_rate
+from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.cards import of_card
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 
-_LINK = re.compile(r"Gen ?(\d) ?x(\d{1,2})", re.IGNORECASE)
 # Payload of a link's wires: from TCP's packets of 1500 B to reads of a drive (0.74 to 0.93, `network_causes`).
 _OF_WIRES = (0.7, 1.0)
 _STEP = "while it runs: sudo lspci -vv -s CARD | grep -E 'LnkCap:|LnkSta:|MaxPayload'; another slot, cable or port"
@@ -25,12 +25,12 @@ def stated_link(symptom: RowSymptom) -> Iterator[Cause]:
     """A network card, drive or other card whose link, as the row states it, carries no more than was measured."""
     row = symptom.row
     card = of_card(row) or row.path in ("network", "storage")
-    for gen, lanes in _LINK.findall(row.how.get("link under load", "")) if card and "gpu" not in row.flow else ():
-        wires = raw_rate(int(gen), int(lanes))
+    for gen, lanes in stated_links(row) if card and "gpu" not in row.flow else ():
+        wires = raw_rate(gen, lanes)
         low, high = _OF_WIRES
         if low * wires <= (row.value or 0.0) <= high * wires:
-            what = f"the card's link runs at {speed(int(gen), int(lanes))}, which carries no more"
-            evidence = f"the row says {speed(int(gen), int(lanes))}"
+            what = f"the card's link runs at {speed(gen, lanes)}, which carries no more"
+            evidence = f"the row says {speed(gen, lanes)}"
             yield Cause(("link",), what, _STEP, evidence=evidence, predicted=row.value, explains=True)
 
 

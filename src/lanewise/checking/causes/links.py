@@ -12,12 +12,15 @@ from lanewise.checking.expectation import WIRE_SHARE, too_short
 from lanewise.checking.named.abilities import GpuAbility, is_coherent, lesser_links, link_rate, raw_rate
 from lanewise.checking.references.gpu_memory import measured_memory
 from lanewise.checking.references.judged import HOST_COPIES
-from lanewise.checking.references.parts import LEAST_OF_STRONG, LEAST_RATE, STRONG
-from lanewise.checking.symptom import RowSymptom, row_devices
+from lanewise.checking.references.parts import LEAST_OF_STRONG, LEAST_RATE, LEAST_SHORT_COPY, START, STRONG
+from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 from lanewise.checking.verdict import Verdict, lower_is_better
+from lanewise.results.observation import Observation
 
 # How near a rate must be to that of a lesser link.
 _NEAR_LINK = 0.12
+# How near the quotient of two rates must be to a power of two, in doublings: 6 %.
+_NEAR_DOUBLING = 0.085
 # Copies that reach this much of the wires fill their link.
 _FILLS_LINK = 0.85
 
@@ -25,27 +28,56 @@ _FILLS_LINK = 0.85
 def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
     """The rate is that of a link of a lower generation or fewer lanes than the GPU has."""
     row, part = symptom.row, symptom.ability
-    if part is None or row.path not in HOST_COPIES or row.metric not in ("goodput", "total") or too_short(row):
+    if part is None or row.path not in HOST_COPIES or row.metric not in ("goodput", "total"):
+        return
+    if too_short(row) and (row.settings["bytes"] < LEAST_SHORT_COPY or row.how.get("host memory") != "pinned"):
         return
     ways = 2 if row.metric == "total" else 1
     if row.how.get("flows", row.flow).count("->") != ways:
         return
     up = row.path == "host to device"
-    links, predicted = _link_of_rate(part, (row.value or 0.0) / ways, part.host_rate(up), up)
-    if not links or symptom.best_host_copy() > 1.25 * predicted:
+    links, predicted = _link_of_rate(part, _without_start(row) / ways, part.host_rate(up), up)
+    earlier = _other_state(symptom)
+    if not links or (symptom.best_host_copy() > 1.25 * predicted and earlier is None):
         return
     both = any(
         other.row.flow != row.flow and sorted(other.row.flow.split("->")) == sorted(row.flow.split("->"))
         and row.value and other.row.value and 0.8 < other.row.value / row.value < 1.25 for other in symptom.results
     )  # fmt: skip
     evidence = ""
-    if both:
+    if earlier is not None:
+        evidence = f"'{earlier.scenario}' reached {value_text(earlier)}, which another link gives"
+    elif both:
         evidence = "both directions have the rate of such a link"
     elif row.how.get("host memory") == "pinned":
         evidence = "pinned memory, and the rate is that of such a link"
     cause = _lesser_link(part, (symptom.gpu,), links, evidence, ways * predicted)
     known = symptom.slot_is_stated and not evidence
     yield replace(cause, explains=False, predicted=None) if known else cause
+
+
+def _without_start(row: Observation) -> float:
+    """The rate of a copy in B/s; of a short one that of its bytes alone, without what it takes to start it."""
+    value, size = row.value or 0.0, row.settings.get("bytes", 0)
+    return size / (size / value - START) if value and too_short(row) and size / value > 2 * START else value
+
+
+def _other_state(symptom: RowSymptom) -> Observation | None:
+    """The same copy of pinned memory under another name, faster by as much as a link of twice the lanes, or more.
+
+    What a program counts or waits for is no power of two.
+    """
+    row = symptom.row
+    if row.how.get("host memory") != "pinned":
+        return None
+    faster = [
+        other for other in symptom.better(same_flow=True)
+        if other.settings == row.settings and other.scenario != row.scenario
+        and other.how.get("host memory") == "pinned" and other.how.get("engine") == row.how.get("engine")
+    ]  # fmt: skip
+    best = max(faster, key=lambda other: other.value or 0.0, default=None)
+    steps = math.log2((best.value or 0.0) / row.value) if best is not None and best.value and row.value else 0.0
+    return best if round(steps) >= 1 and abs(steps - round(steps)) < _NEAR_DOUBLING else None
 
 
 def riser(symptom: RowSymptom) -> Iterator[Cause]:

@@ -57,6 +57,9 @@ _CONDITIONS = (
                "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once"),
 )  # fmt: skip
 
+# Variables of the environment, as NCCL, UCX and CUDA have them, with their value.
+_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b(?: ?= ?\S+)?")
+
 
 def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
     """The conditions that the names of this row and of a faster one of the same path have, and that differ."""
@@ -70,6 +73,11 @@ def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
         if any(names) and names[0] != names[1]:
             evidence = f"'{best.scenario}' reached {value_text(best)} on the same path"
             yield Cause(condition.key, condition.what, condition.step, evidence=evidence)
+    if variables := set(_VARIABLE.findall(best.scenario)) ^ set(_VARIABLE.findall(row.scenario)):
+        what = f"a setting that differs between the two: {', '.join(sorted(variables))}"
+        evidence = f"'{best.scenario}' reached {value_text(best)} on the same path"
+        step = "run both with NCCL_DEBUG=INFO, and set what the faster one has"
+        yield Cause(("setting",), what, step, evidence=evidence)
 
 
 def _around(words: re.Pattern[str], name: str) -> str:

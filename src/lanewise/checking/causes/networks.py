@@ -22,7 +22,7 @@ _PROGRAM_STEP = (
     "NCCL_DEBUG=INFO and UCX_LOG_LEVEL=info say which cards are in use"
 )
 # Half of a line is what one of two ports or cards carries.
-_HALF = (0.42, 0.53)
+_HALF = (0.39, 0.53)
 # Rates of ports that many machines have besides their fast ones, Gb/s. Of these, one of two ports and one of four lanes
 # TCP gets 0.94 with packets of 1500 B, RDMA and larger packets 0.97 to 0.99.
 _OTHER_PORTS = (0.1, 1, 2.5, 10)
@@ -200,7 +200,7 @@ def shared_card(symptom: RowSymptom) -> Iterator[Cause]:
     if alone:
         what = f"the network card's link, or another that all {len(flows)} flows share, carries no more"
         step = "sudo lspci -vv | grep -A40 Ethernet | grep -E 'LnkCap:|LnkSta:'; add up the rates of all flows"
-        yield Cause(("link", "network card"), what, step, evidence=f"one alone reached {value_text(alone[0])}")
+        yield Cause(("shared", "network card"), what, step, evidence=f"one alone reached {value_text(alone[0])}")
 
 
 def _other_memory_alike(symptom: RowSymptom) -> Observation | None:
@@ -238,7 +238,8 @@ def one_of_like(symptom: RowSymptom) -> Iterator[Cause]:
 def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
     """Without relaxed ordering the writes of a network card wait for each other at the root complex."""
     row = symptom.row
-    if row.path == "network" and "gpu" not in row.flow and 0.15 < symptom.share < 0.8:
+    line = symptom.result.expected.value or math.inf
+    if row.path == "network" and "gpu" not in row.flow and 0.15 < symptom.share < 0.8 and line > _SMALL_LINE:
         what = "PCIe relaxed ordering is off for the network card, or its link is too narrow"
         step = "mlxconfig -d DEVICE query PCI_WR_ORDERING; sudo lspci -vv | grep -E 'RlxdOrd|LnkSta'"
         yield Cause(("relaxed ordering",), what, step)

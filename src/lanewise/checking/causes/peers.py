@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.networks import PEER_STEP
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.judged import COLLECTIVE
-from lanewise.checking.references.together import alone_of_each, fastest_alone
+from lanewise.checking.references.together import alone_of_each, copies, fastest_alone, of_sets_alike
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
@@ -47,10 +48,40 @@ def _far_worse(row: Observation, other: Observation) -> bool:
     return FAR_BELOW * row.value > other.value if lower_is_better(row.unit) else row.value < FAR_BELOW * other.value
 
 
+def peers_off(symptom: RowSymptom) -> Iterator[Cause]:
+    """Data between GPUs goes through host memory, and the same with peer copies was faster."""
+    row = symptom.row
+    if row.how.get("p2p") != "off":
+        return
+    direct = [
+        other.row for other in symptom.results
+        if other.row.flow == row.flow and other.row.metric == row.metric and other.row.how.get("p2p") == "on"
+        and other.row.settings == row.settings and _far_worse(row, other.row)
+    ]  # fmt: skip
+    if direct:
+        what = "peer copies are off: data between the GPUs goes through host memory"
+        step = "nvidia-smi topo -p2p r; NCCL_P2P_LEVEL=SYS, no NCCL_P2P_DISABLE; NCCL_DEBUG=INFO must show P2P, not SHM"
+        evidence = f"with them the same path reached {value_text(direct[0])}"
+        yield Cause(("peers",), what, step, evidence=evidence)
+
+
+def one_of_stars(symptom: RowSymptom) -> Iterator[Cause]:
+    """Copies of several GPUs into or out of one are slower than those of each other GPU: the links of that one."""
+    row = symptom.row
+    if (reference := next(of_sets_alike(row, [each.row for each in symptom.results]), None)) is None:
+        return
+    first, *others = [frozenset(pair.split("->")) for pair in copies(row)]
+    gpu = next(iter(first.intersection(*others)))
+    what = f"a link or an engine of {gpu} is down, narrower or serves two of these copies"
+    step = f"measure each pair of {gpu} alone: lanewise measure gpu; nvidia-smi nvlink -s; rocm-smi --showtopo"
+    evidence = f"{reference.limit} reached {units.show(reference.nominal, row.display_unit, 3)}"
+    yield Cause(("link", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
+
+
 def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
     """Two GPUs whose copies are far below those of other pairs by the same method: they are farther apart."""
     row, gpus = symptom.row, row_devices(symptom.row)
-    if row.path != "peer" or symptom.surely_over_nvlink or lower_is_better(row.unit):
+    if row.path != "peer" or len(gpus) != 2 or symptom.surely_over_nvlink or lower_is_better(row.unit):
         return
     near = [other for other in symptom.better(same_flow=False) if other.how.get("p2p") == row.how.get("p2p")]
     near = [other for other in near if (row.value or 0.0) < FAR_BELOW * (other.value or 0.0)]

@@ -23,8 +23,10 @@ from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_
 from lanewise.checking.causes.peers import (
     nvlinks_unused,
     one_host_of_several,
+    one_of_stars,
     peer_redirection,
     peers_apart,
+    peers_off,
     shared_way,
 )
 from lanewise.checking.causes.posted import stated_causes
@@ -39,6 +41,7 @@ from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
 from lanewise.checking.references.parts import LEAST_RATE
 from lanewise.checking.references.paths import of_one_size, smaller_and_faster
 from lanewise.checking.references.side_by_side import side_by_side
+from lanewise.checking.references.stated_limits import names_limit
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
@@ -52,6 +55,7 @@ _IN_PLACE = " in place"
 _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
+_STATED_NODE = re.compile(r"(?<=host):\d+|(?<=host\d):\d+")
 # Tools that copy from and to pinned memory alone.
 _PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "dcgmi", "lanewise")
 
@@ -115,7 +119,8 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("software",), what, step, evidence=evidence)
     elif row.path in HOST_COPIES and (
         too_short(row) or _by_an_unknown_program(symptom) or symptom.share < _PAGEABLE_SHARE or symptom.slot_is_stated
-    ):
+        or any(names_limit(other.row) and other.row.flow == row.flow for other in symptom.results)
+    ):  # fmt: skip
         yield Cause(("software",), what, step)
 
 
@@ -221,6 +226,11 @@ def common_device(symptom: RowSymptom) -> Iterator[Cause]:
 def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
     """The host buffer on a NUMA node away from the GPU."""
     row = symptom.row
+    if (near := _from_another_node(symptom)) is not None:
+        what = f"the host memory lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
+        step = "bind the program and its memory to the GPU's NUMA node: numactl --cpunodebind=N --membind=N"
+        yield Cause(("memory",), what, step, evidence=f"{near.flow} reached {value_text(near)}")
+        return
     gpus = {gpu for other in symptom.results for gpu in re.findall(r"\bgpu\d+", other.row.flow)}
     # No socket link carries as little as one lane of an old link.
     if one_memory(symptom.posted, symptom.gpu, len(gpus)) or (row.value or 0.0) < 2 * LEAST_RATE:
@@ -232,6 +242,18 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
         names = [other.scenario for other in (row, *symptom.better(same_flow=True))]
         evidence = "the rows' names" if len(set(names)) > 1 and any(map(_OF_A_NODE.search, names)) else ""
         yield Cause(("memory",), what, step, evidence=evidence)
+
+
+def _from_another_node(symptom: RowSymptom) -> Observation | None:
+    """The copy of the same GPU in the same direction with memory of another stated NUMA node, if that is faster."""
+    row = symptom.row
+    if row.path not in HOST_COPIES or not _STATED_NODE.search(row.flow):
+        return None
+    return next(
+        (other for other in symptom.better(same_flow=False)
+         if other.flow != row.flow and _STATED_NODE.sub("", other.flow) == _STATED_NODE.sub("", row.flow)
+         and other.how.get("engine") == row.how.get("engine") and other.settings == row.settings), None,
+    )  # fmt: skip
 
 
 def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
@@ -295,7 +317,7 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     common_device, confidential_computing,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link,
-    lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, far_memory, larger_messages, stated_link,
-    *STORAGE_CAUSES, slow_gpu_memory,
+    peers_off, one_of_stars, shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several,
+    *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, far_memory,
+    larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

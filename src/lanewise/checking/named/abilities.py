@@ -61,6 +61,11 @@ class GpuAbility:
         """Where the generation and width come from."""
         return f"part {self.part.name}" if self.part is not None else "the data sheet of its series"
 
+    @property
+    def in_a_laptop(self) -> bool:
+        """Whether its name says that it is in a laptop, whose memory and power limits are lower."""
+        return _LAPTOP.search(self.title) is not None
+
     def host_rate(self, to_device: bool) -> float:
         """The rate in B/s of a long pinned copy to or from host memory, with the link at its best."""
         key = f"engine.{'h2d' if to_device else 'd2h'}.gen{self.gen}"

@@ -13,6 +13,7 @@ _GENERATION = re.compile(r"\b(?:pci-?e?(?: gen)?|gen) ?([1-6])(?:\.0)?(?=\b|x)",
 _LANES = re.compile(r"(?<![\w.])x ?(16|8|4|2|1)(?:\b|(?=@))", re.IGNORECASE)
 _TUNNEL = re.compile(r"\bthunderbolt\b|\busb ?4\b|\btb[345]\b|\begpu\b", re.IGNORECASE)
 _NO_TUNNEL = re.compile(r"\bocu-?link\b|\bm\.?2\b", re.IGNORECASE)
+_LINK = re.compile(r"Gen ?(\d) ?x(\d{1,2})", re.IGNORECASE)
 _SLICE = re.compile(r"\bmig\b|\b\dg\.\d{1,3}gb\b|\bv-?gpu\b|\bgrid\b", re.IGNORECASE)
 
 
@@ -34,6 +35,12 @@ def tunnel_of(row: Observation, posted: PostedFacts) -> tuple[str, str] | None:
         return stated[0].value, stated[0].source
     typed = row.how.get("tool") == "typed in" and _TUNNEL.search(row.scenario) and not _NO_TUNNEL.search(row.scenario)
     return (row.scenario, "the row's name") if typed else None
+
+
+def stated_links(row: Observation) -> list[tuple[int, int]]:
+    """Generation and lanes of the links that the row states: under load, else of its slot."""
+    text = row.how.get("link under load") or row.how.get("slot", "")
+    return [(int(gen), int(lanes)) for gen, lanes in _LINK.findall(text)]
 
 
 def is_slice(words: str) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from lanewise.checking.cause import speed
 from lanewise.checking.named.abilities import raw_rate
+from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.parts import Reference
 from lanewise.results.observation import Observation
 
 # An Alveo U200 is written at 0.59 and read at 0.76 of the wires of Gen3 x16 (Xilinx/Vitis-Tutorials#281), and an
 # FPGA that got 0.35 of them was slow (Xilinx/dma_ip_drivers#293).
 _FINE, _SLOW = 0.55, 0.4
-_LINK = re.compile(r"Gen ?(\d) ?x(\d{1,2})", re.IGNORECASE)
 _MOST = (6, 16)
 
 
@@ -24,8 +24,7 @@ def of_card(row: Observation) -> bool:
 
 def card_copy(row: Observation, slots: Sequence[tuple[int, int]]) -> Iterator[Reference]:
     """Its link as the row or the text states it; without one only what no slot carries is impossible."""
-    stated = [(int(gen), int(lanes)) for gen, lanes in _LINK.findall(row.how.get("link under load", ""))]
-    for gen, lanes in [*stated, *slots][:1]:
+    for gen, lanes in [*stated_links(row), *slots][:1]:
         wires = raw_rate(gen, lanes)
         limit = f"{speed(gen, lanes)} of the card"
         yield Reference("parts", 0.85 * wires, _FINE * wires, _SLOW * wires, wires, limit, "as stated")

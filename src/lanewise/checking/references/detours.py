@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.latencies import ends
 from lanewise.checking.references.parts import Reference
 from lanewise.results.observation import Observation
@@ -60,6 +61,7 @@ def of_writes(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         each.value for each in rows
         if each.path == row.path == "storage" and each.flow == f"{target}->{source}" and each.metric == row.metric
         and each.value and each.settings == row.settings and each.how.get("mode") == row.how.get("mode")
+        and stated_links(each) == stated_links(row)
         and flows_together(each) == flows_together(row)
     ]  # fmt: skip
     if writes and target.startswith("host"):

@@ -22,6 +22,8 @@ GPU_MEMORY = "GPU memory"
 _FINE = 0.6
 # Below this share no chip's memory is the reason; what a program asks of it, or a clock that stayed low.
 _SLOW = 0.3
+# Decoding and the like need not keep the memory busy, but no more of it idle than that.
+_SLOW_WORK = 0.05
 # Cards are sold and run with memory up to a tenth faster than the reference card's.
 _ABOVE = 1.1
 # Smaller buffers (B) cost more to start than to move, and lie in the cache.
@@ -66,9 +68,10 @@ def of_gpu_memory(
         nominal = rate / moved
         limit = f"the memory of {posted.title(gpu) or gpu}"
         _, work = kind_of_work(row)
-        slow = 0.0 if small or work else _SLOW * nominal  # decoding and the like need not keep the memory busy
+        slow = 0.0 if small else (_SLOW_WORK if work else _SLOW) * nominal
         # A tool's own small buffers lie in the cache of a healthy GPU; what somebody typed in is a question.
-        high = _ABOVE * nominal if tool == "typed in" or not small else None
+        most = nominal if posted.stated("memory rate") else _ABOVE * nominal
+        high = most if tool == "typed in" or not small else None
         yield Reference("parts", nominal, _FINE * nominal, slow, high, limit, source)
     like = [
         each for each in rows

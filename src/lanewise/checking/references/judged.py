@@ -19,8 +19,9 @@ from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expecta
 from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.named.gpus import not_in_the_catalogue
 from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
-from lanewise.checking.named.links import by_named_link, tunnel_of
+from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
+from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_library, of_other_table, of_smaller_message
 from lanewise.checking.references.detours import flows_together, of_host_memory, of_staged_copy, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, small_reads
@@ -49,7 +50,7 @@ from lanewise.checking.references.paths import (
 from lanewise.checking.references.side_by_side import kinds_of_ends, of_like, unlike
 from lanewise.checking.references.stated_limits import NO_MEASUREMENT, measured, names_limit, of_stated_limit
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
-from lanewise.checking.references.together import of_each_at_once, of_one_alone
+from lanewise.checking.references.together import of_each_at_once, of_one_alone, of_sets_alike
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -97,7 +98,7 @@ class References:
     def __post_init__(self) -> None:
         self._kinds, self._paths = defaultdict(list), defaultdict(list)
         self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
-        self.rows = [row for row in self.rows if not of_plain_text(row)]
+        self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
         for row in self.rows:
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE:
                 self._kinds[kind_of_path(row)].append(row)
@@ -112,6 +113,8 @@ class References:
             return self.texts.judge(result)
         if row.metric in TIMES:
             return slow_by_its_rate(late(result, self.rows), self._by_part)
+        if (above := ceiling(row, self.posted)) is not None:
+            return _judged(row, above, Verdict.FAST)
         if names_limit(row):
             return replace(result, note=NO_MEASUREMENT)
         references = list(self.of(row))
@@ -178,6 +181,7 @@ class References:
         yield from of_mapped_file(row, self._on_path(row))
         yield from of_one_alone(row, self.rows)
         yield from of_each_at_once(row, self.rows)
+        yield from of_sets_alike(row, self.rows)
         yield from of_other_rows(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
@@ -191,20 +195,20 @@ class References:
         """What the GPU of a row can do: of several the least; None unless all of them are named."""
         gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
         abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
-        if gpus and self._slots() and not any(abilities):
-            gen, lanes = self._slots()[0]
+        if gpus and self._slots(row) and not any(abilities):
+            gen, lanes = self._slots(row)[0]
             return GpuAbility(f"the slot of {next(iter(gpus))}", gen, lanes)
         if not abilities or None in abilities:
             return None
         best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
         hosts = list(self._host_generations()) or [HOST_GENERATION]
-        gens = [best.gen, *hosts, *(gen for gen, _ in self._slots())]
-        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots())]))
+        gens = [best.gen, *hosts, *(gen for gen, _ in self._slots(row))]
+        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots(row))]))
         return by_named_link(best, row)
 
     def drive_of(self, row: Observation) -> DriveAbility | None:
         """What the drive of a row can do by its model and its slot; None if neither is known."""
-        return drive_ability(row, self.posted, self._slots(), self.catalog)
+        return drive_ability(row, self.posted, self._slots(row), self.catalog)
 
     def _older_host(self, row: Observation) -> str:
         """What to say of a copy that has the rate of all lanes at the generation before the GPU's, of an unnamed host.
@@ -215,7 +219,7 @@ class References:
         lone = row.path in HOST_COPIES and row.metric == "goodput" and len(_flows(row)) == 1
         if part is None or part.gen < HOST_GENERATION or part.all_linked or not lone:
             return ""
-        if self.posted.stated("cpu") or self._slots():
+        if self.posted.stated("cpu") or self._slots(row):
             return ""
         rate = link_rate(part.gen - 1, part.lanes, row.path == "host to device")
         if not (1 - _NEAR) * rate < value < max((1 + _NEAR) * rate, WIRE_SHARE * raw_rate(part.gen - 1, part.lanes)):
@@ -223,8 +227,10 @@ class References:
         older = speed(part.gen - 1, part.lanes)
         return f"the rate of {older}: fine if the host has no more, slow if it has; name its CPU (stated: cpu)"
 
-    def _slots(self) -> list[tuple[int, int]]:
-        """Generation and lanes of the slot that the text states: 'gen3 x8'."""
+    def _slots(self, row: Observation) -> list[tuple[int, int]]:
+        """Generation and lanes of the slot that the row or the text states: 'gen3 x8'."""
+        if "slot" in row.how:
+            return stated_links(replace(row, how={"slot": row.how["slot"]}))
         matches = [SLOT.fullmatch(statement.value.strip()) for statement in self.posted.stated("slot")]
         return [(int(match["gen"]), int(match["lanes"])) for match in matches if match]
 
@@ -241,7 +247,7 @@ class References:
         if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
             yield from tunnel_copy(*tunnel)
         elif of_card(row):
-            yield from card_copy(row, self._slots())
+            yield from card_copy(row, self._slots(row))
         elif part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             name = gpu[0] if gpu else ""

@@ -121,6 +121,8 @@ def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iter
         return  # several GPUs at once share what nobody described
     nominal = part.host_rate(row.path == "host to device")
     low, slow = (0.8, 0.75)  # 0.78 of a V100 and a T4 in a cloud's machines
+    if part.in_a_laptop:
+        low, slow = 0.7, 0.65  # an RTX 5070 Laptop at Gen5 x8: 0.72 and 0.75 of it (20.1 and 20.9 GB/s)
     if row.metric == "total":
         nominal, low, slow = 2 * nominal, 0.65, 0.55  # both ways of an A100: 35 of 52
     elif len(flows) > 1:

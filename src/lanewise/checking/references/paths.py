@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from lanewise import units
 from lanewise.checking.expectation import too_short
+from lanewise.checking.named.abilities import raw_rate
+from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.parts import START, Reference
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
@@ -20,6 +22,8 @@ _LIKE_SIZE = 0.02
 # What several flows at once reach of the sum of each alone, or of the line, at least: those of FIO to four targets
 # that are fine have 0.99 of two (axboe/fio#694).
 _OF_ALONE = 0.6
+# Reads of a drive through a narrow link reach 0.74 to 0.93 of its wires (`drives`), over an adapter somewhat less.
+_FILLED = 0.7
 # Sizes that are those of a small file (B), not of a request.
 _FILE = (64 * 2**20, 2**30 - 1)
 _RANDOM = re.compile(r"\b(?:rand|rnd)|\brandom", re.IGNORECASE)
@@ -37,6 +41,7 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         each for each in rows if row.path != "storage" or (_asks_no_more(each, row) and not _perhaps_cached(each, row))
     ]
     rows = [each for each in rows if not (_waits_for_each(row) and _program(each) == _program(row))]
+    rows = [each for each in rows if not (_fills_its_link(row) and stated_links(each) != stated_links(row))]
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
     tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
@@ -46,6 +51,12 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         nominal = _with_start(best, row)
         limit, low = f"the same path in '{known}'", tolerated * nominal
         yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+
+
+def _fills_its_link(row: Observation) -> bool:
+    """Whether a read of a drive takes most of the link that the row states: another link says nothing of it."""
+    links = stated_links(row) if row.path == "storage" else []
+    return bool(links) and (row.value or 0.0) >= _FILLED * raw_rate(*links[0])
 
 
 def of_one_folder(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

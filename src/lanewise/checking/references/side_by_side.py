@@ -107,4 +107,5 @@ def kind_of_work(row: Observation) -> tuple[object, ...]:
 def _kind(row: Observation) -> tuple[object, ...]:
     """What rows must share: how they were measured, with what settings, by which kernel."""
     how = tuple(row.how.get(key, "") for key in ("tool", "pattern", "mode"))
-    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), *kind_of_work(row)
+    note = frozenset(re.findall(r"\w+", row.how.get("note", "").lower()))
+    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), note, *kind_of_work(row)

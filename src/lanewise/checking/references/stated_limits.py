@@ -16,6 +16,8 @@ _OF_WIRES = re.compile(
 _REACHABLE = re.compile(r"\b(?:attainable|achievable|expected|expectation|should be|roofline)\b", re.IGNORECASE)
 _FINE = {True: 0.72, False: 0.75}
 _SLOW = {True: 0.6, False: 0.7}
+# Twice what somebody expects is another path or count; nothing exceeds its wires but for a rounded figure.
+_ABOVE = {True: 1.1, False: 2.0}
 
 
 def names_limit(row: Observation) -> bool:
@@ -38,5 +40,6 @@ def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[R
     if limits:
         best = max(limits, key=lambda each: each.value or 0.0)
         nominal, wires = best.value or 0.0, _OF_WIRES.search(best.scenario) is not None
-        yield Reference("same path", nominal, _FINE[wires] * nominal, _SLOW[wires] * nominal, None,
+        high = _ABOVE[wires] * nominal
+        yield Reference("same path", nominal, _FINE[wires] * nominal, _SLOW[wires] * nominal, high,
                         f"'{best.scenario}'", "the other row")  # fmt: skip

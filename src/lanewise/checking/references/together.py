@@ -13,6 +13,8 @@ from lanewise.results.observation import Observation
 _OF_ONE = 0.5
 # What each of several copies at once must reach of one alone: two may share a link, and no more is known of three.
 _OF_EACH = 0.4
+# Sets of which three and more agree within a tenth have links alike; one that has 0.6 of them lacks some.
+_ENOUGH, _AGREE, _OF_ALIKE = 3, 1.1, 0.6
 
 
 def of_one_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -29,6 +31,31 @@ def of_each_at_once(row: Observation, rows: Sequence[Observation]) -> Iterator[R
     if best is not None and best.value:
         low, limit = _OF_EACH * best.value, f"{best.flow} alone"
         yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+
+
+def of_sets_alike(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Copies of several GPUs into or out of one, compared with those of each other GPU with as many: three agree."""
+    shape = _star(row)
+    if shape is None:
+        return
+    like = [
+        each.value for each in rows
+        if each.value and _star(each) == shape and copies(each) != copies(row) and each.settings == row.settings
+        and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "tool"))
+    ]  # fmt: skip
+    if len(like) >= _ENOUGH and max(like) <= _AGREE * min(like):
+        nominal, limit = min(like), f"the same of {len(like)} other GPUs"
+        low = _OF_ALIKE * nominal
+        yield Reference("siblings", nominal, low, low, None, limit, "the other rows", own=False)
+
+
+def _star(row: Observation) -> tuple[object, ...] | None:
+    """What sets of copies into or out of one GPU share if they differ in that GPU alone; None for others."""
+    ends = [flow.split("->") for flow in copies(row)]
+    if not row.path.startswith("peer") or len(ends) < 2 or row.metric not in ("goodput", "total"):
+        return None
+    sources, targets = ({pair[i] for pair in ends} for i in (0, -1))
+    return (row.metric, row.path, len(sources), len(targets)) if 1 in (len(sources), len(targets)) else None
 
 
 def alone_of_each(row: Observation, rows: Sequence[Observation]) -> Observation | None:
