@@ -60,6 +60,13 @@ LISTS = [
     "An A100-SXM4-80GB copies 11 GB/s from pinned host memory to the GPU",
     "Reads of a Samsung 980 PRO: 1.4 GB/s",
 ]
+TABLES = [
+    "| Setting | Throughput | Note |\n|---|---:|---|\n| default | 2.1 GiB/s | - |\n| hugepages | 5.9 GiB/s | - |",
+    "| ops/s | old image | new image |\n|---|---|---|\n| job A | 900 | 410 |",
+    "| Mode | Write Bandwidth (MB/sec) |\n|---|---|\n| As shipped | 31.4 |\n| Small writes joined | 77.8 |",
+    "Naive kernel: 8.2 GB/s\nPrefetched: 242 GB/s",
+    "Baseline:   A to B = 53.9 GB/s   A to C = 53.4 GB/s\nSwitched:   A to B = 54.2 GB/s   A to C = 7.0 GB/s",
+]
 TOO_FAST = [
     "fio reads 45 GB/s, the drive has about 7 GB/s",
     "iperf3 shows 48 Gb/s over a card of 10 Gb/s",
@@ -76,6 +83,12 @@ OK = [
 ]
 UNKNOWN = [
     "1 thread 3 GB/s, with eight 12",
+    "| Size | busbw | algbw |\n|---|---|---|\n| 32KiB | 1.4 GB/s | 0.8 GB/s |\n| 1GiB | 460 GB/s | 265 GB/s |",
+    "| test | rate |\n|---|---|\n| Copy | 70 GB/s |\n| Triad | 30 GB/s |",
+    "| GPU | rate |\n|---|---|\n| RTX 3090 | 12 GB/s |\n| RTX 4090 | 25 GB/s |",
+    "| drives | rate |\n|---|---|\n| 1 drive | 3 GB/s |\n| 4 drives | 11 GB/s |",
+    "node1: 12 GB/s\nnode2: 3 GB/s",
+    "min: 2 GB/s\nmax: 9 GB/s",
     "packets of 64 bytes 5 Gb/s, of 1500 bytes 9.8",
     "The drive has 419 MB/s at Gen2, 807 at Gen3",
     "both ways at once 12 GB/s, 25 alone",
@@ -96,7 +109,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize("text", [*EXPECTED, *CONDITIONS, *LINES, *LISTS])
+@pytest.mark.parametrize("text", [*EXPECTED, *CONDITIONS, *LINES, *LISTS, *TABLES])
 def test_a_question_that_says_what_it_expected_is_slow_and_has_causes(text: str, tmp_path: Path):
     checkup = checked(text, tmp_path)
     assert (verdict_of(checkup), checkup.exit_code) == ("slow", 1)

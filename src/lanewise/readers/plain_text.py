@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lanewise import units
-from lanewise.readers import text_devices, text_words
+from lanewise.readers import text_devices, text_tables, text_words
 from lanewise.readers.text_clauses import bare_quantities
 from lanewise.readers.text_comparisons import with_expectations
 from lanewise.readers.text_figures import LETTERS, LONGEST, FigureWords, TextFigure
@@ -47,6 +47,7 @@ class _Reading:
 
     heading: str = ""
     heads: list[tuple[int, str]] = field(default_factory=list)
+    table: int = 0
     only: str = ""
     gpus: list[str] = field(default_factory=list)
     ports: set[str] = field(default_factory=set)
@@ -83,11 +84,24 @@ def _read_line(reading: _Reading, line: str, number: int) -> None:
     found = found or [*_bare_cells(reading, cells, bits=bits)]
     if not found:
         if len(cells) > 1 and ("|" in line or _has_unit(line)) and LETTERS.search(line):
-            reading.heads = cells
+            reading.heads, reading.table = cells, number if "|" in line else 0
         if LETTERS.search(line) and not _NO_HEADING.match(line.strip()):
             reading.heading = line.strip(" \t#*>:`")[:_LONGEST_HEADING]
         return
-    reading.figures += _figures(reading, line, number, found[:_MOST_OF_LINE])
+    figures = _figures(reading, line, number, found[:_MOST_OF_LINE])
+    reading.figures += _in_table(reading, cells, figures) if "|" in line and reading.table else figures
+
+
+def _in_table(
+    reading: _Reading, cells: Sequence[tuple[int, str]], figures: Iterator[TextFigure]
+) -> Iterator[TextFigure]:
+    """The figures of a row of a table, each with its label and head."""
+    heads = [text for _, text in reading.heads]
+    labelled = len(heads) == len(cells)
+    for figure in figures:
+        row, head = text_tables.position(cells, heads, figure.quantity.start)
+        first = heads[0] if labelled else ""
+        yield replace(figure, table=reading.table, row=row, head=head, first_head=first)
 
 
 def _all_quantities(line: str, *, bits: bool) -> list[TextQuantity]:
@@ -148,12 +162,18 @@ def _bare_cells(
     heads = ["", "", ""][:missing] + heads if 0 <= missing <= 2 else [""] * len(cells)
     first = cells[0][1]
     of_row = _unit(first)
+    # 'tokens/s | before | after': the head above the labels says the unit of all.
+    of_all = _unit(heads[0]) if not any(map(_unit, heads[1:])) else ""
     if of_row and (match := re.search(r"\s(\d[\d.,]{0,15})$", first)):
         first = first[: match.start()]
         cells = [(cells[0][0] + match.start() + 1, match[1]), *cells[1:]]
     for (start, cell), head in zip(cells, heads, strict=True):
-        unit = of_row or _unit(head)
-        quantity = in_a_cell(cell, unit, (start, start + len(cell)), bits=bits) if unit else None
+        unit = of_row or _unit(head) or of_all
+        quantity = (
+            in_a_cell(re.sub(r"[* ]{0,4}\(.{0,120}\)$", "", cell), unit, (start, start + len(cell)), bits=bits)
+            if unit
+            else None
+        )
         if quantity is not None:
             words = [text for _, text in cells if LETTERS.search(text)][:4] if not of_row else [first]
             words = words or [first]
@@ -184,6 +204,8 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     metric, shown = _METRICS[figure.quantity.si]
     label = figure.words.label
     name = ": ".join(filter(None, (figure.heading[:50], label[:60].strip(" :=")))) or f"line {figure.line}"
+    if figure.row or figure.head:
+        name = ", ".join(filter(None, (figure.row[:60], figure.head[:40])))
     how = {"tool": TOOL, "heading": figure.heading, "label": label, "about": figure.path, "way": figure.way}
     if figure.expected[0]:
         unit = figure.quantity.unit

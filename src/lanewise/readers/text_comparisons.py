@@ -9,6 +9,8 @@ from dataclasses import replace
 from lanewise.readers import text_words
 from lanewise.readers.text_devices import size_in
 from lanewise.readers.text_figures import LETTERS, TextFigure, plain
+from lanewise.readers.text_lines import other_of_lines
+from lanewise.readers.text_tables import other_of_table
 from lanewise.results.figure_words import THINGS, count_in, work_in
 
 # No row of a table is held against more than this, nor figures against each other that are farther off.
@@ -62,6 +64,8 @@ def with_expectations(figures: Sequence[TextFigure], measured: Sequence[TextFigu
             figure = replace(figure, expected=(best.quantity.value, best.role))
         elif (other := _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])) is not None:
             figure = replace(figure, expected=(other.quantity.value, "other"))
+        elif (better := other_of_table(figure, measured) or other_of_lines(figure, measured)) is not None:
+            figure = replace(figure, expected=(better.quantity.value, "other"))
         yield figure
 
 

@@ -53,6 +53,11 @@ class TextFigure:
     copy: str = ""
     gpu: int = 0
     crosses: bool = False
+    # Of a table: its number (the line of its heads), the label of the row, the head of the column and of the labels.
+    table: int = 0
+    row: str = ""
+    head: str = ""
+    first_head: str = ""
     expected: tuple[float, str] = (0.0, "")
 
 
