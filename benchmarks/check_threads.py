@@ -1,6 +1,8 @@
 """How many real questions `lanewise check` answers right: verdicts and causes, on the learnt and the held-out third.
 
-PYTHONPATH=tests .venv/bin/python benchmarks/check_threads.py [--learn] [--folder FOLDER] [--json FILE]
+PYTHONPATH=tests .venv/bin/python benchmarks/check_threads.py [--learn] [--folder FOLDER] [--json FILE] [--questions]
+
+With --questions the sentence in which each question typed in as rows is kept takes the place of the rows.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from checking.thread_list import FOLDER, QuestionThread, first_causes, threads, verdict_of
+from checking.thread_list import FOLDER, QuestionThread, first_causes, questions, threads, verdict_of
 
 from lanewise.errors import LanewiseError
 
@@ -34,7 +36,8 @@ def main(arguments: list[str]) -> None:
     """Print the table and both scores; with --learn the held-out third is counted but not shown."""
     source = Path(arguments[arguments.index("--folder") + 1]) if "--folder" in arguments else FOLDER
     with tempfile.TemporaryDirectory() as folder:
-        results = [score(thread, Path(folder)) for thread in threads(source)]
+        kept = questions(source) if "--questions" in arguments else threads(source)
+        results = [score(thread, Path(folder)) for thread in kept]
     for result in results:
         if not (result["held out"] and "--learn" in arguments):
             mark = "  " if result["right"] else "X "

@@ -45,13 +45,56 @@ LINES = [
     "iperf3 shows 2.3 Gbit/s on a 10GbE link.",
     "We have 100 Gbps NICs. With iperf3 -P 8 we reach 35 Gbps.",
 ]
+# The second figure has no unit, or the two stand in clauses of their own.
+LISTS = [
+    "With passthrough 3.1 GB/s, without 12.4, same GPU.",
+    "Two hosts with 25G NICs: iperf 23.5 Gb/s, our program 9",
+    "mount A of the pool 840 MB/s; through the gateway 110",
+    "The export reads 900 MB/s, and it was 2400 before",
+    "iperf gets 38 of 100 Gb/s",
+    "Only 3.3 GB/s of 12",
+    "Throughput fell from 27 to 10 GB/s",
+    "nfs over a card of 40 Gb/s: 9 Gb/s",
+    "our loader sends at 900 MB/s, receives at 210 over RDMA",
+    "A single RTX 4090, host to device: 6.1 GB/s",
+    "An A100-SXM4-80GB copies 11 GB/s from pinned host memory to the GPU",
+    "Reads of a Samsung 980 PRO: 1.4 GB/s",
+]
+TABLES = [
+    "| Setting | Throughput | Note |\n|---|---:|---|\n| default | 2.1 GiB/s | - |\n| hugepages | 5.9 GiB/s | - |",
+    "| ops/s | old image | new image |\n|---|---|---|\n| job A | 900 | 410 |",
+    "| Mode | Write Bandwidth (MB/sec) |\n|---|---|\n| As shipped | 31.4 |\n| Small writes joined | 77.8 |",
+    "Naive kernel: 8.2 GB/s\nPrefetched: 242 GB/s",
+    "Baseline:   A to B = 53.9 GB/s   A to C = 53.4 GB/s\nSwitched:   A to B = 54.2 GB/s   A to C = 7.0 GB/s",
+]
+TOO_FAST = [
+    "fio reads 45 GB/s, the drive has about 7 GB/s",
+    "iperf3 shows 48 Gb/s over a card of 10 Gb/s",
+    "An RTX 3090: 61 GB/s from the host to the GPU",
+]
 OK = [
+    "I expected 50 GB/s from the host to an RTX 3090, but get 25 GB/s",
+    "A laptop over 1 Gb/s: 940 Mb/s up, 930 down",
+    "An RTX 4090 copies 26 GB/s to the GPU from pinned memory",
     "We have a 10 Gbps link and iperf3 gives 9.4 Gbps.",
     "I get 112 MB/s over a 1 Gbps ethernet port, is that normal?",
     "64B: 1487460 Pkts/s (line-rate: 1488095 Pkts/s)",
     "Throughput improved from 2 GB/s to 8 GB/s with the patch on this drive",
 ]
 UNKNOWN = [
+    "1 thread 3 GB/s, with eight 12",
+    "| Size | busbw | algbw |\n|---|---|---|\n| 32KiB | 1.4 GB/s | 0.8 GB/s |\n| 1GiB | 460 GB/s | 265 GB/s |",
+    "| test | rate |\n|---|---|\n| Copy | 70 GB/s |\n| Triad | 30 GB/s |",
+    "| GPU | rate |\n|---|---|\n| RTX 3090 | 12 GB/s |\n| RTX 4090 | 25 GB/s |",
+    "| drives | rate |\n|---|---|\n| 1 drive | 3 GB/s |\n| 4 drives | 11 GB/s |",
+    "node1: 12 GB/s\nnode2: 3 GB/s",
+    "min: 2 GB/s\nmax: 9 GB/s",
+    "packets of 64 bytes 5 Gb/s, of 1500 bytes 9.8",
+    "The drive has 419 MB/s at Gen2, 807 at Gen3",
+    "both ways at once 12 GB/s, 25 alone",
+    "Copies to the GPU 25 GB/s, all_reduce of eight 140 GB/s",
+    "Writes of 12 GB/s on kernel 5.15 with driver 535",
+    "An RTX 4090 and an RTX 3090 in one box: 13 GB/s and 24 GB/s by bandwidthTest",
     "1 thread: 3 GB/s\n8 threads: 12 GB/s",
     "read: 3 GB/s\nwrite: 1 GB/s",
     "3 GB/s read, 1 GB/s write",
@@ -66,7 +109,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize("text", [*EXPECTED, *CONDITIONS, *LINES])
+@pytest.mark.parametrize("text", [*EXPECTED, *CONDITIONS, *LINES, *LISTS, *TABLES])
 def test_a_question_that_says_what_it_expected_is_slow_and_has_causes(text: str, tmp_path: Path):
     checkup = checked(text, tmp_path)
     assert (verdict_of(checkup), checkup.exit_code) == ("slow", 1)
@@ -76,6 +119,11 @@ def test_a_question_that_says_what_it_expected_is_slow_and_has_causes(text: str,
 @pytest.mark.parametrize("text", OK)
 def test_a_figure_that_reaches_what_stands_beside_it_is_ok(text: str, tmp_path: Path):
     assert verdict_of(checked(text, tmp_path)) == "ok"
+
+
+@pytest.mark.parametrize("text", TOO_FAST)
+def test_a_figure_above_what_its_path_can_is_too_fast(text: str, tmp_path: Path):
+    assert verdict_of(checked(text, tmp_path)) == "fast"
 
 
 @pytest.mark.parametrize("text", UNKNOWN)

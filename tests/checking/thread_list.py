@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,17 @@ class QuestionThread:
 def threads(folder: Path = FOLDER) -> list[QuestionThread]:
     """Every thread of the folder, by name."""
     return [read_thread(path) for path in files(folder)]
+
+
+def questions(folder: Path = FOLDER) -> list[QuestionThread]:
+    """The threads typed in as rows, of machines that nobody described, with their sentences in place of the rows."""
+    found = []
+    for path in files(folder):
+        data: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        if data["rows"].startswith("lanewise-rows") and not data.get("system"):
+            text = f"{data['question']}\n{data.get('machine') or ''}\n"
+            found.append(replace(read_thread(path), rows=text))
+    return found
 
 
 def files(folder: Path = FOLDER) -> list[Path]:

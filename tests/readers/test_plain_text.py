@@ -7,6 +7,9 @@ from bounded import outcome
 
 from lanewise.readers.kinds import read_plain
 from lanewise.readers.plain_text import MOST_FIGURES
+from lanewise.readers.text_clauses import bare_quantities
+from lanewise.readers.text_devices import copy_of
+from lanewise.readers.text_gpus import gpus_in, spoken_facts
 from lanewise.readers.text_quantities import quantities
 
 LONG = 400_000
@@ -29,6 +32,69 @@ LONG = 400_000
 )
 def test_quantities_of_a_line(line, values):
     assert [pytest.approx(quantity.value) for quantity in quantities(line, bits=False)] == values
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        ("iperf 25 Gb/s, TestPMD 10", [10]),
+        ("23.2 GB/s, 42 after other settings", [42]),
+        ("200 MB/s with kernel 5.0, 1 MB/s with 5.4", []),
+        ("gets 200 of 400 Gb/s", [200]),
+        ("from 6.08 to 13.17 GB/s", [6.08]),
+        ("with MTU 1500 5.8 Gb/s, 9.4 with 9000", [9.4]),
+        ("16 GB/s where more than 40 are expected", [40]),
+        ("3.3 Gb/s of 10; the card is x4", [10]),
+        ("6 Gb/s over a card of 10", [10]),
+        ("440 MB/s, 512 in flight", []),
+        ("3 GB/s on an RTX 5090.", []),
+        ("| 3 GB/s | 40 |", []),
+        ("iops=3000, bw=20 MB/s (21)", [21]),
+        ("3 GB/s: 123456789", []),
+    ],
+)
+def test_numbers_that_take_the_unit_of_their_sentence(line, values):
+    found = quantities(line, bits=True)
+    scale = next(each.value for each in found if each.si == "B/s") / found[-1].value
+    assert scale > 0
+    unit = {"Gb/s": 1.25e8, "GB/s": 1e9, "MB/s": 1e6}[found[-1].unit]
+    assert [each.value / unit for each in bare_quantities(line, found, bits=True)] == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("eight A100-SXM4-80GB, two sockets", ["A100-SXM4-80GB"]),
+        ("RTX PRO 6000 Blackwell and another RTX PRO 6000", ["RTX PRO 6000 Blackwell"]),
+        ("an Arc A770 beside an Arc Pro B60", ["Arc A770", "Arc Pro B60"]),
+        ("RX 7900 XTX, MI300X, Tesla T4", ["RX 7900 XTX", "MI300X", "Tesla T4"]),
+        ("the L4 of the network stack", []),
+        ("copies to an L4 GPU", ["L4"]),
+        ("an A1000000 and the P100000", []),
+    ],
+)
+def test_gpus_that_sentences_name(text, names):
+    assert gpus_in(text) == names
+
+
+def test_what_sentences_state_of_the_host():
+    facts = spoken_facts(["A V100 in a slot of PCIe 3.0 x8 of an EPYC 7763.", "It runs at Gen1 x4 only."], "f")
+    assert facts.title("gpu0") == "V100"
+    assert {(each.key, each.value, each.source) for each in facts.statements} == {
+        ("slot", "gen3 x8", "f:1"), ("cpu", "EPYC 7763", "f:1"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ("H2D ", "host to device"), ("gpu to cpu: ", "device to host"), ("GPU0\u2192GPU1 = ", "peer"),
+        ("copies to an RTX 4090 get ", "host to device"), ("from the GPU back ", "device to host"),
+        ("all_reduce to the GPU ", ""), ("H2D and D2H together ", ""), ("the card has ", ""),
+    ],
+)  # fmt: skip
+def test_the_ends_of_a_copy_by_its_words(words, path):
+    assert copy_of([words]) == path
 
 
 @pytest.mark.parametrize(
@@ -62,6 +128,9 @@ HOSTILE = {
     "cells": "|" * LONG + " MB/s\n" + "1|" * (LONG // 2),
     "blanks": "a" + " " * LONG + "3 GB/s",
     "words": "expected " * (LONG // 9) + "3 GB/s",
+    "clauses": "3 GB/s, 4 with, " * 60 + "\n" + "3 GB/s, 4 with, " * (LONG // 16),
+    "names of GPUs": "RTX 3090 " * (LONG // 9) + "3 GB/s",
+    "slots": "Gen3 x8 " * (LONG // 8) + "3 GB/s",
     "dashes": "-a" * (LONG // 2) + " 3 GB/s",
     "headings": "with --a=b v1.2.3:\n" * (LONG // 20) + "3 GB/s",
     "short lines": "with " + "--a " * 1900 + "3 GB/s\n" * 300,

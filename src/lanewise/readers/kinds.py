@@ -48,6 +48,7 @@ from lanewise.readers import (
     ucx_perftest,
 )
 from lanewise.readers.posted_text import posted_facts
+from lanewise.readers.text_gpus import spoken_facts
 from lanewise.readers.texts import json_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
 
@@ -102,7 +103,8 @@ def read_results(text: str, file: str) -> ImportedResults:
 def read_plain(text: str, file: str) -> ImportedResults:
     """The figures of a text that no known tool wrote, and what else it states; without figures no rows."""
     lines = short_lines(lines_of(text))
-    return merge([plain_text.read_text(lines), ImportedResults("", (), posted=posted_facts(lines, file))])
+    spoken = ImportedResults("", (), posted=spoken_facts(lines, file))
+    return merge([spoken, plain_text.read_text(lines), ImportedResults("", (), posted=posted_facts(lines, file))])
 
 
 def read_posted(text: str, file: str) -> ImportedResults:

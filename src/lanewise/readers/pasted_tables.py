@@ -129,7 +129,7 @@ def _cells(table: _PastedTable, cells: Sequence[str], at: Location) -> Iterator[
         text = f"{''.join(number[1].split())}{number[2] or ''} {unit[1]}"
         words = f"{_UNIT.sub('', label)} {_UNIT.sub('', head)}"
         device = _device(table.heads[0], label, head)
-        value = _value(text, words, table.lead, device, at)
+        value = _value(text, words, _UNIT.sub("", head), table.lead, device, at)
         if value is not None:
             yield value
 
@@ -150,7 +150,7 @@ def _is_device(words: str) -> bool:
     )
 
 
-def _value(text: str, words: str, lead: str, device: str, at: Location) -> Observation | None:
+def _value(text: str, words: str, head: str, lead: str, device: str, at: Location) -> Observation | None:
     """One figure as an observation; None where nothing says what moved from where to where."""
     path, flow = _moved(words, lead, text)
     if not path:
@@ -163,7 +163,9 @@ def _value(text: str, words: str, lead: str, device: str, at: Location) -> Obser
         return None
     flow = _of_device(flow, path, device)
     settings = _settings(words)
-    test = " ".join(sorted(word.lower().replace(" ", "") for word in _TEST.findall(words)))
+    # Of a column that says the test, a label is how it was done: 'big writes on | Write MB/s'.
+    told = head if _READS.search(head) or _WRITES.search(head) else words
+    test = " ".join(sorted(word.lower().replace(" ", "") for word in _TEST.findall(told)))
     program = re.sub(r"\W+", " ", _TEST.sub("", words)).strip()
     name = (" ".join(filter(None, (program, test))) if program else f"{test}, {lead}".strip(", "))[:_LONGEST]
     metric, shown = "goodput", "GB/s"

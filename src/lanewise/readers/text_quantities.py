@@ -40,6 +40,7 @@ NO_RESULT = re.compile(
     r"Lnk(?:Cap|Sta)|GT/s|MT/s|available PCIe|\bcapacity\b|\bSpeed: ?\d|\b[Rr]ate: ?\d{1,4} Gb/sec|clock:|"
     r"\blink (?:detected|speed|at)\b|^\s*Link \d{1,2}:",
 )
+_CHANGES = re.compile(r"\bfrom (?:about |around |~ ?)?$")
 _PER_SECOND = ("B/s", "1/s")
 
 
@@ -59,7 +60,10 @@ def quantities(line: str, *, bits: bool) -> list[TextQuantity]:
     times = LATENCY.search(line) is not None
     found = []
     for match in _QUANTITY.finditer(line):
-        quantity = parsed(match["number"], match["unit"], match.span(), bits=bits, low=match["low"] or "")
+        # 'from 27 to 10 GB/s' are two figures, '8 to 10 GB/s' is one.
+        changes = match["low"] and _CHANGES.search(line, max(0, match.start() - 60), match.start("low"))
+        low, start = ("", match.start("number")) if changes else (match["low"] or "", match.start())
+        quantity = parsed(match["number"], match["unit"], (start, match.end()), bits=bits, low=low)
         if quantity is not None and (quantity.si in _PER_SECOND or times):
             found.append(quantity)
     taken = {quantity.start for quantity in found}

@@ -13,7 +13,7 @@ _PATHS = (
     ("network", re.compile(
         r"iperf|netperf|ntttcp|sockperf|network|ethernet|\bnics?\b|\btcp\b|\budp\b|rdma|roce|infiniband|\bib_\w+|"
         r"\bmpi\b|\bosu_|\bbond|\bvlan|\bvpn\b|wireguard|pkts?/s|\d ?[MKGk]?pps\b|packets?|\blan\b|wi-?fi|\bmtu\b|"
-        r"\bsend(?:er)?\b|\brecv\b|receiver|\bdpdk\b|pod-to-pod|bits?/s|[KMG]bps\b", re.I)),
+        r"\bsend(?:er)?\b|\brecv\b|receiver|\bdpdk\b|pod-to-pod|bits?/s|[KMG]bps\b|(?-i:\d ?[MGT]b/s)", re.I)),
     ("storage", re.compile(
         r"\bdis[ck]s?\b|\bdrives?\b|nvme|\bssds?\b|\bhdds?\b|\braid|\bfio\b|\bdd\b|\bceph|\bosds?\b|\bnfs|\bsmb\b|"
         r"samba|\bzfs|zpool|lustre|gpfs|beegfs|\biops\b|\brbd\b|volumes?\b|\bs3\b|iscsi|hdparm|\bior\b|file ?system|"
@@ -22,8 +22,12 @@ _PATHS = (
     ("host memory", re.compile(r"\bmemory bandwidth\b|\bstream\b.{0,20}triad|\bmemcpy\b|\bdram\b|\bddr[2-6]\b|"
                                r"\bdimms?\b|\bram (?:speed|bandwidth)", re.I)),
 )  # fmt: skip
-_READS = re.compile(r"\bread(?:s|ing)?\b|\brd\b|download|\brx\b|recv|receiv\w*|\bc2h\b|\bd2h\b|\bdtoh\b", re.I)
-_WRITES = re.compile(r"\bwrit(?:e|es|ing|ten)\b|\bwr\b|upload|\btx\b|\bsen[dt]\w*|\bh2c\b|\bh2d\b|\bhtod\b", re.I)
+_READS = re.compile(
+    r"(?-i:\bGETs?\b)|\bread(?:s|ing)?\b|\brd\b|download|\brx\b|recv|receiv\w*|\bc2h\b|\bd2h\b|\bdtoh\b", re.I
+)
+_WRITES = re.compile(
+    r"(?-i:\bPUTs?\b)|\bwrit(?:e|es|ing|ten)\b|\bwr\b|upload|\btx\b|\bsen[dt]\w*|\bh2c\b|\bh2d\b|\bhtod\b", re.I
+)
 # Before a figure: what its writer wants of it. "Slower than expected" and "as it should" are said of what was measured.
 _EXPECTED = re.compile(
     r"(?<!than )(?<!as )\bexpect\w*|(?<!as it )(?<!than it )\bshould\b|\bsupposed to\b|\binstead of\b|\brather than\b|"
@@ -34,10 +38,11 @@ _EXPECTED = re.compile(
 _NOMINAL = re.compile(
     r"\badvertis\w*|\brated\b|\bclaim\w*|\bpromis\w*|\bnominal\w*|\btheor(?:y|etical\w*)|\bspec(?:s|'d|ified|ifications?)?\b|"
     r"\bline[ -]?rate\b|\bcapable of\b|\bcan do\b|\bdata ?sheet\b|\bmarketed\b|\bvendor\b|\bsold (?:as|with)\b|"
-    r"\bmax(?:imum)? (?:link|possible|theoretical)\b|\blimit is\b", re.I,
+    r"\bmax(?:imum)? (?:link|possible|theoretical)\b|\blimit is\b|\bceiling\b|\bsaid to\b|\battainable\b|"
+    r"(?<=[,;] )the (?:drive|disk|memory|link|card|port|line|slot|bus|wire) (?:can|has|does|carries)\b", re.I,
 )  # fmt: skip
 _EXPECTED_AFTER = re.compile(
-    r"\s{0,2}(?:(?:is|was|were|would be|that is|which is|i|we)\s){0,2}(?:expect|what i|normal)", re.I
+    r"\s{0,2}(?:(?:is|are|was|were|would be|that is|which is|i|we)\s){0,2}(?:expect|what i|normal)", re.I
 )
 _NOMINAL_AFTER = re.compile(
     r"\s{0,2}(?:\(?(?:as|is|was|in)\s)?(?:theor|advertised|nominal|rated|line[ -]?rate|spec\b|raw\b|claimed|"
@@ -66,6 +71,19 @@ _SAME = re.compile(
     r"gpu|setup|pc|computer|model|volume|share|switch|system|vm|test|command)\b|\blocally\b", re.I,
 )  # fmt: skip
 _SEVERAL = re.compile(r"\b[2-9]\d? ?[x\u00d7*] ?$|\b(?:dual|two|four|quad|several) $", re.I)
+# A data rate of a port: Ethernet's (IEEE 802.3) and InfiniBand's, in Gb/s.
+_PORTS = (0.1, 1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800)
+_OF_LINE = re.compile(
+    r"(?<!rate )(?<!put )(?<!width )(?<!peed )(?:\bof|\bover|\bon|\bhas|\ban?|\bthe|\bethernet|\blinks?|\bcards?|"
+    r"\bnics?|\broce|\binfiniband|\bport|\bbond) (?:an? |the |up to )?$",
+    re.IGNORECASE,
+)
+_SEVERAL_OF = re.compile(
+    r"\b(?:[2-9]|two|three|four|six|eight|several) (?:[a-z-]+ ){0,2}(?:cards|nics|ports|links|adapters|rails|"
+    r"interfaces) (?:\w+ ){0,2}of $",
+    re.IGNORECASE,
+)
+_LINE_ENDS = re.compile(r"\s{0,2}(?:$|[:,.;()/]|(?:and|but|with|in|for|where|is|does|bond|line)\b)", re.IGNORECASE)
 _SUFFIX_WAY = re.compile(r"\s{0,2}\(?(?:of |on |for |in )?(?:seq\w* |rand\w* )?([a-z0-9]+)", re.I)
 _WINDOW = 90
 
@@ -121,6 +139,19 @@ def role(before: str, after: str, *, is_bits: bool) -> str:
     if _EXPECTED_AFTER.match(after):
         return "expected"
     return "nominal" if _NOMINAL_AFTER.match(after) else ""
+
+
+def line_of(before: str, after: str, value: float, unit: str) -> str:
+    """'line' or 'several lines' for the data rate of a port as sentences name it: 'over 100 Gb/s'; else nothing."""
+    rate = round(value * 8 / 1e9, 3)
+    if not unit.endswith("b/s") or rate not in _PORTS or not _LINE_ENDS.match(after):
+        return ""
+    before = before[-_WINDOW:]
+    if re.match(r"\W*$", before) and re.match(r"\s{0,2}:", after):
+        return "line"
+    if not _OF_LINE.search(before):
+        return ""
+    return "several lines" if _SEVERAL_OF.search(before) else "line"
 
 
 def lines_in(line: str) -> list[str]:

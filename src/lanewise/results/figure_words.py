@@ -36,6 +36,13 @@ THINGS = re.compile(
     r"instance|cpu|socket|numa|osd)[ #_-]?\d+\w*|sd[a-z]\d?|pod|pods|same-node|other-node|intra|inter|local|remote|"
     r"loopback|[A-Z]{1,4}-?\d{3,5}\w{0,3})\b", re.I,
 )  # fmt: skip
+_COUNTS = {word: at for at, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"), 1)}
+_COUNTS |= {"single": 1, "sixteen": 16}
+_COUNT = re.compile(
+    rf"\b(?:({'|'.join(_COUNTS)})|(?<![\w.])(\d{{1,6}})(?![.\d]) ?x?)\b ?"
+    r"(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|process\w*|gpus?|cards?|nodes?|hosts?|servers?|senders?|pairs?|drives?|disks?|osds?|nics?|ports?|"
+    r"vms?|pods?|copies|flows?|files?|queues?|concurrent|of them|at once|together|(?=\W*$))", re.I,
+)  # fmt: skip
 # What a tool counted besides: io=285240KB, runt=900011msec.
 _COUNTED = re.compile(r"\b(?:io|runt|total|time|elapsed|duration|bytes|transferred|cycles?\w*)=\S{1,40}")
 
@@ -48,3 +55,9 @@ def without_counts(words: str) -> str:
 def work_in(words: str) -> frozenset[str]:
     """How much was asked for at once, in which size, of how many, as words say."""
     return frozenset(re.sub(r"\W", "", word.lower()) for word in WORK.findall(without_counts(words)))
+
+
+def count_in(words: str) -> int:
+    """How many of something words name last, 0 if they name none."""
+    found = [_COUNTS[match[1].lower()] if match[1] else int(match[2]) for match in _COUNT.finditer(words)]
+    return found[-1] if found else 0

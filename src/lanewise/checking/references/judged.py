@@ -110,7 +110,7 @@ class References:
         if row.value is None or result.verdict is not Verdict.UNKNOWN:
             return result
         if of_plain_text(row):
-            return self.texts.judge(result)
+            return self._of_a_text(result)
         if row.metric in TIMES:
             return slow_by_its_rate(late(result, self.rows), self._by_part)
         if (above := ceiling(row, self.posted)) is not None:
@@ -141,6 +141,28 @@ class References:
             return replace(result, note=note)
         missing = not_in_the_catalogue(row, self.posted, self.catalog) if result.note == NOTHING_DESCRIBED else ""
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
+
+    def _of_a_text(self, result: PathResult) -> PathResult:
+        """A figure of plain text: by what its path, drive or line can do if the text says that, else by its words."""
+        row = result.row
+        by_words = self.texts.judge(result)
+        references = [*self._of_a_lone_flow(row)]
+        verdicts = [reference.verdict(row.value or 0.0) for reference in references]
+        # Who expects more of a path than it can do is told that it is fine.
+        wanted = by_words.verdict is Verdict.SLOW and row.how.get("expectation") in ("expected", "nominal")
+        for verdict in (Verdict.FAST, Verdict.OK, Verdict.SLOW):
+            if verdict in verdicts and (by_words.verdict is not Verdict.SLOW or wanted or verdict is Verdict.FAST):
+                return _judged(row, references[verdicts.index(verdict)], verdict)
+        return by_words
+
+    def _of_a_lone_flow(self, row: Observation) -> Iterator[Reference]:
+        """The references of a figure of plain text that need no other row."""
+        if row.metric != "goodput" or too_short(row):
+            return
+        if row.path in HOST_COPIES or row.path == "peer":
+            yield from self._by_part(row)
+        elif row.path == "storage" and (drive := self.drive_of(row)) is not None:
+            yield from drive_references(row, drive)
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""

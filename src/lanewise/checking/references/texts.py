@@ -30,6 +30,12 @@ _OF_CONDITION = 0.75
 _OF_VERSION = 0.9
 # Times differ more than rates (`references._LATE` is of the same copy in another program).
 _LATE = 2.0
+# No healthy path has more than what it is specified for; what is sent and counted otherwise differs by less.
+_TOO_MUCH = 1.2
+_SEVERAL = re.compile(
+    r"\b(?:both|duplex|bi-?dir\w*|total|sum|together|aggregate\w*|bond\w*|lag|dual|each|all|[2-9]\d*|two|three|four|"
+    r"eight|several|raid\w*|all_?\w+)\b", re.I,
+)  # fmt: skip
 # A setting with its value: (API: POSIX).
 _STATED = re.compile(r"\((\w{2,20}) ?[:=]")
 _MOST_COMPARED = 20
@@ -93,7 +99,10 @@ def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None
 def _judged(result: PathResult, value: float, limit: str, fine: float, slow: float) -> PathResult:
     """The verdict by one value: nothing is fine by another row alone (`fine` above 1)."""
     row, measured = result.row, result.row.value or 0.0
-    if row.metric == "latency":
+    most = _too_much(row, value)
+    if most and measured > most:
+        verdict, low, high = Verdict.FAST, None, most
+    elif row.metric == "latency":
         verdict = Verdict.SLOW if measured > _LATE * value else Verdict.UNKNOWN
         low, high = None, _LATE * value
     else:
@@ -105,6 +114,14 @@ def _judged(result: PathResult, value: float, limit: str, fine: float, slow: flo
         return result
     expected = expectation(row, basis="as posted", value=value, limit=limit, rests_on=("as posted",)).expected
     return PathResult(row, expected, TOLERANCES["as posted"], verdict, low, high)
+
+
+def _too_much(row: Observation, value: float) -> float:
+    """Above what a rate is more than a nominal value or a line allows; 0 where several may add up, or none is said."""
+    nominal = row.how.get("expectation") == "nominal" or ("expectation" not in row.how and line_of(row))
+    if not nominal or row.metric != "goodput" or _SEVERAL.search(words_of(row)):
+        return 0.0
+    return _TOO_MUCH * value
 
 
 def _differ_in_a_condition(row: Observation, other: Observation) -> bool:

@@ -1,0 +1,176 @@
+"""What a text holds its figures against: what it expects of them, and other figures of the same thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lanewise.readers import text_words
+from lanewise.readers.text_devices import size_in
+from lanewise.readers.text_figures import LETTERS, TextFigure, plain
+from lanewise.readers.text_lines import other_of_lines
+from lanewise.readers.text_tables import other_of_table
+from lanewise.results.figure_words import THINGS, count_in, work_in
+
+# No row of a table is held against more than this, nor figures against each other that are farther off.
+_MOST_OF_LINE, _NEAR = 40, 4
+# What parts two figures of a list in words, and what a figure is of that stands after it.
+_PARTED = re.compile(r"[,;:.(]|\b(?:and|but|while|whereas|where|vs\.?|versus|to)\b")
+_CONDITION = re.compile(
+    r"\W{0,3}(?:with|without|on|over|in|from|after|before|through|by|for|when|while|under|using|natively|later|"
+    r"if|then)\b"
+)
+_WITH = re.compile(r"\W{0,3}(?:with|without|after|before|over|on|through|under|using|natively|later|when|if|where)\b")
+# What a program prints: name=value, name: value.
+_FIELD = re.compile(r"\w[=:]\W*$")
+# Other work, which is no measure of this one.
+_KINDS = re.compile(
+    r"\b(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all\w*|triad|random|rand\w*|rnd\w*|seq\w*|"
+    r"prefill|decode|prompt|generation|ttft|avg|average|mean|median|min|max|peak|p\d\d|stdev|theoretical|latency|"
+    r"(?:fp|bf|int)\d{1,2}|pp\d+|tg\d+)\b",
+    re.IGNORECASE,
+)  # fmt: skip
+_BREAK = re.compile(r"[,;(]\s?|\.\s|\b(?:and|but|while|whereas|where|vs\.?|versus)\b")
+# Both directions of a link carry as much; what lies behind it, a half and more of it.
+_OF_OTHER_WAY = 0.5
+# Where nobody says what it is: no medium writes at a tenth of what it reads, caches aside.
+_OF_ANY_OTHER_WAY = 0.1
+_UNEVEN = re.compile(
+    r"internet|cloud|\bwan\b|\bisp\b|speed ?test|wi-?fi|wireless|\blte\b|\b[45]g\b|dsl|modem|phone", re.I
+)
+_REST = " \u2026 "
+# What a list begins with is of all its figures.
+_PREAMBLE = re.compile(r"^.*:(?=\s|$)")
+_GENERATION = re.compile(r"\b(?:gen ?|pcie ?)([1-6])\b", re.IGNORECASE)
+_DUPLEX = re.compile(r"\b(?:both (?:ways|directions)|bi-?dir\w*|duplex)\b", re.IGNORECASE)
+# What somebody else says it should be.
+_SAID = re.compile(r"\b(?:says|said|states|claims|suggests)\b")
+_OVER_NETWORK = re.compile(
+    r"\b(?:smb|samba|cifs|nfs\w*|iscsi|iser|ceph|rbd|s3|nas|share[sd]?|sftp|ftp|rsync|webdav)\b", re.IGNORECASE
+)
+
+
+def with_expectations(figures: Sequence[TextFigure], measured: Sequence[TextFigure]) -> Iterator[TextFigure]:
+    """The measured figures, each with what its line, or else a line that stands alone, expects of the same thing."""
+    wanted = [figure for figure in figures if figure.role in ("expected", "nominal")][:_MOST_OF_LINE]
+    measured_lines = {(figure.line, figure.quantity.si) for figure in measured}
+    alone = [figure for figure in wanted if (figure.line, figure.quantity.si) not in measured_lines]
+    for at, figure in enumerate(measured):
+        same_line = [each for each in wanted if each.line == figure.line and _is_like(each, figure)]
+        near = same_line or [each for each in alone if _is_like(each, figure)]
+        if near:
+            best = min(near, key=lambda each: (abs(each.line - figure.line), each.role))
+            figure = replace(figure, expected=(best.quantity.value, best.role))
+        elif (other := _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])) is not None:
+            figure = replace(figure, expected=(other.quantity.value, "other"))
+        elif (better := other_of_table(figure, measured) or other_of_lines(figure, measured)) is not None:
+            figure = replace(figure, expected=(better.quantity.value, "other"))
+        yield figure
+
+
+def _is_like(wanted: TextFigure, figure: TextFigure) -> bool:
+    """Whether what was expected is of the figure's kind of quantity, path and direction as far as they are said."""
+    return (
+        wanted.quantity.si == figure.quantity.si
+        and (not wanted.path or not figure.path or wanted.path == figure.path)
+        and (not wanted.way or not figure.way or wanted.way == figure.way)
+    )
+
+
+def _other_of_line(figure: TextFigure, near: Sequence[TextFigure]) -> TextFigure | None:
+    """Another figure of the sentence that holds this one against it: 'only', 'but', or both of the same thing."""
+    like = [
+        each for each in near
+        if each is not figure and abs(figure.line - each.line) <= (figure.role == "only")
+        and _held_against(figure, each)
+    ]  # fmt: skip
+    return max(like, key=lambda each: each.quantity.value, default=None)
+
+
+def _held_against(figure: TextFigure, other: TextFigure) -> bool:
+    """Whether a figure is of the same work on the same path as another, and the words between compare them."""
+    first, second = sorted((figure, other), key=lambda each: (each.line, each.quantity.start))
+    if figure.quantity.si != other.quantity.si or figure.quantity.si == "s":
+        return False
+    if first.line == second.line and _is_sentence(first, second):
+        return _listed(first, second)
+    symmetric = figure.path == other.path and figure.path in ("device", "network")
+    words = [f"{each.words.label} {each.words.after if each.words.suffixed else ''}" for each in (figure, other)]
+    only = figure.role == "only" and other.role != "only" and other.line <= figure.line
+    line = f"{first.words.before} {second.words.between} {second.words.after}"
+    return (
+        (figure.way == other.way or (symmetric and only))
+        and work_in(words[0]) == work_in(words[1])
+        and not any(map(THINGS.search, words))
+        and (only or (figure.line == other.line and text_words.is_contrast(second.words.between, line)))
+    )
+
+
+def _is_sentence(first: TextFigure, second: TextFigure) -> bool:
+    """Whether two figures stand in one sentence, in clauses of their own, each with words of its own."""
+    between = second.words.between
+    own = [LETTERS.search(plain(each.words.between)) is not None for each in (first, second)]
+    after = (own[0] or LETTERS.search(first.words.after)) and LETTERS.search(second.words.after) is not None
+    return (
+        _PARTED.search(between) is not None and bool(all(own) or after or _CONDITION.search(between))
+        and "|" not in first.words.before + between + second.words.after and not _FIELD.search(between)
+    )  # fmt: skip
+
+
+def _listed(first: TextFigure, second: TextFigure) -> bool:
+    """Whether a sentence lists two figures of one path, each with what it is of: 'iperf 940 Mb/s, Samba 60'."""
+    words = _own_words(first, second)
+    tail, _, rest = words[1].partition(_REST)
+    both_named = LETTERS.search(_BREAK.split(second.words.between, maxsplit=1)[0]) and LETTERS.search(rest)
+    if not (LETTERS.search(tail) or both_named or _WITH.match(rest)):
+        return False
+    slower, faster = (words if first.quantity.value < second.quantity.value else words[::-1])[:2]
+    counts = [count_in(each.partition(_REST)[0]) or count_in(each) for each in (slower, faster)]
+    sizes = size_in(slower), size_in(faster)
+    # More at once get no less together, nor larger pieces: fewer and smaller ones that do are as they should be.
+    if (all(counts) and counts[0] < counts[1]) or (all(sizes) and sizes[0] < sizes[1]):
+        return False
+    if _explained(slower, faster) or _SAID.search(second.words.between):
+        return False
+    kinds = [frozenset(word.lower().rstrip("s") for word in _KINDS.findall(each)) for each in words]
+    return kinds[1] <= kinds[0] and _one_path(first, second) and _alike_ways(first, second)
+
+
+def _alike_ways(first: TextFigure, second: TextFigure) -> bool:
+    """Whether two figures are of one direction, or of two that carry alike: a link's, or reads slower than writes."""
+    if first.way == second.way:
+        return True
+    slower, faster = sorted((first, second), key=lambda each: each.quantity.value)
+    line = f"{second.words.before} {second.words.after}"
+    if "storage" in (first.path, second.path):
+        return slower.way == "read" and faster.way == "write"
+    least = _OF_OTHER_WAY if first.path in ("network", "device") else _OF_ANY_OTHER_WAY
+    return slower.quantity.value < least * faster.quantity.value and _UNEVEN.search(line) is None
+
+
+def _explained(slower: str, faster: str) -> bool:
+    """Whether the words say why one of two is slower on a sound machine: an older link, both directions at once."""
+    links = [[int(gen) for gen in _GENERATION.findall(words)] for words in (slower, faster)]
+    if all(links) and links[0][0] < links[1][0]:
+        return True
+    return _DUPLEX.search(slower) is not None and _DUPLEX.search(faster) is None
+
+
+def _own_words(first: TextFigure, second: TextFigure) -> list[str]:
+    """The words of each of two figures: those of its clause, before it and after, without what the list begins with."""
+    between = second.words.between
+    parted = _BREAK.search(between)
+    ends, starts = (parted.start(), parted.end()) if parted else (0, 0)
+    rest = _BREAK.split(second.words.after, maxsplit=1)[0]
+    before = _PREAMBLE.sub("", plain(first.words.between))
+    return [f"{before} {between[:ends]}".strip(), f"{plain(between[starts:])}{_REST}{rest}"]
+
+
+def _one_path(first: TextFigure, second: TextFigure) -> bool:
+    """Whether two figures may be of one path: volumes of a network are reached over it."""
+    paths = {first.path, second.path}
+    if len(paths) == 1 or "" in paths:
+        return True
+    shared = any(_OVER_NETWORK.search(f"{each.words.before} {each.words.after}") for each in (first, second))
+    return paths == {"network", "storage"} and shared

@@ -1,0 +1,112 @@
+"""Between which ends a GPU's figure in a text is, as the words beside it say, and what kind of copy it is of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lanewise import units
+from lanewise.catalog.drive_models import drive_series
+from lanewise.errors import LanewiseError
+from lanewise.readers import spelled_quantities
+from lanewise.results.figure_words import count_in
+
+_GPU = (
+    r"(?:gpus?|device|card|vram|rtx|gtx|(?:tesla )?[abhltv]\d{1,3}0?0?\w{0,4}|mi\d{2,3}x?|radeon|quadro|titan|rx|arc|"
+    r"k\d0)"
+)
+_PEERS = re.compile(
+    r"\bp2p\b|\bpeers?\b|\bd(?:evice)?(?:2|to| to |->)d(?:evice)?\b|"
+    r"\bgpus?\W{0,2}\d{0,2} ?(?:->|\u2192|<->|\u2194|to) ?gpus?\W{0,2}\d{0,2}\b|"
+    r"\bbetween (?:\w+ ){0,3}(?:gpus|[abhltv]\d{1,3}0?0?|rtx)|\bpairs?\b",
+    re.IGNORECASE,
+)
+_TO = re.compile(
+    r"\bh(?:ost)?(?:2|to| to |->|_to_)d(?:ev(?:ice)?)?(?=\b|_)|\bhtod\b|"
+    rf"\b(?:cpu|host|ram)(?: memory)? ?(?:to|->|\u2192) ?(?:the |an? )?gpus?\b|"
+    rf"\b(?:to|onto|into) (?:the |an? |its |each |one )?(?:nvidia |geforce |amd )?{_GPU}\b|"
+    r"\buploads?\b|\bfrom (?:pinned|pageable|host|system) memory",
+    re.IGNORECASE,
+)
+_FROM = re.compile(
+    rf"\bd(?:ev(?:ice)?)?(?:2|to| to |->|_to_)h(?:ost)?(?=\b|_)|\bdtoh\b|\bgpus?(?: memory)? ?(?:to|->|\u2192) ?"
+    rf"(?:the )?(?:cpu|host|ram)\b|\b(?:to|into) (?:the )?(?:host|cpu)\b|\bfrom (?:the |an? |its )?{_GPU}\b|"
+    r"\breadback|\bread(?:ing)? back\b|\bback\b|\bdownloads?\b",
+    re.IGNORECASE,
+)
+# Figures of a GPU that are no lone copy over its link.
+_OTHER = re.compile(
+    r"\b(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|nccl|rccl|busbw|algbw|bus bandwidth|stream|triad|hbm|"
+    r"(?:gpu|device|vram|global|local) memory(?: bandwidth)?|vram|nvlinks?|kernels?|both (?:ways|directions)|"
+    r"bi-?dir\w*|duplex|at once|simultaneous\w*|together|total|sum|aggregate\w*|all (?:two|four|eight|\d+|gpus)|"
+    r"in parallel|concurrent\w*|files?|nvme|ssd|drives?|disks?|network|nics?|rdma|gds|cufile|storage|infiniband|"
+    r"ethernet|unified|managed|uvm|um|each)\b",
+    re.IGNORECASE,
+)  # fmt: skip
+_PAGEABLE = re.compile(
+    r"\bpageable|\bunpinned|\bmmap\w*|\bmapped|\bmalloc\b|\bnon-pinned|\bwithout pinn", re.IGNORECASE
+)
+_PINNED = re.compile(r"(?<!un)(?<!non-)\bpinned|\bpage-?locked|\bcudahostalloc", re.IGNORECASE)
+_SIZE = re.compile(r"(?<![\w.])(\d{1,6}(?:\.\d{1,3})?) ?((?:[kKmMgG]i?)?B|bytes?|[kKmMgG])(?![\w/]|ps\b| ?/)")
+_NOT_ONE = re.compile(
+    r"\braid|\barray|\bpool|\bzfs|\bceph|\bvolume|\bnfs|\bsmb|\bsamba|\biscsi|\blustre|\bgpfs|\bstripe|\brand|\b4k|\bvm\b|guest|"
+    r"\bluks|encrypt|crypt|\bmd\d|drives\b|disks\b|ssds\b",
+    re.IGNORECASE,
+)
+_LONG, _LONGEST = 128 * 2**10, 300
+_FLOWS = {"host to device": "host0->gpu{}", "device to host": "gpu{}->host0", "peer": "gpu{}->gpu{}"}
+
+
+def copy_of(parts: Sequence[str]) -> str:
+    """'host to device', 'device to host', 'peer' or nothing, by the first of these words that say which copy it is."""
+    for words in parts:
+        if _OTHER.search(words):
+            return ""
+        found = [
+            (match.start(), path)
+            for pattern, path in ((_PEERS, "peer"), (_TO, "host to device"), (_FROM, "device to host"))
+            if (match := pattern.search(words))
+        ]
+        if found:
+            paths = [path for _, path in sorted(found)]
+            return "peer" if "peer" in paths else paths[-1]
+    return ""
+
+
+def flow_of(path: str, gpu: int) -> str:
+    """The flow of a copy of that GPU; a peer copy goes to the next one."""
+    return _FLOWS[path].format(gpu, gpu + 1)
+
+
+def memory_of(words: str) -> str:
+    """'pageable', 'pinned' or nothing."""
+    return "pageable" if _PAGEABLE.search(words) else "pinned" if _PINNED.search(words) else ""
+
+
+def size_in(words: str) -> int:
+    """The least size in bytes that words name, 0 if none."""
+    sizes = []
+    for match in _SIZE.finditer(words):
+        try:
+            text = spelled_quantities.size(f"{match[1]} {match[2]}".replace("bytes", "B").replace("byte", "B"))
+            sizes.append(int(units.parse(text, "B")))
+        except (LanewiseError, ValueError):
+            continue
+    return min((size for size in sizes if size > 0), default=0)
+
+
+def drive_in(lines: Sequence[str]) -> str:
+    """The model of the drive that a text names, empty if none or several."""
+    found: dict[str, str] = {}
+    for line in lines:
+        series = drive_series(line)
+        if series is not None and series not in found:
+            words = line[:_LONGEST].split()
+            windows = (" ".join(words[at : at + size]) for size in (1, 2, 3) for at in range(len(words)))
+            found[series] = next((each for each in windows if drive_series(each)), line[:_LONGEST]).strip(" ,.;:()")
+    return next(iter(found.values())) if len(found) == 1 else ""
+
+
+def is_one_drive(words: str) -> bool:
+    """Whether words speak of long requests to one drive: of no array or volume, and nothing random."""
+    return _NOT_ONE.search(words) is None and count_in(words) < 2 and not 0 < size_in(words) < _LONG

@@ -1,0 +1,101 @@
+"""The GPUs that the sentences of a text name, their CPU, and the slot that they speak of.
+
+Lists of tools (`posted_gpus`) know more than sentences: what is named here counts only where no list names a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise.results.posted import PostedFacts, Statement
+
+# Models of the makers' product pages: GeForce, RTX, Quadro and data-centre cards of NVIDIA, AMD's Radeon and Instinct,
+# Intel's Arc and Data Center GPU Max.
+_SUFFIX = (
+    r"(?:[ -]?(?:Ti|SUPER|XTX?|GRE|Ada(?: Generation)?|Blackwell|Laptop(?: GPU)?|Mobile|Max-Q|S(?:XM|MX)\d?|"
+    r"PCIe|PCI-E|NVL|HBM\d?e?|HGX|\d{2,3} ?GB)\b){0,4}"
+)
+_GPU = re.compile(
+    r"(?<![\w-])(?:NVIDIA |AMD |Intel )?(?:"
+    r"(?:GeForce |Quadro )?[RG]TX ?(?:PRO ?|A)?\d{3,4}|Quadro [A-Z]{1,3}\d{3,4}|"
+    r"(?:Tesla )?(?:GB?[23]00|GH200|H(?:20|100|200|800)|B(?:200|300)|A(?:10G?|16|30|40|100|800)|V100S?|P(?:40|100)|"
+    r"L(?:20|40S?)|K(?:20|40|80)|M(?:40|60))|Tesla [KMPT]\d{1,2}|TITAN (?:RTX|Xp|[VX])|CMP ?\d{2,3}HX|"
+    r"(?:Instinct )?MI\d{2,3}[XA]?|(?:Radeon )?RX ?(?:Vega ?)?\d{2,4}|Radeon (?:VII|(?:AI )?PRO \w{4,5})|"
+    r"Vega (?:56|64)|Arc (?:Pro )?[AB]\d{2,3}|Max 1[15]\d0"
+    r")" + _SUFFIX + r"(?!\w|\.\d)",
+    re.IGNORECASE,
+)
+# Names that are short enough to mean other things count where the text speaks of GPUs at all.
+_SHORT = re.compile(r"(?<![\w-])(?:NVIDIA |Tesla )?(?:T4|L4)(?!\w|\.\d)")
+_OF_GPUS = re.compile(r"\bgpus?\b|\bcuda|nvidia|\bh2d\b|\bd2h\b|\bvram\b|tensor", re.IGNORECASE)
+_NOISE = re.compile(r"\b(?:nvidia|amd|intel|geforce|tesla|instinct|radeon)\b|[^a-z0-9]", re.IGNORECASE)
+_CPU = re.compile(
+    r"(?<![\w-])(?:EPYC ?\d{4}\w{0,2}|Xeon(?: (?:Gold|Silver|Platinum|Bronze))? (?:[EW][357]?-)?\d{4,5}\w{0,2}\+?"
+    r"(?: v\d)?|(?:Ryzen )?Threadripper (?:PRO )?\d{4}\w{0,3}|Ryzen (?:[3579] )?(?:PRO )?\d{4}\w{0,3}|"
+    r"(?:Core )?i[3579]-\d{4,5}\w{0,2}|Core Ultra \d \d{3}\w?)(?!\w|\.\d)"
+)
+_GEN = r"(?:PCI-?e ?)?(?:Gen ?|PCI-?e ?(?:Gen ?)?)(?P<gen>[1-6])(?:\.0)?"
+_LANES = r"(?:x|\u00d7)(?P<lanes>16|8|4|2|1)"
+_SLOT = re.compile(rf"(?<!\w){_GEN}[ ,]{{1,2}}{_LANES}(?!\w)", re.IGNORECASE)
+_SLOT_BACK = re.compile(rf"(?<!\w){_LANES} (?:of |at )?{_GEN}(?!\w|\.\d)", re.IGNORECASE)
+_OF_SLOT = re.compile(r"\bslots?\b|\b(?:in|behind|on|via|over) (?:an? )?(?:full )?$|\b(?:in|behind) ", re.IGNORECASE)
+# What a link was found to run at is what is asked about, not what it could.
+_NOT_THE_SLOT = re.compile(
+    r"negotiat|downgrad|instead|only|runs? |running|trained|theor|capable|support|max", re.IGNORECASE
+)
+_NO_SENTENCE = re.compile(r"Lnk(?:Cap|Sta)|GT/s|\|.*\|")
+_MOST_NAMES, _LONGEST = 8, 20_000
+
+
+def gpus_in(words: str, *, spoken: bool | None = None) -> list[str]:
+    """The names of GPUs that words have, each once in their order; of one name in two lengths the longer."""
+    spoken = _OF_GPUS.search(words) is not None if spoken is None else spoken
+    found = [match[0].strip() for match in _GPU.finditer(words)]
+    found += [match[0].strip() for match in _SHORT.finditer(words)] if spoken else []
+    names: dict[str, str] = {}
+    for name in found:
+        plain = _plain(name)
+        like = next((key for key in names if key.startswith(plain) or plain.startswith(key)), None)
+        if like is None:
+            names[plain] = name
+        elif len(plain) > len(like):
+            names = {plain if key == like else key: name if key == like else each for key, each in names.items()}
+    return list(names.values())[:_MOST_NAMES]
+
+
+def same_gpu(name: str, other: str) -> bool:
+    """Whether two names are of one GPU, one of them perhaps longer."""
+    first, second = _plain(name), _plain(other)
+    return first.startswith(second) or second.startswith(first)
+
+
+def _plain(name: str) -> str:
+    return _NOISE.sub("", name.lower())
+
+
+def spoken_facts(lines: Sequence[str], file: str) -> PostedFacts:
+    """The GPUs, CPU and slot that sentences name: `gpu` stands for the only one, `gpu0` for the first of several."""
+    gpus = gpus_in("\n".join(lines)[:_LONGEST])
+    devices = {"gpu": gpus[0]} if len(gpus) == 1 else {f"gpu{at}": name for at, name in enumerate(gpus)}
+    return PostedFacts(devices, tuple(_statements(lines, file)))
+
+
+def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """The CPU and the slot that sentences name, if they name just one."""
+    cpus: dict[str, int] = {}
+    slots: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if _NO_SENTENCE.search(line):
+            continue
+        for match in _CPU.finditer(line):
+            cpus.setdefault(match[0], number)
+        for pattern in (_SLOT, _SLOT_BACK):
+            for match in pattern.finditer(line):
+                around = line[max(0, match.start() - 25) : match.end() + 12]
+                if _OF_SLOT.search(around) and not _NOT_THE_SLOT.search(around):
+                    slots.setdefault(f"gen{match['gen']} x{match['lanes']}", number)
+    for key, values in (("cpu", cpus), ("slot", slots)):
+        if len(values) == 1:
+            value, number = next(iter(values.items()))
+            yield Statement(key, value, f"{file}:{number}")
