@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from lanewise.checking.checkup import check
 from lanewise.readers.kinds import read_posted, read_results
 
 FABRIC = """bytes   iters   total       time     MB/sec    usec/xfer   Mxfers/sec
@@ -175,3 +176,15 @@ Sequential Read/Write: 8869MiB/s / 113MiB/s
     assert [row.value for row in rows] == pytest.approx(rates)
     assert [row.settings["bytes"] for row in rows] == [4096, 4096, 131072, 131072, 1 << 20, 1 << 20]
     assert {row.how["pattern"] for row in rows[:4]} == {"random"}
+
+
+def test_the_shell_of_an_alveo_card_says_its_link():
+    # Xilinx/XRT#4439
+    text = (
+        "INFO: Validating card[1]: xilinx_u30_gen3x4_base_1\n"
+        "Host -> PCIe -> FPGA write bandwidth = 3284.493598 MB/s\n"
+        "Host <- PCIe <- FPGA read bandwidth = 3165.026458 MB/s\n"
+    )
+    rows = read_results(text, "f").observations
+    assert [row.how["slot"] for row in rows] == ["Gen3 x4", "Gen3 x4"]
+    assert [result.verdict.value for result in check(rows).results] == ["ok", "ok"]

@@ -19,6 +19,8 @@ _XDMA = re.compile(r"/dev/(?P<card>[a-z]{1,12}\d{1,3})_(?P<way>h2c|c2h)_\d{1,3} 
 _XBUTIL = re.compile(
     r"Host (?:->|<-) PCIe (?:->|<-) FPGA (?P<way>write|read) bandwidth ?= ?(?P<rate>\d[\d.]{0,12}) MB/s"
 )
+# The name of a card's shell has its link: xilinx_u30_gen3x4_base_1 (AMD, Alveo product details, UG1120).
+_SHELL = re.compile(r"\bxilinx_\w{1,20}_gen([1-6])x(\d{1,2})_")
 _BUFFER = re.compile(r"Buffer size - '(\d{1,6}) ([KMG])B'")
 _FABRIC_HEAD = re.compile(r"\s*(?:name +)?bytes .*\bMB/sec\b.*\busec/xfer\b")
 _FABRIC_COMMAND = re.compile(r"\b(fi_(?:pingpong|[a-z]{2,8}_(?:tagged_)?(?:bw|pingpong|lat)|bw))\b(.{0,200})")
@@ -43,10 +45,12 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
 
 def _cards(lines: Sequence[str], file: str) -> Iterator[Observation]:
     """Transfers between host memory and a card: host to card (h2c, write) or card to host."""
-    size = 0
+    size, slot = 0, dict[str, str]()
     for number, line in enumerate(lines, 1):
         if match := _BUFFER.search(line):
             size = int(match[1]) * _POWERS[match[2].lower()]
+        if match := _SHELL.search(line):
+            slot = {"slot": f"Gen{match[1]} x{match[2]}"}
         if match := _XDMA.search(line) or _XBUTIL.search(line):
             xdma = match.re is _XDMA
             card = match["card"] if xdma else "fpga0"
@@ -56,7 +60,7 @@ def _cards(lines: Sequence[str], file: str) -> Iterator[Observation]:
             moved = int(match["size"]) if xdma else size
             rate = figure(match["rate"], Location(file, number)) / 1e3
             tool = "XDMA tools" if xdma else "xbutil"
-            yield observation(tool, tool, kind, rate, {}, {"bytes": moved} if moved else {})
+            yield observation(tool, tool, kind, rate, slot, {"bytes": moved} if moved else {})
 
 
 def _fabric(lines: Sequence[str], file: str) -> Iterator[Observation]:
