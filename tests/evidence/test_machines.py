@@ -25,7 +25,8 @@ EARLIER = {
 RUNS = Path(__file__).parents[2] / "benchmarks/runs"
 UNSEEN = [name for lists in ("2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
                               "2026-11-24-accuracy-unseen-6", "2026-11-24-accuracy-unseen-7",
-                              "2026-11-27-unseen-machines", "2026-11-27-unseen-machines-later")
+                              "2026-11-27-unseen-machines", "2026-11-27-unseen-machines-later",
+                              "2026-11-27-unseen-machines-third")
           for name in (RUNS / lists / "machines.txt").read_text(encoding="utf-8").split()]  # fmt: skip
 # Held out until 2026-11-26: the second machine that shows what a figure or a rule says (decision 37).
 LEARNED_SINCE = {"a100-a147"}

@@ -208,3 +208,20 @@ links:
     drawn = {line.kind: line.load_ab for line in outline(system, found.loads, found.link_utilization).lines}
     assert drawn == {"nvlink": pytest.approx(found.total), "pcie": None}
     assert _link_share(found) == 0.0  # of PCIe links, and none of them carries data
+
+
+def test_gpus_of_two_numa_nodes_of_one_socket_copy_through_memory() -> None:
+    text = """
+lanewise: 1
+system: two-dies
+devices:
+  cpu0: {cpu: threadripper-2000, numa_nodes: 2}
+  gpu0: {gpu: rtx-2080-ti, numa: 0}
+  gpu1: {gpu: rtx-2080-ti, numa: 1}
+links:
+  - {from: cpu0, to: "gpu[0-1]", pcie: gen3 x16}
+policies: {peers: none}
+"""
+    found = lanewise.predict(read_system(text, "dies.yaml"), "gpu0->gpu1").rates[0]
+    assert (found.routes[0].cls, found.routes[0].via.value) == ("SYS", "staged")
+    assert found.rate > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from inline_snapshot import snapshot
 
@@ -84,3 +86,24 @@ calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates)
 def test_what_names_no_values_is_refused(text: str) -> None:
     with pytest.raises(FormatError):
         parameter_values(text)
+
+
+def test_a_copy_staged_for_want_of_the_cpus_name_says_what_to_state(tmp_path: Path) -> None:
+    text = """
+lanewise: 1
+system: no-name
+devices:
+  cpu0: {cpu: null}
+  "gpu[0-1]": {gpu: a100-pcie-40gb}
+links:
+  - {from: cpu0, to: gpu0, pcie: gen4 x16, bridge: b0}
+  - {from: cpu0, to: gpu1, pcie: gen4 x16, bridge: b1}
+"""
+    assert "policies: {peers: system} states another" in flows_as_text(tmp_path, text)
+    assert "staged:" not in flows_as_text(tmp_path, text + "policies: {peers: none}\n").split("GB/s", 1)[1]
+
+
+def flows_as_text(folder: Path, description: str) -> str:
+    """What is printed of one copy between two GPUs."""
+    (folder / "m.yaml").write_text(description, encoding="utf-8")
+    return predict.render_flow_rates(lanewise.predict(str(folder / "m.yaml"), "gpu0->gpu1"))

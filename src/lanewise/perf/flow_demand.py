@@ -208,7 +208,9 @@ def _other_route(system: System, flow: Flow, route: Route) -> OtherRoute | None:
             staged = flow_demand(system, replace(flow, p2p=False))
             return OtherRoute(staged.cap("low"), PEER_ACCESS_DOUBT.format(unnamed))
     if route.via is Via.STAGED and route.cls == SYS:
-        crossed = next(hop for hop in route.hops if hop.link.kind is LinkKind.SOCKET)
+        crossed = next((hop for hop in route.hops if hop.link.kind is LinkKind.SOCKET), None)
+        if crossed is None:  # two NUMA nodes of one socket
+            return None
         least = None if known_scope(system, crossed.start) else least_peer_writes(system, crossed.start)
         return None if least is None else OtherRoute(least, PEER_SCOPE_DOUBT.format(crossed.start))
     return None

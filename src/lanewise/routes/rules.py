@@ -11,7 +11,7 @@ from lanewise.topology.model import Kind, LinkKind, System
 
 DEFAULT_SCOPE = "root-complex"
 _WITHIN = {"root-complex": "one host bridge", "socket": "one socket"}
-_ASSUMED = f"peer scope {DEFAULT_SCOPE}, as none is known; policies: {{peers: system}} states another"
+ASSUMED_SCOPE = f"peer scope {DEFAULT_SCOPE}, as none is known; policies: {{peers: system}} states another"
 
 
 def staging_socket(system: System, a: str, b: str) -> str | None:
@@ -110,7 +110,7 @@ def refusal(system: System, a: str, b: str, hops: Hops) -> str:
         if part is not None and part.text("peer.access") == "no":
             return f"the driver offers no peer access on a {part.title} ({name})"
     for cpu, word in scopes.items():
-        source = f"peer scope {word}" if known_scope(system, cpu) else _ASSUMED
+        source = f"peer scope {word}" if known_scope(system, cpu) else ASSUMED_SCOPE
         if len(cpus) > 1 and word != "system":
             return (
                 f"{a} and {b} hang from {cpus[0]} and {cpus[-1]}, "

@@ -12,6 +12,7 @@ from lanewise.report import services
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, number_columns, render_matrix, render_table
 from lanewise.report.words import basis_note, clock, heading, plural, range_text
+from lanewise.routes.rules import ASSUMED_SCOPE
 from lanewise.serving.steady import ServiceRate
 from lanewise.topology.model import System
 
@@ -39,6 +40,7 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
             render_table(table, screen),
             "",
             *_wrapped(_ties(prediction), screen),
+            *(screen.wrap(line, indent=2) for line in _assumed_staging(prediction)),
             *_wrapped(accuracy, screen),
             notes.render(screen),
         ]
@@ -50,6 +52,12 @@ def _ties(prediction: Prediction) -> str:
     pairs = [f"{a.flow.name} and {b.flow.name}" for a, b in prediction.ties[:_MOST_TIES]]
     more = len(prediction.ties) - len(pairs)
     return f"cannot be told apart: {', '.join(pairs)}{f' and {more} pairs more' if more else ''}" if pairs else ""
+
+
+def _assumed_staging(prediction: Prediction) -> list[str]:
+    """Why copies between GPUs pass through host memory where that follows from no description and no part."""
+    notes = {route.note for rate in prediction.rates for route in rate.routes if ASSUMED_SCOPE in route.note}
+    return [f"staged: {note}" for note in sorted(notes)]
 
 
 def _wrapped(text: str, screen: Screen) -> list[str]:
