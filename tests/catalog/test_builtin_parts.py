@@ -46,7 +46,8 @@ nvme-gen3-x4-3.5 micron-9300 intel-p4510 samsung-pm1733 samsung-pm1743 kioxia-cm
 samsung-pm1725 samsung-pm981 samsung-pm981a samsung-pm9a3 samsung-pm1735 samsung-960-evo samsung-960-pro
 samsung-970-evo samsung-970-evo-plus samsung-970-pro samsung-980 samsung-980-pro intel-p3600
 intel-p3700 intel-p4500 intel-p4800x
-intel-p5500 intel-p5800x solidigm-p5316 solidigm-p5336 solidigm-p5810 micron-7300 micron-7400 micron-7450 micron-9200
+intel-p5500 intel-p5800x solidigm-p5316 solidigm-p5336 solidigm-p5810 solidigm-ps1010 micron-7300
+micron-7400 micron-7450 micron-9200
 micron-9400 kioxia-cd6 kioxia-cd7 kioxia-cd8 kioxia-xg6 wd-sn750 wd-sn770 wd-sn850 wd-sn850x crucial-p5-plus
 crucial-t700 crucial-t705 skhynix-p41 seagate-firecuda-540 kingston-kc3000
 """

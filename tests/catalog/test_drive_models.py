@@ -19,6 +19,7 @@ MODELS = {
     "FireCuda 540 2TB": "seagate-firecuda-540",
     "Micron_7450_MTFDKCC3T8TFR": "micron-7450",
     "KCM61RUL960G": "kioxia-cm6",
+    "SOLIDIGM D7-PS1010 7.68TB": "solidigm-ps1010",
     "WD_BLACK SN850X 2000GB": "wd-sn850x",
     "INTEL SSDPE2KX010T7": None,
     "QEMU NVMe Ctrl": None,

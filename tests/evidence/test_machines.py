@@ -65,6 +65,18 @@ def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
         assert machine.held_out == (held_out and machine.name not in LEARNED_SINCE), machine.name
 
 
+@pytest.mark.parametrize(("name", "path"), [
+    ("pro6000-b650d4u", "one switch both ways"),  # ACS redirect: both directions share the switch's uplink
+    ("l40s-gds", "four GPUs to drives"),  # the drives write 10 GB/s each
+    ("aurora-pvc", "host to six GPUs"),
+])  # fmt: skip
+def test_rows_of_mended_descriptions_are_predicted(name: str, path: str) -> None:
+    machine = ready_machine(name)
+    row = next(row for row in machine.rows if row.path == path)
+    predicted = predict_row(name, machine.system(builtin()), row).observation.value
+    assert predicted == pytest.approx(row.value, rel=0.1)
+
+
 def test_no_two_machines_have_the_same_range_of_values() -> None:
     # A page that copies another machine's output: the RTX 6000D had eight numbers of nvbandwidth's README.
     machines: dict[tuple[float, float], set[str]] = {}

@@ -37,6 +37,29 @@ def test_a_memory_whose_mix_was_measured_passes_as_much_of_any() -> None:
     assert lanewise.predict(system, "host0->gpu[0-3]").total == pytest.approx(0.452 * memory)
 
 
+@pytest.mark.parametrize(("cpu", "nodes", "share"), [
+    ("genoa", 4, (0.83, 0.77)),  # a node as of two Rome, whose shares were measured
+    ("genoa", 1, (DMA_READS, DMA_WRITES)),
+    ("sapphire-rapids", 4, (DMA_READS, DMA_WRITES)),  # nodes of another maker say nothing of it
+])  # fmt: skip
+def test_devices_get_more_of_one_node_of_an_epyc_than_of_a_whole_socket(
+    cpu: str, nodes: int, share: tuple[float, float]
+) -> None:
+    memory = {"genoa": 460.8e9, "sapphire-rapids": 307.2e9}[cpu] / nodes
+    numa = f", numa_nodes: {nodes}" if nodes > 1 else ""
+    text = f"""
+lanewise: 1
+system: node
+devices:
+  cpu0: {{cpu: {cpu}{numa}}}
+  "gpu[0-4]": {{gpu: h200-sxm, numa: 0}}
+links:
+  - {{from: cpu0, to: "gpu[0-4]", pcie: gen5 x16}}
+"""
+    prediction = lanewise.predict(read_system(text, "node.yaml"), "host0<->gpu[0-4]")
+    assert prediction.total == pytest.approx(2 * memory / (1 / share[0] + 1 / share[1]))
+
+
 def _five_gpus(cpu: str) -> System:
     text = f"""
 lanewise: 1

@@ -23,7 +23,7 @@ _MODELS = tuple(
         (r"\bP4500\b", "intel-p4500"), (r"\bP4510\b|\bSSDPE2KX\w{3,4}8", "intel-p4510"),
         (r"\bP4800X\b|\bSSDPE21K\w", "intel-p4800x"),
         (r"\bP5[56]00\b", "intel-p5500"), (r"\bP5800X\b|\bSSDPF21Q\w", "intel-p5800x"),
-        (r"\bP5316\b|\bSSDPF2NV\w", "solidigm-p5316"),
+        (r"\bP5316\b|\bSSDPF2NV\w", "solidigm-p5316"), (r"\bPS10[13]0\b", "solidigm-ps1010"),
         (r"\bP5810\b", "solidigm-p5810"), (r"\bP5336\b|\bSBFPF2BV\w", "solidigm-p5336"),
         (r"\bMicron[ _]7300", "micron-7300"), (r"\bMicron[ _]7400", "micron-7400"),
         (r"\bMicron[ _]7450", "micron-7450"), (r"\bMicron[ _]9200|\bMTFDHAL\w+TC[TUW]\b", "micron-9200"),

@@ -12,7 +12,9 @@ all of them lie within 0.75 and 1.3 times what the shares give.
 While reads and writes fill it, a write gets `memory.write_weight` times what a read gets: 1.44 to 1.66 on six virtual
 machines with Emerald Rapids (benchmarks/runs/2026-11-22-h200-4gpus to 2026-11-27-two-gpus); 1 where nobody measured it.
 
-Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory.
+Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory. Devices get more of one node of
+an EPYC, which they reach within a quadrant of the I/O die, than of a whole socket: at NPS4 two hosts with Rome read
+0.85 and 0.81 and write 0.78 and 0.75 of it. An EPYC whose own shares nobody measured has the means of these.
 
 Where other tenants use the socket too (`shared`), a part's shares are the medians of such machines: four virtual
 machines with two of the four H200 of an Emerald Rapids socket get 0.77 to 0.97 of what one with all four gets. Without
@@ -41,6 +43,7 @@ from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
+NODE_READS, NODE_WRITES = 0.83, 0.77  # of that of one NUMA node of an EPYC
 DMA_RANGE = (0.75, 1.3)
 TENANT_LEAST = 0.77  # 0.391 of 0.51: a tenant's reads beside those of the whole socket
 MEMORY_WRITES = "memory_writes"  # the kind of what writes alone get at most
@@ -57,9 +60,9 @@ def memory_demand(system: System, src: str, dst: str, node: int | None) -> Itera
     """
     for cpu, device, is_write in ((src, dst, False), (dst, src, True)):
         if system.device(cpu).kind is Kind.CPU:
-            reads, writes = (_share(system, cpu, key, share) for key, share in _SHARES)
             node_of_device, both = memory_node(system, cpu, device, node), system.number(cpu, _BOTH)
-            resource = _memory(system, cpu, node_of_device, _BOTH if both else _SHARES[0][0], both or reads)
+            reads, writes = (_share(system, cpu, key, node_of_device) for key in (_READS, _WRITES))
+            resource = _memory(system, cpu, node_of_device, _BOTH if both else _READS, both or reads)
             if resource is None:
                 continue
             yield resource, reads / writes if is_write and not both else 1.0
@@ -69,7 +72,7 @@ def memory_demand(system: System, src: str, dst: str, node: int | None) -> Itera
 
 def _writes(system: System, memory: Resource, share: float) -> Resource:
     """What devices get of a memory that only write; `share` is that of what they get of it both ways."""
-    key, part = _SHARES[1][0], part_of(system, memory.place[0])
+    key, part = _WRITES, part_of(system, memory.place[0])
     figure = part.figure(key) if part is not None else None
     is_known = part is not None and figure is not None and figure.known
     return replace(
@@ -91,12 +94,16 @@ def _unmeasured_bridge(system: System, cpu: str, bridge: str) -> Resource | None
     ).within((BRIDGE_LEAST, 1.0))  # fmt: skip
 
 
-_SHARES = (("memory.dma_reads", DMA_READS), ("memory.dma_writes", DMA_WRITES))
-_BOTH = "memory.dma_both"
+_READS, _WRITES, _BOTH = "memory.dma_reads", "memory.dma_writes", "memory.dma_both"
+_OF_SOCKET, _OF_NODE = ({_READS: reads, _WRITES: writes} for reads, writes in (
+    (DMA_READS, DMA_WRITES), (NODE_READS, NODE_WRITES)))  # fmt: skip
 
 
-def _share(system: System, cpu: str, key: str, default: float) -> float:
-    return system.number(cpu, key) or default
+def _share(system: System, cpu: str, key: str, node: int | None) -> float:
+    """The share of its rate that devices get of a socket's memory, or of that of one of its NUMA nodes."""
+    part = system.part(cpu)
+    of_node = node is not None and len(system.numa_nodes(cpu)) > 1 and part is not None and is_of_amd(part)
+    return system.number(cpu, key) or (_OF_NODE if of_node else _OF_SOCKET)[key]
 
 
 def _memory(system: System, cpu: str, node: int | None, key: str, share: float) -> Resource | None:

@@ -34,8 +34,6 @@ SOCKET_SHARE = {"qpi": (0.60, 0.82, 0.89), "upi": (0.60, 0.82, 0.89), "xgmi": (0
                 "xbus": (0.50, 0.75, 0.89)}  # fmt: skip
 # Width and speed of xGMI links are settings: 36.8 to 55.6 GB/s on links of 64. The range has the least share, too.
 SOCKET_SETTINGS = (0.65, 1.50)
-# Between CPUs that are not named: peer writes over UPI reach a third of its rate (perf/sockets.py).
-UNKNOWN_SOCKET = (0.35, 1.0)
 SOCKET_DOUBT = (
     "the link between the sockets is not known: name the CPUs, or measure a copy from the far socket's memory"
 )
@@ -239,8 +237,8 @@ def socket_link(part: Part, hop: Hop) -> Resource | None:
     low, nominal, high = SOCKET_SHARE[kind]
     factors = (low / nominal, high / nominal)
     doubt = ""
-    if raw.basis == "typical":  # neither the kind of the link nor its rate is known
-        factors, doubt = product(factors, product(figure_range(raw), UNKNOWN_SOCKET)), SOCKET_DOUBT
+    if raw.basis == "typical":  # neither the kind of the link nor its rate is known, nor its settings
+        factors, doubt = product(factors, product(figure_range(raw), (SOCKET_SETTINGS[0], 1.0))), SOCKET_DOUBT
     rests = f"{cite(part, 'intersocket.raw', raw)}, times {nominal} (measured on other CPUs, {low} to {high})"
     return _on_link(hop, "one link", raw.value * nominal, "typical", rests, doubt).within(factors)
 

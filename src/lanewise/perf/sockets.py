@@ -16,11 +16,24 @@ from dataclasses import replace
 
 from lanewise.perf.known_parts import number_of, part_of
 from lanewise.perf.measured_capacity import as_measured
-from lanewise.perf.resources import SOCKET_SETTINGS, Resource, figure_resource, socket_link, socket_links
+from lanewise.perf.resources import (
+    SOCKET_DOUBT,
+    SOCKET_SETTINGS,
+    SOCKET_SHARE,
+    Resource,
+    figure_resource,
+    socket_link,
+    socket_links,
+)
 from lanewise.perf.uncertainty import figure_range
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
 
+# Between CPUs that are not named peer writes may be those over UPI, a third of its rate (see above). Copies of memory
+# keep what settings leave of the least share of a link: six such hosts get 0.84 to 1.32 of what is predicted one way,
+# and 0.54 or more both ways.
+UNKNOWN_PEERS = 0.35 / SOCKET_SETTINGS[0]
+UNKNOWN_FAR = SOCKET_SETTINGS[0] * SOCKET_SHARE["xgmi"][0] / SOCKET_SHARE["xgmi"][1]
 # Cards of 200 Gb/s that read a GPU at another socket: 11 GB/s of an A30 (23 of host memory), 10.1 of an A100.
 READS_OF_GPU, READS_RANGE = 10.5e9, (0.7, 2.3)
 READS_SOURCE = (
@@ -118,7 +131,7 @@ def _unmeasured_far_memory(system: System, hop: Hop) -> Resource | None:
     is_named = system.part(hop.start) is not None
     return replace(
         one, kind="far_memory", name=f"memory of the far socket of {hop.start}",
-        capacity=one.capacity if is_named else most, low=one.low if is_named else one.capacity,
+        capacity=one.capacity if is_named else most, low=one.low if is_named else UNKNOWN_FAR * one.capacity,
         high=max(most, 2 * socket_links(part, hop) * one.high),
     )  # fmt: skip
 
@@ -139,7 +152,8 @@ def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[R
     number = ports.index(port.link.port) % count if port.link.port in ports else 0
     sharing = [name for index, name in enumerate(ports) if index % count == number] or [port.link.port]
     name = f"one xgmi link {hop.start}->{hop.end} (traffic of root port{'s' * (len(sharing) > 1)} {', '.join(sharing)})"
-    yield replace(link, kind="socket_link", place=(*hop.direction, f"link {number}"), name=name), 1.0
+    low = link.low * (UNKNOWN_PEERS if link.doubt == SOCKET_DOUBT else 1.0)
+    yield replace(link, kind="socket_link", place=(*hop.direction, f"link {number}"), name=name, low=low), 1.0
 
 
 def least_peer_writes(system: System, cpu: str) -> float | None:
