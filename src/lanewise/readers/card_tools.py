@@ -20,7 +20,7 @@ _XBUTIL = re.compile(
     r"Host (?:->|<-) PCIe (?:->|<-) FPGA (?P<way>write|read) bandwidth ?= ?(?P<rate>\d[\d.]{0,12}) MB/s"
 )
 _BUFFER = re.compile(r"Buffer size - '(\d{1,6}) ([KMG])B'")
-_FABRIC_HEAD = re.compile(r"\s*(?:name +)?bytes .*\bMB/sec\b.*\busec/xfer\b")
+_FABRIC_HEAD = re.compile(r"\s*(?:name +)?bytes .{0,120}\bMB/sec\b.{0,80}\busec/xfer\b")
 _FABRIC_COMMAND = re.compile(r"\b(fi_(?:pingpong|[a-z]{2,8}_(?:tagged_)?(?:bw|pingpong|lat)|bw))\b(.{0,200})")
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([kmg]?)$", re.IGNORECASE)
 _POWERS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
