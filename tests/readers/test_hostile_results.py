@@ -9,8 +9,18 @@ import pytest
 from bounded import outcome
 
 from lanewise.errors import FormatError
-from lanewise.readers import tool_results
+from lanewise.readers import (
+    card_tools,
+    memory_tools,
+    oneccl,
+    posted_text,
+    result_tables,
+    size_tables,
+    timed_sizes,
+    tool_results,
+)
 from lanewise.readers.kinds import read_results
+from lanewise.readers.texts import matrix
 
 DATA = Path(__file__).parent / "data"
 LONG = 400_000
@@ -49,6 +59,72 @@ LONG_TEXTS = {
 @pytest.mark.parametrize("text", LONG_TEXTS.values(), ids=LONG_TEXTS)
 def test_a_long_text_is_read_in_time_that_grows_with_its_length(text):
     outcome(lambda: read_results(text, "f").tool, mebibytes=4096)
+
+
+# The same within one line. A line of a file is never as long, and each shorter one would take seconds.
+BLANKS = " " * LONG
+LONG_LINES = {
+    "cells of a table of sizes": lambda: timed_sizes.is_text([f"size{BLANKS}x"]),
+    "heads of a table of sizes": lambda: size_tables.is_text([f"size busbw{BLANKS}x"]),
+    "heads of oneCCL's benchmark": lambda: oneccl.is_text([f"#bytes{BLANKS}x"]),
+    "heads of fabtests": lambda: card_tools.is_text([f"bytes {'MB/sec ' * (LONG // 7)}"]),
+    "heads of gpu-stream": lambda: result_tables.is_text([f"block {'threads ' * (LONG // 8)}"]),
+    "a kernel of STREAM": lambda: memory_tools.is_text([f"Copy: 1{BLANKS}x"]),
+    "heads of STREAM": lambda: memory_tools.is_text(["Copy: 1", "Bandwidth " * (LONG // 10)]),
+    "a link of sysfs": lambda: posted_text.posted_facts([f"current_link_width{BLANKS}x"], "f"),
+    "a link of Windows": lambda: posted_text.posted_facts([f"MaxLinkWidth{BLANKS}x"], "f"),
+    "confidential computing": lambda: posted_text.posted_facts(["Confidential Compute" + "a" * LONG], "f"),
+}
+
+
+@pytest.mark.parametrize("read", LONG_LINES.values(), ids=LONG_LINES)
+def test_a_long_line_is_read_in_time_that_grows_with_its_length(read):
+    outcome(read, mebibytes=4096)
+
+
+class CountedLines(list[str]):
+    """Lines that count how often one of them is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, at):
+        self.looks += 1
+        return super().__getitem__(at)
+
+    def __iter__(self):
+        for line in super().__iter__():
+            self.looks += 1
+            yield line
+
+
+def test_where_a_text_ends_is_not_searched_for_below_every_matrix():
+    def looks(matrices: int) -> int:
+        lines = CountedLines(["  0 1", "0 1.0 2.0", "1 1.0 2.0", ""] * matrices)
+        for at in range(matrices):
+            assert len(matrix(lines, 4 * at, "f")[0]) == 2
+        return lines.looks
+
+    assert looks(40) <= 2.2 * looks(20)
+
+
+def test_every_line_is_looked_at_once_for_all_heads_of_a_table_of_sizes():
+    lines = CountedLines(["size, rate (GB/s)"] * 50 + ["no row"] * 50)
+    assert not timed_sizes.is_text(lines)
+    assert lines.looks <= 2 * len(lines)
+
+
+def test_what_moved_is_asked_once_a_table_of_sizes(monkeypatch):
+    asked = []
+    kind = timed_sizes._kind
+
+    def counted(words, above):
+        asked.append(words)
+        return kind(words, above)
+
+    monkeypatch.setattr(timed_sizes, "_kind", counted)
+    text = "host to device\nsize (KB), rate (GB/s)\n" + "4, 1.5\n" * 30
+    assert len(read_results(text, "f").observations) == 30
+    assert asked == ["rate (GB/s)"]
 
 
 def test_a_matrix_of_thousands_of_gpus_is_refused_before_its_flows_are_written_out():

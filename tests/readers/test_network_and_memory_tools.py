@@ -145,6 +145,14 @@ def test_two_runs_of_one_kernel_are_named_by_what_stands_above_them() -> None:
     assert [row.scenario for row in rows] == ["sysbench 0.4.12 said", "sysbench 1.0 said"]
 
 
+def test_a_run_of_sysbench_is_named_by_its_own_command() -> None:
+    text = "".join(
+        f"$ sysbench memory --memory-oper={oper} run\n102400.00 MiB transferred ({rate}.00 MiB/sec)\n"
+        for oper, rate in (("read", 20000), ("write", 10000))
+    )
+    assert [row.how["pattern"] for row in read_results(text, "f").observations] == ["read", "write"]
+
+
 def test_tables_of_osu_without_their_titles_are_named_by_what_differs_in_their_commands() -> None:
     table = "[...]\n1048576 {}\n2097152 {}\n\n"
     text = "".join(

@@ -22,7 +22,7 @@ _XBUTIL = re.compile(
 # The name of a card's shell has its link: xilinx_u30_gen3x4_base_1 (AMD, Alveo product details, UG1120).
 _SHELL = re.compile(r"\bxilinx_\w{1,20}_gen([1-6])x(\d{1,2})_")
 _BUFFER = re.compile(r"Buffer size - '(\d{1,6}) ([KMG])B'")
-_FABRIC_HEAD = re.compile(r"\s*(?:name +)?bytes .*\bMB/sec\b.*\busec/xfer\b")
+_FABRIC_HEAD = re.compile(r"\s*(?:name +)?bytes .{0,120}\bMB/sec\b.{0,80}\busec/xfer\b")
 _FABRIC_COMMAND = re.compile(r"\b(fi_(?:pingpong|[a-z]{2,8}_(?:tagged_)?(?:bw|pingpong|lat)|bw))\b(.{0,200})")
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([kmg]?)$", re.IGNORECASE)
 _POWERS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}

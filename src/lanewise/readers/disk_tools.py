@@ -61,14 +61,16 @@ def _copies(lines: Sequence[str], file: str) -> Iterator[Observation]:
     operands: dict[str, str] = {}
     # Of commands in the background, whose results follow one another.
     at_once: list[dict[str, str]] = []
-    waiting: list[dict[str, str]] = []
+    ended = 0
     for number, line in enumerate(lines, 1):
         if match := _COMMAND.search(line):
             operands = dict(_OPERAND.findall(match[1]))
-            at_once = [*at_once, operands] if line.rstrip().endswith("&") else []
-            waiting = at_once.copy()
+            at_once = at_once if line.endswith("&") else []
+            at_once += [operands] if line.endswith("&") else []
+            ended = 0
         if match := _DD.match(line):
-            operands = waiting.pop(0) if waiting else operands
+            operands = at_once[ended] if ended < len(at_once) else operands
+            ended += 1
             reads, writes = (_name(operands.get(key, "")) for key in ("if", "of"))
             if bool(reads) is bool(writes):
                 continue

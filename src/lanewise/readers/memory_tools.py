@@ -19,9 +19,10 @@ from lanewise.results.observation import Observation
 
 # Also as a row of a table that a page or a report made of it: 'Copy | 73,876.7 |', '| triad | 2493 MB/s |'.
 _STREAM = re.compile(
-    r"\s*\|? ?(Copy|Scale|Add|Triad)\s*[:|]{1,2}\s{0,20}(\d[\d,.]{0,15})\s*(?:MB/s)?\s*(?:\||\s\d|$)", re.IGNORECASE
+    r"\s*\|? ?(Copy|Scale|Add|Triad)\s*[:|]{1,2}\s{0,20}(\d[\d,.]{0,15})\s{0,40}(?:MB/s)?\s{0,40}(?:\||\s\d|$)",
+    re.IGNORECASE,
 )
-_STREAM_HEAD = re.compile(r"(?:Best )?Rate \(?MB/s\)?|\bSTREAM\b|Bandwidth\b.*\bEfficiency", re.IGNORECASE)
+_STREAM_HEAD = re.compile(r"(?:Best )?Rate \(?MB/s\)?|\bSTREAM\b|Bandwidth\b.{0,120}\bEfficiency", re.IGNORECASE)
 _MLC = re.compile(r"Memory Latency Checker|\bmlc\b", re.IGNORECASE)
 _MLC_LATENCY = re.compile(r"Measuring idle latencies", re.IGNORECASE)
 _MLC_HEAD = re.compile(r"\s*Numa node((?:\s+\d{1,3})+)\s*$", re.IGNORECASE)
@@ -112,22 +113,23 @@ def _matrices(lines: Sequence[str], file: str) -> Iterator[tuple[int, _Rate]]:
 
 def _others(lines: Sequence[str], file: str) -> Iterator[tuple[int, _Rate]]:
     """sysbench, mbw, bw_mem and likwid-bench, whose kernel and block stand in the lines above or in the command."""
-    size, kernel, lmbench, likwid = 0, "", "", ""
+    size, lmbench, likwid = 0, "", ""
+    kernel: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         at = Location(file, number)
         for option, value in _SYSBENCH_OPTION.findall(line):
             size = _size(value) if option == "block-size" else size
-            kernel = f"{kernel} {value}".strip() if option != "block-size" and value not in kernel else kernel
+            kernel |= {option: value} if option != "block-size" else {}
         if match := _SYSBENCH_BLOCK.match(line):
             size = _size(match[1] + match[2])
-        if (match := _SYSBENCH_OPER.match(line)) and match[1] not in kernel:
-            kernel = match[1]
+        if match := _SYSBENCH_OPER.match(line):
+            kernel["oper"] = match[1]
         if match := _BW_MEM.search(line):
             lmbench = match[1]
         if match := _LIKWID_TEST.search(line):
             likwid = match[1]
         if match := _SYSBENCH.search(line):
-            yield number, _Rate("sysbench", kernel, figure(match[1], at) * MIB, size=size)
+            yield number, _Rate("sysbench", " ".join(kernel.values()), figure(match[1], at) * MIB, size=size)
         elif match := _MBW.search(line):
             yield number, _Rate("mbw", match[1], figure(match[2], at) * MIB)
         elif lmbench and (match := _BW_MEM_ROW.match(line)):

@@ -14,7 +14,7 @@ from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows
 from lanewise.results.observation import Observation
 
 TOOL = "oneCCL's benchmark"
-_HEAD = re.compile(r"#bytes\s+.*\bt_avg\[usec\]")
+_HEAD = re.compile(r"#bytes\s.*\bt_avg\[usec\]")
 _NAMED = re.compile(r"# Benchmarking: (\w{4,20})")
 _RANKS = re.compile(r"# #processes: (\d{1,6})\b")
 _NAMES = {"allreduce": "all_reduce", "allgather": "all_gather", "allgatherv": "all_gather", "bcast": "broadcast"}

@@ -70,7 +70,8 @@ _COUNTED = re.compile(
 )  # fmt: skip
 _INDEX = re.compile(r"(?:gpu ?)?(\d{1,2})$", re.IGNORECASE)
 _POWERS = {"K": 1 << 10, "M": 1 << 20}
-_LONGEST = 60
+# A name; a cell and a line above a table, of whose words each cell is asked.
+_LONGEST, _LONGEST_CELL, _LONGEST_LEAD = 60, 200, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,11 @@ def _tables(lines: Sequence[str]) -> Iterator[_PastedTable]:
         if heads and rows:
             yield _PastedTable(lead, heads, rows)
         heads, rows = [], []
-        lead = line.strip(" #*:`>") or lead
+        lead = line.strip(" #*:`>")[:_LONGEST_LEAD] or lead
 
 
 def _split(line: str) -> list[str]:
-    return [cell.strip(" *`_") for cell in line.strip().strip("|").split("|")]
+    return [cell.strip(" *`_")[:_LONGEST_CELL] for cell in line.strip().strip("|").split("|")]
 
 
 def _cells(table: _PastedTable, cells: Sequence[str], at: Location) -> Iterator[Observation]:

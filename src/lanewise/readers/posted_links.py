@@ -26,8 +26,8 @@ _LSPCI_MOST = re.compile(r"LnkCap:.*Width x(\d{1,2})")
 _LSPCI_NOW = re.compile(r"LnkSta:.*Width x(\d{1,2})\b")
 _SPEED = re.compile(r"Lnk(Cap|Sta):.*Speed (\d{1,2}(?:\.\d)?)GT/s")
 # Properties of a device as Windows and the kernel (sysfs) name them.
-_MOST = re.compile(r"(?:MaxLinkWidth|max_link_width|Supported Link Width)\s*[=:]?\s*x?(\d{1,2})\b")
-_NOW = re.compile(r"(?:CurrentLinkWidth|current_link_width)\s*[=:]?\s*x?(\d{1,2})\b")
+_MOST = re.compile(r"(?:MaxLinkWidth|max_link_width|Supported Link Width)\s{0,40}[=:]?\s{0,40}x?(\d{1,2})\b")
+_NOW = re.compile(r"(?:CurrentLinkWidth|current_link_width)\s{0,40}[=:]?\s{0,40}x?(\d{1,2})\b")
 # A vendor's own words, of the port above its device: the port may have more lanes than the device.
 _PORT_MOST = re.compile(r"Maximum link width: (\d{1,2}) lanes")
 _PORT_NOW = re.compile(r"Link width is (\d{1,2}) lanes")

@@ -37,7 +37,8 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("iommu", "translate", re.compile(r"\b(?:intel|amd)_iommu=on\b(?!.*\biommu=pt\b)")),
     ("acs", "redirect", re.compile(r"ACSCtl:.*ReqRedir\+")),
     ("relaxed ordering", "off", re.compile(r"PCIe relax order: ?OFF")),
-    ("confidential computing", "on", re.compile(r"CC status: ?ON|Confidential Compute\w*[^:]*: ?(?:ON|Enabled)", re.I)),
+    ("confidential computing", "on", re.compile(
+        r"CC status: ?ON|Confidential Compute[^:]{0,80}: ?(?:ON|Enabled)", re.I)),
     ("GPUDirect RDMA", "off", re.compile(r"GPU ?Direct RDMA Disabled|GDR 0\b|nv_peer_mem(?:ory)? (?:is )?not loaded")),
     ("virtual machine", "yes", re.compile(r"Hypervisor vendor:|Virtualization Mode\s*: Pass-Through")),
     ("tunnel", "Thunderbolt or USB4", re.compile(

@@ -79,13 +79,15 @@ def _matrix(
     plain: Sequence[str], start: int, file: str, names: dict[str, str]
 ) -> Iterator[tuple[str, str, float | None]]:
     """Source, target and value of every cell of the matrix below line `start`; blank lines lie between its rows."""
-    lines = [(number, plain[number].split()) for number in range(start, len(plain)) if plain[number]]
-    head = lines[0][1] if lines else []
+    numbers = (number for number in range(start, len(plain)) if plain[number])
+    first = next(numbers, len(plain))
+    head = plain[first].split() if first < len(plain) else []
     if head[:1] != ["D/D"] or any(word not in names for word in head[1:]):
         raise FormatError("no matrix below its title", location=Location(file, start), hint=WHOLE)
     for at, index in enumerate(head[1:], 1):
-        number, words = lines[at] if at < len(lines) else (len(plain), [])
-        if at > 1 and ends_within(number, words, len(head), lines[-1][0] + 1):
+        number = next(numbers, len(plain))
+        words = plain[number].split() if number < len(plain) else []
+        if at > 1 and ends_within(plain, number, words, len(head)):
             return  # the text breaks off
         location = Location(file, number + 1)
         if len(words) != len(head) or words[0] != index:

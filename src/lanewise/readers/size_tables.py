@@ -97,7 +97,8 @@ def _heads(line: str) -> list[str]:
     """The heads of such a table in lower case, one a column; empty for another line."""
     if "bus" not in line.lower():
         return []
-    words = re.sub(r"\s+\(", "(", line.replace("|", " ").replace("#wrong", "wrong").replace("#", " ").lower()).split()
+    plain = line.replace("|", " ").replace("#wrong", "wrong").replace("#", " ").lower()
+    words = " ".join(plain.split()).replace(" (", "(").split()
     known = words and words[0] in _SIZES and any(map(_BUS.fullmatch, words))
     return words if known else []
 

@@ -70,12 +70,11 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tup
         raise FormatError(cause, location=Location(file, min(start + 1, len(lines))), hint=WHOLE)
     check_columns(columns, Location(file, start + 1))
     expected = columns if rows is None else rows
-    text_end = max(at for at, line in enumerate(lines) if line.strip(" `\t")) + 1
     cells: list[tuple[float | None, ...]] = []
     for row in range(expected):
         number = start + 1 + row
         words = lines[number].split() if number < len(lines) else []
-        if cells and ends_within(number, words, columns + 1, text_end):
+        if cells and ends_within(lines, number, words, columns + 1):
             break
         if not words or words[0] != str(row):
             cause = f"the matrix ends after {row} of {expected} rows"
@@ -88,13 +87,18 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tup
     return cells, start + 1 + len(cells)
 
 
-def ends_within(number: int, words: Sequence[str], expected: int, text_end: int) -> bool:
-    """Whether a text breaks off in or before a row of a matrix: in its last line a row or its last figure is short."""
-    if number >= text_end:
+def ends_within(lines: Sequence[str], number: int, words: Sequence[str], expected: int) -> bool:
+    """Whether a text breaks off in or before a row of a matrix: in its last line a row or its last figure is short.
+
+    It looks no farther than the next line with text: a text may have as many matrices as lines.
+    """
+    if any(lines[at].strip(" `\t") for at in range(number + 1, len(lines))):
+        return False
+    if number >= len(lines) or not lines[number].strip(" `\t"):
         return True
     decimals = [len(word.partition(".")[2]) for word in words[1:] if word not in _EMPTY]
     short = len(decimals) > 2 and len(set(decimals[:-1])) == 1 and decimals[-1] < decimals[0]
-    return number == text_end - 1 and (len(words) < expected or short)
+    return len(words) < expected or short
 
 
 def cut_note(cells: Cells, file: str, columns: int = 0) -> tuple[str, ...]:

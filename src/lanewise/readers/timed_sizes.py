@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
@@ -39,44 +39,43 @@ _MOVES = (
 
 @dataclass(frozen=True, slots=True)
 class _Heads:
-    """The columns of a table: how many, the size's bytes a unit, and the place, unit and words of each rate."""
+    """The columns of a table: how many, the size's bytes a unit; of each rate place, unit, words and what moved."""
 
     columns: int
     unit: int
     rates: tuple[tuple[int, float, str], ...]
+    kinds: tuple[ToolValue, ...] = ()
 
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether some line is the heads of such a table, and a row of it follows."""
-    heads = [found for line in lines if (found := _heads(line))]
-    return any(len(_cells(line)) == found.columns and _numbers(line) for found in heads for line in lines)
+    columns = {found.columns for line in lines if (found := _heads(line))}
+    return bool(columns) and any(len(cells := _cells(line)) in columns and _numbers(cells) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """The rates of each size; FormatError with the line of a figure that is none."""
     rows: list[Observation] = []
     heads: _Heads | None = None
-    above = ""
     for number, line in enumerate(lines, 1):
         if found := _heads(line):
-            heads = found
             above = " ".join(lines[max(0, number - 1 - _ABOVE) : number - 1])
-        elif heads and len(_cells(line)) == heads.columns and _numbers(line):
-            rows += _row(heads, _cells(line), above, Location(file, number))
+            heads = replace(found, kinds=tuple(_kind(words, above) for _, _, words in found.rates))
+        elif heads and len(cells := _cells(line)) == heads.columns and _numbers(cells):
+            rows += _row(heads, cells, Location(file, number))
             check_rows(rows, Location(file, number))
         elif line.strip():
             heads = heads if heads and not any(char.isalpha() for char in line) else None
     return ImportedResults(TOOL if rows else "", tuple(rows))
 
 
-def _row(heads: _Heads, cells: Sequence[str], above: str, at: Location) -> Iterator[Observation]:
+def _row(heads: _Heads, cells: Sequence[str], at: Location) -> Iterator[Observation]:
     match = _NUMBER.fullmatch(cells[0])
     if match is None:
         return
     unit = _POWERS.get(_full(match[2]), heads.unit) if match[2] else heads.unit
     settings = {"bytes": max(1, int(figure(match[1], at) * unit))}
-    for place, scale, words in heads.rates:
-        kind = _kind(words, above)
+    for (place, scale, words), kind in zip(heads.rates, heads.kinds, strict=True):
         how = {"p2p": "on" if kind.path == "peer" else ""}
         yield observation(TOOL, words, kind, figure(cells[place], at) * scale, how, settings)
 
@@ -113,13 +112,12 @@ def _heads(line: str) -> _Heads | None:
 def _cells(line: str) -> list[str]:
     """The cells of a line between bars, commas, tabs or two spaces; a word with its unit behind a space is one."""
     text = line.strip().strip("|").strip()
-    for separator in (r"\s*\|\s*", r"\t+", r"\s*[,;]\s*", r"\s{2,}"):
+    for separator in (r"\|", r"\t+", r"[,;]", r"\s{2,}"):
         if len(cells := re.split(separator, text)) > 1:
             return [cell.strip() for cell in cells]
     return text.split()
 
 
-def _numbers(line: str) -> bool:
+def _numbers(cells: Sequence[str]) -> bool:
     """Whether all cells of a line are numbers, the first perhaps with a unit."""
-    cells = _cells(line)
     return _NUMBER.fullmatch(cells[0]) is not None and all(re.fullmatch(r"[\d.e+-]{1,20}", cell) for cell in cells[1:])

@@ -92,12 +92,11 @@ def _matrix(lines: Sequence[str], start: int, file: str, way: str, executor: str
     if not columns or len(columns) > MAX_COLUMNS:
         raise FormatError("no matrix below its title", location=Location(file, start + 1), hint=WHOLE)
     number, read = start + 1, 0
-    text_end = _end(lines)
     while number < len(lines) and not lines[number].strip().startswith(("Averages", "CPU->CPU")):
         match = _MATRIX_ROW.match(lines[number].strip())
         if match:
             words = match[3].split()
-            if read and ends_within(number, ["", *words], len(columns) + 1, text_end):
+            if read and ends_within(lines, number, ["", *words], len(columns) + 1):
                 return  # the text breaks off
             if len(words) != len(columns):
                 cause = f"{len(words)} cells for {len(columns)} columns"
@@ -107,9 +106,7 @@ def _matrix(lines: Sequence[str], start: int, file: str, way: str, executor: str
         elif lines[number].strip():
             break
         number += 1
-    if read and number >= text_end:
-        return
-    if read < len(columns):
+    if read < len(columns) and not (read and ends_within(lines, number, [], 0)):
         raise FormatError(f"the matrix ends after {read} rows", location=Location(file, number), hint=WHOLE)
 
 
@@ -120,11 +117,10 @@ def _all_pairs(lines: Sequence[str], start: int, file: str, title: re.Match[str]
     if not gpus or len(gpus) > MAX_COLUMNS:
         raise FormatError("no matrix below its title", location=Location(file, start + 1), hint=WHOLE)
     cells: list[tuple[str, str, Location]] = []
-    text_end = _end(lines)
     for at, source in enumerate(gpus, head + 1):
         match = _ALL_ROW.match(lines[at].strip()) if at < len(lines) else None
         words = match[2].split() if match and int(match[1]) == source else []
-        if cells and (at >= text_end or (at == text_end - 1 and len(words) < len(gpus))):
+        if cells and len(words) < len(gpus) and ends_within(lines, at, words, len(gpus)):
             break  # the text breaks off
         if len(words) < len(gpus):
             cause = f"{len(words)} cells for {len(gpus)} columns"
@@ -138,11 +134,6 @@ def _all_pairs(lines: Sequence[str], start: int, file: str, title: re.Match[str]
     settings["bytes"] = count(title[1], Location(file, start))
     for flow, word, at_line in cells:
         yield observation(TOOL, "a2a", ToolValue(flow, together, path="peer"), figure(word, at_line), how, settings)
-
-
-def _end(lines: Sequence[str]) -> int:
-    """The line after the last with text."""
-    return max((at for at, line in enumerate(lines) if line.strip()), default=-1) + 1
 
 
 def _cells(

@@ -11,6 +11,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from lanewise import units
 from lanewise.catalog import Catalog
@@ -93,13 +94,20 @@ class References:
     catalog: Catalog
     _kinds: dict[Identity, list[Observation]] = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
+    # The rates of pairs of peers by kind of row, and by the ends of the pair.
+    _pairs: dict[tuple[str | None, ...], dict[frozenset[str], list[float]]] = field(init=False)
+    _measured: list[Observation] = field(init=False)
     texts: PlainTextRows = field(init=False)
 
     def __post_init__(self) -> None:
         self._kinds, self._paths = defaultdict(list), defaultdict(list)
         self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
         self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
+        self._measured = measured(self.rows)
+        self._pairs = defaultdict(lambda: defaultdict(list))
         for row in self.rows:
+            if row.path.startswith("peer") and row.value and _one_pair(row):
+                self._pairs[_kind_of_pair(row)][ends(row)].append(row.value)
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE:
                 self._kinds[kind_of_path(row)].append(row)
                 self._paths[identity(row, _IGNORED_ON_A_PATH)].append(row)
@@ -166,7 +174,7 @@ class References:
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
-        yield from of_like(row, measured(self.rows))
+        yield from of_like(row, self._measured)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
@@ -302,14 +310,12 @@ class References:
         """A GPU all of whose pairs are far below the pairs of the others: compared with those."""
         if not row.path.startswith("peer") or not _one_pair(row):
             return
-        alike = [each for each in self.rows if each.path == row.path and each.metric == row.metric and _one_pair(each)]
-        alike = [each for each in alike if each.how.get("p2p") == row.how.get("p2p")]
+        pairs = self._pairs[_kind_of_pair(row)]
         for gpu in sorted(ends(row)):
-            own = [each.value for each in alike if gpu in ends(each) and each.value]
-            others = [each.value for each in alike if gpu not in ends(each) and each.value]
+            own = [rate for pair, rates in pairs.items() if gpu in pair for rate in rates]
+            others = [rate for pair, rates in pairs.items() if gpu not in pair for rate in rates]
             enough = len(others) >= (LEAST_PAIRS if self._perhaps_nvlink(row, others) else 1)
-            if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * statistics.median(others):
-                middle = statistics.median(others)
+            if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * (middle := statistics.median(others)):
                 low, limit = 0.6 * middle, f"the {len(others)} pairs without {gpu}"
                 yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
 
@@ -343,6 +349,11 @@ def kind_of_path(row: Observation | Sample) -> Identity:
     return identity(row, _IGNORED_AMONG_SIBLINGS, reduce)
 
 
+def _kind_of_pair(row: Observation) -> tuple[str | None, ...]:
+    """What pairs of peers must share to be compared: path, metric, and P2P on or off."""
+    return row.path, row.metric, row.how.get("p2p")
+
+
 def _rung(row: Observation) -> str:
     """The link of 16 lanes whose typical rate a lone copy between host and GPU has; empty if none."""
     if row.path not in HOST_COPIES or row.metric != "goodput" or len(_flows(row)) != 1 or row.value is None:
@@ -352,8 +363,14 @@ def _rung(row: Observation) -> str:
 
 
 def _flows(row: Observation) -> tuple[Flow, ...]:
+    return _parsed(row.how.get("flows") or row.flow)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(flows: str) -> tuple[Flow, ...]:
+    """The flows of a text, read once for all rows that compare themselves with it; none where it is none."""
     try:
-        return parse_flows(row.how.get("flows") or row.flow)
+        return parse_flows(flows)
     except LanewiseError:
         return ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from lanewise.checking.expectation import expectation
 from lanewise.checking.references.parts import Reference
@@ -85,4 +86,9 @@ def _method(row: Observation) -> tuple[str | None, ...]:
 
 def ends(row: Observation) -> frozenset[str]:
     """The ends of a row's own flow or flows."""
-    return frozenset(end.strip() for end in row.flow.replace("->", ",").split(","))
+    return _ends(row.flow)
+
+
+@lru_cache(maxsize=4096)
+def _ends(flows: str) -> frozenset[str]:
+    return frozenset(end.strip() for end in flows.replace("->", ",").split(","))

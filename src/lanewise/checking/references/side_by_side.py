@@ -83,10 +83,10 @@ def kinds_of_ends(row: Observation | Sample) -> tuple[str, ...]:
 
 def unlike(row: Observation, other: Observation) -> bool:
     """Whether two devices or directions differ on a healthy machine: models of drives, ways to the internet."""
-    models = {each.how.get("device", "") for each in (row, other)}
+    if row.path == "storage":
+        return len({each.how.get("device", "") for each in (row, other)} - {""}) > 1
     both_ways = row.path == "network" and set(row.flow.split("->")) == set(other.flow.split("->"))
-    uneven = _UNEVEN.search(f"{row.flow} {row.scenario} {other.scenario}") is not None
-    return (row.path == "storage" and len(models - {""}) > 1) or (both_ways and uneven)
+    return both_ways and _UNEVEN.search(f"{row.flow} {row.scenario} {other.scenario}") is not None
 
 
 def side_by_side(row: Observation) -> bool:

@@ -1,0 +1,56 @@
+"""A check of many rows: work that grows with their number, not with its square."""
+
+from lanewise.catalog import builtin
+from lanewise.checking import checkup
+from lanewise.checking.references import judged, side_by_side, stated_limits
+from lanewise.readers.tool_results import ToolValue, observation
+
+
+def counted(calls, function):
+    def call(*words):
+        calls.append(words)
+        return function(*words)
+
+    return call
+
+
+def copies(gpus):
+    pairs = [(a, b) for a in range(gpus) for b in range(gpus) if a != b]
+    return [
+        observation("nvbandwidth", f"case {case}", ToolValue(flow, flow, path="peer"), 390.0 + case, {"p2p": "on"}, {})
+        for case in range(8)
+        for flow in (f"gpu{a}->gpu{b}" for a, b in pairs)
+    ]
+
+
+def test_flows_are_read_once_however_many_rows_are_compared(monkeypatch):
+    calls: list[object] = []
+    parse = judged.parse_flows
+    monkeypatch.setattr(judged, "parse_flows", counted(calls, parse))
+    judged._parsed.cache_clear()
+    rows = copies(6)
+    checkup.check(rows, catalog=builtin())
+    assert len(rows) == 240
+    assert len(calls) <= 60  # one a pair and direction; 240 times 240 before
+
+
+def test_names_of_limits_are_looked_for_once_a_row(monkeypatch):
+    calls: list[object] = []
+    names = stated_limits.names_limit
+    monkeypatch.setattr(stated_limits, "names_limit", counted(calls, names))
+    rows = copies(6)
+    checkup.check(rows, catalog=builtin())
+    assert len(calls) <= 20 * len(rows)  # those of the same path; all 240 before
+
+
+def test_words_of_lines_that_are_uneven_are_looked_for_on_networks_alone(monkeypatch):
+    class Pattern:
+        def search(self, text):
+            raise AssertionError(text)
+
+    monkeypatch.setattr(side_by_side, "_UNEVEN", Pattern())
+    rows = [
+        observation("typed in", "copy", ToolValue(flow, flow, path="storage"), 3.0, {}, {"bytes": 1 << 20})
+        for flow in ("nvme0->host0", "nvme1->host0", "host0->nvme0")
+    ]
+    assert len(checkup.check(rows, catalog=builtin()).results) == 3
