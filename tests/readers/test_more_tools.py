@@ -287,3 +287,12 @@ def test_an_excerpt_of_one_fio_job_needs_no_line_of_its_result():
     results = read_results(announced + "  read: IOPS=11.1k, BW=693MiB/s (727MB/s)(40.6GiB/60001msec)\n", "f")
     (row,) = rows_of(results, "job->host0", "goodput")
     assert (pytest.approx(shown(row), rel=1e-3), row.settings) == (0.7267, {"depth": 64, "threads": 1, "bytes": 65536})
+
+
+def test_buffers_that_a_command_of_osu_names_as_arguments_are_the_ends():
+    text = "".join(
+        f"$ mpirun -n 2 osu_bw -d cuda {ends}\n# OSU MPI-CUDA Bandwidth Test v7.5\n# Size      Bandwidth (MB/s)\n"
+        f"268435456           {rate}\n" for ends, rate in (("D D", 279577.81), ("H D", 23744.0), ("D H", 23700.5))
+    )  # fmt: skip
+    rows = read_results(text, "f").observations
+    assert [row.flow for row in rows] == ["gpu0->gpu1", "host0->gpu0", "gpu0->host0"]

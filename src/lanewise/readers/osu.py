@@ -30,6 +30,8 @@ _OF_COMMAND = {
 }
 _LONGEST_LABEL = 60
 _BUFFERS = re.compile(r"# Send Buffer on (HOST|DEVICE|MANAGED)\b.{0,20} Receive Buffer on (HOST|DEVICE|MANAGED)")
+# The same as arguments: osu_bw -d cuda D H.
+_ARGUMENTS = re.compile(r"\bosu_\w.{0,200}\s([DHM]) ([DHM])\s*$")
 # Further columns are message rates, the least, the most and how often.
 _ROW = re.compile(r"\s*(\d{1,15})\s+(\d[\d.]{0,15})(?:\s+\d[\d.]{0,15}){0,4}\s*$")
 _TWO_HOSTS = re.compile(
@@ -59,15 +61,18 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     Tables below several commands are named by the words in which these differ.
     """
     rows: list[Observation] = []
-    table, ends, name, begun = "", ("host0", "host1"), "", False
+    table, name, begun = "", "", False
+    ends = stated = ("host0", "host1")
     hosts = any(_TWO_HOSTS.search(line) for line in lines if "osu_" in line)
     names = _names([line for line in lines if "osu_" in line and _COMMAND.search(line)])
     for number, line in enumerate(lines, 1):
         if line in names and (match := _COMMAND.search(line)):
-            table, ends, name, begun = (match[1] or "") + _OF_COMMAND[match[2]], ("host0", "host1"), names[line], False
+            buffers = _ARGUMENTS.search(line)
+            ends = stated = _ends(buffers[1] != "H", buffers[2] != "H", hosts) if buffers else ("host0", "host1")
+            table, name, begun = (match[1] or "") + _OF_COMMAND[match[2]], names[line], False
         elif match := _TITLE.match(line.strip()):
             word = f"{match[1].lower()}_" if match[1] else ""
-            table, ends, begun = word + match[2].lower(), ("host0", "host1"), False
+            table, ends, begun = word + match[2].lower(), stated, False
         elif match := _BUFFERS.match(line.strip()):
             ends = _ends(match[1] != "HOST", match[2] != "HOST", hosts)
         elif table and (match := _ROW.match(line)):

@@ -19,9 +19,9 @@ from lanewise.readers.text_figures import LETTERS, LONGEST, FigureWords, TextFig
 from lanewise.readers.text_gpus import gpus_in, same_gpu
 from lanewise.readers.text_quantities import NO_RESULT, TIME_UNIT, UNIT, TextQuantity, columns, in_a_cell, quantities
 from lanewise.readers.tool_results import ImportedResults
+from lanewise.results.figure_words import PLAIN_TEXT
 from lanewise.results.observation import Observation, Source
 
-TOOL = "plain text"
 # More figures than this nobody weighs one by one.
 MOST_FIGURES = 400
 # Nor does a sentence or a row of a table have more than this, nor hold figures against each other that are farther off.
@@ -72,7 +72,7 @@ def read_text(lines: Sequence[str]) -> ImportedResults:
     if not measured:
         return ImportedResults("", ())
     rows = tuple(_row(figure, _port(reading), reading.drive) for figure in with_expectations(reading.figures, measured))
-    return ImportedResults(TOOL, rows, notes=(_note(rows, len(reading.figures)),))
+    return ImportedResults(PLAIN_TEXT, rows, notes=(_note(rows, len(reading.figures)),))
 
 
 def _read_line(reading: _Reading, line: str, number: int) -> None:
@@ -206,7 +206,7 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     name = ": ".join(filter(None, (figure.heading[:50], label[:60].strip(" :=")))) or f"line {figure.line}"
     if figure.row or figure.head:
         name = ", ".join(filter(None, (figure.row[:60], figure.head[:40])))
-    how = {"tool": TOOL, "heading": figure.heading, "label": label, "about": figure.path, "way": figure.way}
+    how = {"tool": PLAIN_TEXT, "heading": figure.heading, "label": label, "about": figure.path, "way": figure.way}
     if figure.expected[0]:
         unit = figure.quantity.unit
         how |= {"expected": units.show(figure.expected[0], unit), "expectation": figure.expected[1]}

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+# What `tool` says of rows that were read from sentences and tables of no known tool.
+PLAIN_TEXT = "plain text"
+
 VERSION = re.compile(
     r"\b(?:before|after|old|new|older|newer|previous(?:ly)?|earlier|upgrad\w*|downgrad\w*|update\w*|regress\w*|"
     r"patch\w*|version|release|main|master|nightly|stable|commit|v\d+(?:\.\d+)*)\b|"

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 from lanewise.checking.named.abilities import GpuAbility
+from lanewise.results.figure_words import PLAIN_TEXT
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
@@ -19,7 +20,7 @@ _SLICE = re.compile(r"\bmig\b|\b\dg\.\d{1,3}gb\b|\bv-?gpu\b|\bgrid\b", re.IGNORE
 
 def by_named_link(ability: GpuAbility, row: Observation) -> GpuAbility:
     """What a GPU can do on the link that a row typed in is named after."""
-    if row.how.get("tool") != "typed in":
+    if row.how.get("tool") not in ("typed in", PLAIN_TEXT):
         return ability
     gens = [int(gen) for gen in _GENERATION.findall(row.scenario)]
     lanes = [int(lanes) for lanes in _LANES.findall(row.scenario)]

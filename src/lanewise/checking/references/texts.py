@@ -18,10 +18,9 @@ from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
-from lanewise.results.figure_words import CONDITION, THINGS, VERSION, without_counts, work_in
+from lanewise.results.figure_words import CONDITION, PLAIN_TEXT, THINGS, VERSION, without_counts, work_in
 from lanewise.results.observation import Observation
 
-PLAIN_TEXT = "plain text"
 # From what share on a figure is fine, and below what it is slow. What a data sheet says is reached to one half and
 # more by healthy machines: STREAM's Triad has 0.55 of what eight channels of DDR4 carry (superuser.com 1815148).
 _SHARES = {"expected": (0.9, 0.75), "other": (2.0, 0.75), "nominal": (0.7, 0.5)}
