@@ -36,6 +36,7 @@ _LETTERS = re.compile(r"[^\W\d_]{2}")
 _LONE_NUMBERS = re.compile(r"\d[\d.,:]*")
 # A line of a log, of code or a rule is no heading.
 _NO_HEADING = re.compile(r"^\W*$|^\d{4}-\d\d|^\d\d:\d\d|^[-=_*#|+ ]+$")
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _METRICS = {"B/s": ("goodput", "GB/s"), "1/s": ("iops", "1/s"), "s": ("latency", "us")}
 
 
@@ -210,7 +211,7 @@ def _with_expectations(figures: Sequence[_Figure], measured: Sequence[_Figure]) 
         same_line = [each for each in wanted if each.line == figure.line and _is_like(each, figure)]
         near = same_line or [each for each in alone if _is_like(each, figure)]
         if near:
-            best = min(near, key=lambda each: (abs(each.line - figure.line), each.role))
+            best = min(near, key=lambda each: (abs(each.line - figure.line), _distance(each, figure), each.role))
             figure = replace(figure, expected=(best.quantity.value, best.role))
         elif (other := _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])) is not None:
             figure = replace(figure, expected=(other.quantity.value, "other"))
@@ -223,7 +224,23 @@ def _is_like(wanted: _Figure, figure: _Figure) -> bool:
         wanted.quantity.si == figure.quantity.si
         and (not wanted.path or not figure.path or wanted.path == figure.path)
         and (not wanted.way or not figure.way or wanted.way == figure.way)
+        # Data sheets give bytes a second of requests in order.
+        and (wanted.role != "nominal" or wanted.quantity.si != "B/s" or _is_random(wanted) or not _is_random(figure))
     )
+
+
+def _is_random(figure: _Figure) -> bool:
+    """Whether the words right before a figure say that requests were in no order."""
+    return text_words.RANDOM.search(figure.words.between) is not None
+
+
+def _distance(figure: _Figure, other: _Figure) -> tuple[bool, int]:
+    """Whether a sentence ends between two figures of a line, and how far they are apart; nothing between lines."""
+    if figure.line != other.line:
+        return False, 0
+    first, second = sorted((figure, other), key=lambda each: each.quantity.start)
+    apart = max(0, second.quantity.start - first.quantity.end)
+    return _SENTENCE_END.search(second.words.before[-apart:]) is not None, apart
 
 
 def _other_of_line(figure: _Figure, near: Sequence[_Figure]) -> _Figure | None:

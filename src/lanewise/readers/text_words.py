@@ -67,6 +67,7 @@ _SAME = re.compile(
 )  # fmt: skip
 _SEVERAL = re.compile(r"\b[2-9]\d? ?[x\u00d7*] ?$|\b(?:dual|two|four|quad|several) $", re.I)
 _SUFFIX_WAY = re.compile(r"\s{0,2}\(?(?:of |on |for |in )?(?:seq\w* |rand\w* )?([a-z0-9]+)", re.I)
+RANDOM = re.compile(r"\b(?:random|rand|rnd)", re.I)
 _WINDOW = 90
 
 
