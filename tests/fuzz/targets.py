@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 
 import zstandard
@@ -26,7 +27,7 @@ from lanewise.discovery.capture import Capture, read_tar
 from lanewise.discovery.dumps import read_capture, read_dump
 from lanewise.loadtest import detail_log, training
 from lanewise.planning.answer import read_plan
-from lanewise.readers.kinds import read_results
+from lanewise.readers.kinds import read_plain, read_results
 from lanewise.report.html import report_html
 from lanewise.report.text.check import render_checkup
 from lanewise.report.text.run import render_run
@@ -53,6 +54,11 @@ def _text(data: bytes) -> str:
 
 def _read_results(data: bytes) -> object:
     return read_results(_text(data), "f")
+
+
+def _read_plain(data: bytes) -> object:
+    """A text as one of no known tool: its figures, and what else it states."""
+    return read_plain(_text(data), "f")
 
 
 def _read_dump(data: bytes) -> object:
@@ -121,6 +127,15 @@ def _files(*folders: str) -> Iterator[bytes]:
                 yield path.read_bytes()
 
 
+def _posted(typed: bool) -> Iterator[bytes]:
+    """What people posted of their machines, in the formats of all tools; `typed`: the figures typed in as well."""
+    for path in sorted((TESTS / "checking/threads").glob("*.yaml")):
+        _, _, below = path.read_bytes().partition(b"\nrows: |")
+        text = re.split(rb"\n(?=\S)", below.partition(b"\n")[2])[0].replace(b"\n  ", b"\n")[2:]
+        if len(text) < 20_000 and text.startswith(b"lanewise-rows") <= typed:
+            yield text
+
+
 def _captured() -> Iterator[bytes]:
     for path in sorted((TESTS / "discovery/data").glob("*.tar.zst")):
         capture = read_tar(path.read_bytes(), path.name)
@@ -170,14 +185,15 @@ def _logs() -> Iterator[bytes]:
 
 
 TARGETS = {
-    "results": Target(_read_results, lambda: _files("readers/data")),
+    "results": Target(_read_results, lambda: chain(_files("readers/data"), _posted(typed=False))),
+    "posts": Target(_read_plain, lambda: _posted(typed=False)),
     "dumps": Target(_read_dump, lambda: (data for data in _files("discovery/data") if not data.startswith(b"\x28"))),
     "tars": Target(_read_dump, _tars),
     "captures": Target(_read_captured, _captured),
     "yaml": Target(_read_yaml, _yaml),
     "runs": Target(_read_run, _runs),
     "pages": Target(_read_shown, _runs),
-    "checks": Target(_read_checked, lambda: (data for data in _files("readers/data", "discovery/data"))),
+    "checks": Target(_read_checked, lambda: chain(_files("readers/data", "discovery/data"), _posted(typed=True))),
     "logs": Target(_read_log, _logs),
     "peers": Target(read_session, sessions),
     "nodes": Target(read_message, node_messages),

@@ -14,7 +14,7 @@ from lanewise.catalog import builtin
 
 MESSAGES = {"peers", "nodes", "frontends"}  # what is valid changes with the version of the protocol
 ROUNDS = {"results": 1500, "dumps": 700, "tars": 400, "captures": 150, "yaml": 250, "runs": 600}
-ROUNDS |= {"pages": 100, "checks": 250, "logs": 600, "peers": 3000, "nodes": 3000, "frontends": 1000}
+ROUNDS |= {"pages": 100, "checks": 250, "logs": 600, "posts": 400, "peers": 3000, "nodes": 3000, "frontends": 1000}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,6 +16,7 @@ from lanewise.readers import (
     posted_text,
     result_tables,
     size_tables,
+    spelled_quantities,
     timed_sizes,
     tool_results,
 )
@@ -73,6 +74,7 @@ LONG_LINES = {
     "heads of STREAM": lambda: memory_tools.is_text(["Copy: 1", "Bandwidth " * (LONG // 10)]),
     "a link of sysfs": lambda: posted_text.posted_facts([f"current_link_width{BLANKS}x"], "f"),
     "a link of Windows": lambda: posted_text.posted_facts([f"MaxLinkWidth{BLANKS}x"], "f"),
+    "digits of a value": lambda: spelled_quantities.rate_or_time("9" * LONG + " x" + BLANKS + "x", bits=False)[1],
     "confidential computing": lambda: posted_text.posted_facts(["Confidential Compute" + "a" * LONG], "f"),
 }
 

@@ -58,7 +58,9 @@ def _copy(match: re.Match[str], gpu: str, at: Location) -> Observation:
     to_device = "write" in match[1].lower() or "h2d" in match[1].lower()
     flow = f"host0->{gpu}" if to_device else f"{gpu}->host0"
     kind = ToolValue(flow, flow, path="host to device" if to_device else "device to host")
-    return observation("clpeak", match[1], kind, figure(match[5], at), {"host memory": (match[4] or "").lower()}, {})
+    # Its buffers in OpenCL are plain memory (src/transfer_bandwidth.cpp: aligned_alloc).
+    memory = (match[4] or "pageable").lower()
+    return observation("clpeak", match[1], kind, figure(match[5], at), {"host memory": memory}, {})
 
 
 def _memory(best: dict[str, float]) -> list[Observation]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-_NUMBER = r"\d[\d,_]*\.?\d*(?:[eE][+-]?\d+)?"
-_PLAIN = re.compile(rf"\s*(?:[~≈<>]|about |ca\.? )?\s*({_NUMBER}|\.\d+)\s*(.*?)\s*$", re.IGNORECASE)
+_NUMBER = r"\d[\d,_]*(?:\.\d*)?(?:[eE][+-]?\d+)?"
+_PLAIN = re.compile(rf"\s*(?:[~≈<>]|about |ca\.? )?\s*({_NUMBER}|\.\d+)\s*(.*)$", re.IGNORECASE)
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|to|\.\.)\s*({_NUMBER})\s*([A-Za-z].*)$")
 _SECOND = r"(?:ps|/s|/sec|/second| per sec(?:ond)?)"
 _BITS = re.compile(rf"([kKmMgGtT]?)(?:b|[Bb]its?){_SECOND}")
@@ -43,7 +43,7 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
         low, high = (float(number.replace(",", "").replace("_", "")) for number in match.groups()[:2])
         if low < high:
             text, note = f"{(low + high) / 2:.12g} {match[3]}", f"the middle of {text.strip()}"
-    match = _PLAIN.match(text)
+    match = _PLAIN.match(text.strip())
     if match is None:
         return text, note
     number, unit = match.groups()

@@ -39,6 +39,7 @@ _OF_ANY_OTHER_WAY = 0.1
 _UNEVEN = re.compile(
     r"internet|cloud|\bwan\b|\bisp\b|speed ?test|wi-?fi|wireless|\blte\b|\b[45]g\b|dsl|modem|phone", re.I
 )
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _REST = " \u2026 "
 # What a list begins with is of all its figures.
 _PREAMBLE = re.compile(r"^.*:(?=\s|$)")
@@ -60,7 +61,7 @@ def with_expectations(figures: Sequence[TextFigure], measured: Sequence[TextFigu
         same_line = [each for each in wanted if each.line == figure.line and _is_like(each, figure)]
         near = same_line or [each for each in alone if _is_like(each, figure)]
         if near:
-            best = min(near, key=lambda each: (abs(each.line - figure.line), each.role))
+            best = min(near, key=lambda each: (abs(each.line - figure.line), _distance(each, figure), each.role))
             figure = replace(figure, expected=(best.quantity.value, best.role))
         elif (other := _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])) is not None:
             figure = replace(figure, expected=(other.quantity.value, "other"))
@@ -75,7 +76,23 @@ def _is_like(wanted: TextFigure, figure: TextFigure) -> bool:
         wanted.quantity.si == figure.quantity.si
         and (not wanted.path or not figure.path or wanted.path == figure.path)
         and (not wanted.way or not figure.way or wanted.way == figure.way)
+        # Data sheets give bytes a second of requests in order.
+        and (wanted.role != "nominal" or wanted.quantity.si != "B/s" or _is_random(wanted) or not _is_random(figure))
     )
+
+
+def _is_random(figure: TextFigure) -> bool:
+    """Whether the words right before a figure say that requests were in no order."""
+    return text_words.RANDOM.search(figure.words.between) is not None
+
+
+def _distance(figure: TextFigure, other: TextFigure) -> tuple[bool, int]:
+    """Whether a sentence ends between two figures of a line, and how far they are apart; nothing between lines."""
+    if figure.line != other.line:
+        return False, 0
+    first, second = sorted((figure, other), key=lambda each: each.quantity.start)
+    apart = max(0, second.quantity.start - first.quantity.end)
+    return _SENTENCE_END.search(second.words.before[-apart:]) is not None, apart
 
 
 def _other_of_line(figure: TextFigure, near: Sequence[TextFigure]) -> TextFigure | None:
