@@ -161,7 +161,9 @@ def _alike_ways(first: TextFigure, second: TextFigure) -> bool:
     slower, faster = sorted((first, second), key=lambda each: each.quantity.value)
     line = f"{second.words.before} {second.words.after}"
     if "storage" in (first.path, second.path):
-        return slower.way == "read" and faster.way == "write"
+        # A drive writes small requests in no order into its cache, and reads them from its medium.
+        in_order = not (_is_random(first) or _is_random(second))
+        return in_order and slower.way == "read" and faster.way == "write"
     least = _OF_OTHER_WAY if first.path in ("network", "device") else _OF_ANY_OTHER_WAY
     return slower.quantity.value < least * faster.quantity.value and _UNEVEN.search(line) is None
 

@@ -86,7 +86,8 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
     step = "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once, in pieces of 16 MiB and more"
     what = "the host memory is pageable: the driver copies it through a buffer of its own"
     if kind == "pageable":
-        yield Cause(("pageable",), what + ", in small or unaligned pieces", step, evidence="the row says pageable")
+        evidence = "the row says pageable" if (row.value or 0.0) > 2 * LEAST_RATE else ""  # any host copies more
+        yield Cause(("pageable",), what + ", in small or unaligned pieces", step, evidence=evidence)
         return
     for other in symptom.better(same_flow=True):
         if other.how.get("host memory") == "pinned":
