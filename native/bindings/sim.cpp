@@ -31,9 +31,11 @@ std::span<const T> view(const Column<T>& column) {
 }
 
 std::shared_ptr<Network> make_network(std::vector<double> capacities, const std::vector<Uses>& uses,
-                                      const std::vector<double>& weights, const std::vector<double>& caps) {
-  if (weights.size() != uses.size() || caps.size() != uses.size()) {
-    throw sim::BadInput("uses, weights and caps of the flow classes differ in number",
+                                      const std::vector<double>& weights, const std::vector<double>& caps,
+                                      const std::vector<std::int32_t>& senders, double turn, double apart) {
+  if (weights.size() != uses.size() || caps.size() != uses.size() ||
+      (!senders.empty() && senders.size() != uses.size())) {
+    throw sim::BadInput("uses, weights, caps and senders of the flow classes differ in number",
                         "give one of each for each class");
   }
   std::vector<sim::FlowClass> classes(uses.size());
@@ -41,8 +43,9 @@ std::shared_ptr<Network> make_network(std::vector<double> capacities, const std:
     for (const auto& [resource, coefficient] : uses[k]) classes[k].uses.push_back({resource, coefficient});
     classes[k].weight = weights[k];
     classes[k].cap = caps[k];
+    if (!senders.empty()) classes[k].sender = senders[k];
   }
-  return std::make_shared<Network>(std::move(capacities), std::move(classes));
+  return std::make_shared<Network>(std::move(capacities), std::move(classes), sim::TurnRule{turn, apart});
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<1>> to_numpy(std::vector<double>&& values) {
@@ -86,7 +89,8 @@ void bind_sim(nb::module_& m) {
       bad_input.ptr());
 
   nb::class_<Network>(m, "Network", "Checked resources and flow classes; BadInput if they have no meaning.")
-      .def(nb::new_(&make_network), "capacities"_a, "uses"_a, "weights"_a, "caps"_a);
+      .def(nb::new_(&make_network), "capacities"_a, "uses"_a, "weights"_a, "caps"_a,
+           "senders"_a = std::vector<std::int32_t>(), "turn"_a = 1.0, "apart"_a = 0.0);
 
   m.def(
       "share",

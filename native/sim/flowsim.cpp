@@ -1,6 +1,7 @@
 #include "sim/flowsim.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "sim/numbers.hpp"
@@ -11,6 +12,8 @@ namespace {
 // A clock's origin moves after this many ends, or four times its flows if that is more: so the reading stays within
 // a few thousand sizes of zero and keeps its digits, at a constant cost per end.
 constexpr std::size_t kEndsPerOrigin = 4096;
+// A flow that would have less than this part of a turn left ends in the turn: no rounding makes it wait for another.
+constexpr double kLeftOver = 1e-9;
 
 }  // namespace
 
@@ -26,6 +29,10 @@ FlowEngine::FlowEngine(std::shared_ptr<const Network> network)
     }
   }
   due_.resize(clocks_.size() + aggregates_.size());
+  for (std::size_t k = 0; k < clocks_.size(); ++k) {
+    clocks_[k].sender = network_->classes()[k].sender;
+    if (clocks_[k].sender >= 0) senders_.resize(clocks_.size());
+  }
 }
 
 void FlowEngine::add(std::int32_t flow_class, double bytes, std::int64_t id) {
@@ -46,6 +53,7 @@ void FlowEngine::add(std::int32_t flow_class, double bytes, std::int64_t id) {
   const auto where = static_cast<std::size_t>(flow_class);
   ClassClock& clock = clocks_[where];
   turn_clock(clock, reading(clock));
+  if (clock.sender >= 0 && clock.flows.empty()) queue_for_turn(where);
   clock.flows.push({clock.served + bytes, id});
   touch(where);
 }
@@ -91,7 +99,7 @@ double FlowEngine::rate(std::int32_t flow_class) {
 std::int32_t FlowEngine::limit(std::int32_t flow_class) {
   settle();
   const auto where = static_cast<std::size_t>(flow_class);
-  return clocks_.at(where).flows.empty() ? kIdle : solver_.limit(where);
+  return clocks_.at(where).flows.empty() || waits(clocks_[where]) ? kIdle : solver_.limit(where);
 }
 
 double FlowEngine::moved(std::int32_t flow_class) const {
@@ -112,7 +120,7 @@ double FlowEngine::base(const ClassClock& clock) const {
 // The virtual clock of a class at now().
 double FlowEngine::reading(const ClassClock& clock) const {
   if (clock.flows.empty()) return clock.served;
-  return std::min(clock.served + clock.rate * (base(clock) - clock.since), clock.flows.top().tag);
+  return std::min(clock.served + clock.rate * (base(clock) - clock.since), clock.next());
 }
 
 void FlowEngine::turn_clock(ClassClock& clock, double reading) const {
@@ -121,20 +129,58 @@ void FlowEngine::turn_clock(ClassClock& clock, double reading) const {
   clock.since = base(clock);
 }
 
-// Takes the flows of a class whose end has come, with all that have the same tag.
+// The first flow of a class that takes turns comes.
+void FlowEngine::queue_for_turn(std::size_t where) {
+  std::deque<std::size_t>& queue = senders_[at(clocks_[where].sender)];
+  queue.push_back(where);
+  if (queue.size() != 2) return;
+  const double apart = network_->turns().apart * clocks_[where].sender;
+  begin_turn(queue.front(), network_->turns().bytes * (1.0 - (apart - std::floor(apart))));
+}
+
+void FlowEngine::begin_turn(std::size_t where, double bytes) {
+  ClassClock& clock = clocks_[where];
+  clock.turn_end = reading(clock) + bytes;
+  const double first = clock.flows.top().tag;
+  if (first <= clock.turn_end + kLeftOver * bytes) clock.turn_end = std::max(clock.turn_end, first);
+  touch(where);
+}
+
+// The class that has its turn has no more flows, or its turn has ended.
+void FlowEngine::pass_turn(std::size_t where) {
+  ClassClock& clock = clocks_[where];
+  if (!clock.flows.empty() && clock.served < clock.turn_end) return;
+  std::deque<std::size_t>& queue = senders_[at(clock.sender)];
+  queue.pop_front();
+  clock.turn_end = kInfinity;
+  if (!clock.flows.empty()) queue.push_back(where);
+  if (queue.empty()) return;
+  touch(queue.front());
+  if (queue.size() > 1) begin_turn(queue.front(), network_->turns().bytes);
+}
+
+bool FlowEngine::waits(const ClassClock& clock) const {
+  if (clock.sender < 0) return false;
+  const std::deque<std::size_t>& queue = senders_[at(clock.sender)];
+  return queue.empty() || &clocks_[queue.front()] != &clock;
+}
+
+// Takes the flows of a class whose end has come, with all that have the same tag; or ends its turn.
 void FlowEngine::end_flows(std::size_t where) {
   ClassClock& clock = clocks_[where];
-  turn_clock(clock, clock.flows.top().tag);
+  turn_clock(clock, clock.next());
   while (!clock.flows.empty() && clock.flows.top().tag <= clock.served) {
     ended_.push_back(clock.flows.top().id);
     clock.flows.pop();
     ++clock.ends;
   }
+  if (clock.sender >= 0) pass_turn(where);
   if (clock.flows.empty()) {
     clock.served = 0.0;
     clock.ends = 0;
   } else if (clock.ends >= std::max(kEndsPerOrigin, 4 * clock.flows.size())) {
     clock.flows.rebase(clock.served);
+    clock.turn_end -= clock.served;
     clock.served = 0.0;
     clock.ends = 0;
   }
@@ -170,7 +216,7 @@ void FlowEngine::touch_aggregate(std::size_t a) {
 void FlowEngine::settle() {
   if (touched_.empty()) return;
   for (const std::size_t where : touched_) {
-    solver_.set_count(where, static_cast<double>(clocks_[where].flows.size()));
+    solver_.set_count(where, waits(clocks_[where]) ? 0.0 : static_cast<double>(clocks_[where].flows.size()));
   }
   const auto solved = solver_.solve();
   for (const std::int32_t where : solver_.switched()) change_clock(static_cast<std::size_t>(where));
@@ -229,8 +275,8 @@ void FlowEngine::change_clock(std::size_t where) {
 
 void FlowEngine::set_due(std::size_t where) {
   const ClassClock& clock = clocks_[where];
-  const bool waits = clock.flows.empty() || clock.rate == 0.0;
-  set_due(where, waits ? kInfinity : clock.since + (clock.flows.top().tag - clock.served) / clock.rate);
+  const bool stopped = clock.flows.empty() || clock.rate == 0.0;
+  set_due(where, stopped ? kInfinity : clock.since + (clock.next() - clock.served) / clock.rate);
 }
 
 void FlowEngine::set_due(std::size_t where, double when) {
@@ -245,9 +291,9 @@ void FlowEngine::set_aggregate_due(std::size_t a) {
   AggregateClock& clock = aggregates_[a];
   clock.due.update();
   if (clock.ends >= std::max(kEndsPerOrigin, 4 * solver_.aggregates().classes(a).size())) move_origin(a);
-  const bool waits = clock.due.least() == kInfinity || clock.level == 0.0;
+  const bool stopped = clock.due.least() == kInfinity || clock.level == 0.0;
   clock.touched = false;
-  due_.set(clocks_.size() + a, waits ? kInfinity : clock.since + (clock.due.least() - clock.served) / clock.level);
+  due_.set(clocks_.size() + a, stopped ? kInfinity : clock.since + (clock.due.least() - clock.served) / clock.level);
 }
 
 // Moves the origin of an aggregate's clock to what it reads now.

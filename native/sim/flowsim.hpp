@@ -7,8 +7,12 @@
 // aggregate keeps such a clock as well, V = the integral of its level over time (bytes per weight), and its members'
 // clocks run on V in place of time: at a speed that never changes, the weight. The V at which the next flow of a member
 // ends stays what it is as well, and an event costs the same however many members there are.
+// Of the classes of one sender that have flows one has its turn: the solver knows no flow of the others (network.hpp,
+// TurnRule), and a turn ends as a flow does, at a reading of the virtual clock.
 #pragma once
 
+#include <algorithm>
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,11 +40,11 @@ class FlowEngine {
   // Begins a transfer of `bytes` at now(). Throws BadInput for an unknown class or bytes not in 0 .. 1e60.
   void add(std::int32_t flow_class, double bytes, std::int64_t id);
 
-  // When the next transfer ends; infinity when none is under way.
+  // When the next transfer, or a turn, ends; infinity when none is under way.
   double next_event_time();
 
-  // Moves to next_event_time() and returns the ids that end then, ascending; empty when idle. Valid until the next
-  // call.
+  // Moves to next_event_time() and returns the ids that end then, ascending; empty when idle, and where but a turn
+  // ends. Valid until the next call.
   std::span<const std::int64_t> advance();
 
   // Moves the clock without ending anything. Throws BadInput if `time` is before now() or after next_event_time().
@@ -49,8 +53,8 @@ class FlowEngine {
   // The rate of one flow of a class from now() on, B/s.
   double rate(std::int32_t flow_class);
 
-  // What bounds that rate: the index of a resource, kOwnCap, or kIdle if the class has no flow. Costs what the users of
-  // its resources are.
+  // What bounds that rate: the index of a resource, kOwnCap, or kIdle if the class has no flow or waits for its turn.
+  // Costs what the users of its resources are.
   std::int32_t limit(std::int32_t flow_class);
 
   // What all flows of a class together, finished ones included, have moved up to now(), bytes.
@@ -70,8 +74,11 @@ class FlowEngine {
     std::size_t ends = 0;         // since the clock's origin was last moved
     std::int32_t aggregate = -1;  // whose member it is
     std::int32_t place = 0;       // in the aggregate that it may be a member of
+    std::int32_t sender = -1;     // whose classes take turns
     bool touched = false;         // in touched_
+    double turn_end = kInfinity;  // virtual clock at the end of its turn; infinity: it has none, or no others wait
     TagHeap flows;
+    double next() const { return std::min(flows.top().tag, turn_end); }
   };
   struct AggregateClock {
     double served = 0.0;  // V at time `since`
@@ -96,6 +103,10 @@ class FlowEngine {
   double base(const ClassClock& clock) const;
   void turn_clock(ClassClock& clock, double reading) const;
   void end_flows(std::size_t flow_class);
+  void queue_for_turn(std::size_t flow_class);
+  void pass_turn(std::size_t flow_class);
+  void begin_turn(std::size_t flow_class, double bytes);
+  bool waits(const ClassClock& clock) const;
   void end_members(std::size_t aggregate);
   void move_origin(std::size_t aggregate);
   void record();
@@ -104,6 +115,7 @@ class FlowEngine {
   MaxMin solver_;
   std::vector<ClassClock> clocks_;  // by class
   std::vector<AggregateClock> aggregates_;
+  std::vector<std::deque<std::size_t>> senders_;  // of each its classes that have flows; the first has its turn
   Tournament due_;                    // when the next flow of each class ends that is no member; then of each aggregate
   std::vector<std::size_t> touched_;  // classes whose flows changed since the last settle()
   std::vector<std::size_t> touched_aggregates_;  // whose members' ends, or whose levels, changed

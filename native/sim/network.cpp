@@ -37,8 +37,12 @@ std::string show(double value) {
   return text.str();
 }
 
-Network::Network(std::vector<double> capacities, std::vector<FlowClass> classes)
-    : capacities_(std::move(capacities)), classes_(std::move(classes)) {
+Network::Network(std::vector<double> capacities, std::vector<FlowClass> classes, TurnRule turns)
+    : capacities_(std::move(capacities)), classes_(std::move(classes)), turns_(turns) {
+  if (!in_range(turns_.bytes) || !(turns_.apart >= 0.0 && turns_.apart < 1.0)) {
+    throw BadInput("a turn of " + show(turns_.bytes) + " B, " + show(turns_.apart) + " of one apart",
+                   "give bytes above zero, and a part from 0 to 1");
+  }
   check_resources();
   for (std::size_t k = 0; k < classes_.size(); ++k) check_class(k);
 }
@@ -66,6 +70,9 @@ void Network::check_class(std::size_t index) {
                          show(use.coefficient) + "; it must be zero, or positive and finite",
                      kRangeHint);
     }
+  }
+  if (flow.sender < -1 || (flow.sender >= 0 && static_cast<std::size_t>(flow.sender) >= classes_.size())) {
+    throw BadInput(who + " is of sender " + std::to_string(flow.sender), "senders count from 0, -1 is none");
   }
   if (!in_range(flow.weight)) {
     throw BadInput(who + " has weight " + show(flow.weight) + "; it must be positive and finite", kRangeHint);

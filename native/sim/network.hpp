@@ -29,21 +29,31 @@ struct Use {
   double coefficient;
 };
 
-// A class of identical flows: `cap` bounds the rate of each flow (infinity: none).
+// A class of identical flows: `cap` bounds the rate of each flow (infinity: none). Of the classes of one `sender` one
+// has its turn at a time (-1: all the time).
 struct FlowClass {
   std::vector<Use> uses;
   double weight = 1.0;
   double cap = 0.0;
+  std::int32_t sender = -1;
+};
+
+// How classes of one sender take turns: `bytes` of each flow, then the next class. Of the turn that is under way when a
+// second class comes 1 - frac(sender * apart) is left, so that senders do not go in step (0: they do).
+struct TurnRule {
+  double bytes = 1.0;
+  double apart = 0.0;
 };
 
 // Checked resources and classes; throws BadInput when a figure is out of range or a class is unbounded.
 class Network {
  public:
-  Network(std::vector<double> capacities, std::vector<FlowClass> classes);
+  Network(std::vector<double> capacities, std::vector<FlowClass> classes, TurnRule turns = {});
 
   const std::vector<double>& capacities() const noexcept { return capacities_; }
   // Uses are sorted by resource, without zeros, each resource once.
   const std::vector<FlowClass>& classes() const noexcept { return classes_; }
+  const TurnRule& turns() const noexcept { return turns_; }
 
  private:
   void check_resources() const;
@@ -51,6 +61,7 @@ class Network {
 
   std::vector<double> capacities_;
   std::vector<FlowClass> classes_;
+  TurnRule turns_;
 };
 
 }  // namespace lanewise::sim

@@ -208,6 +208,25 @@ TEST(FlowEngine, EqualTransfersEndTogetherAndLaterOnesLater) {
   EXPECT_DOUBLE_EQ(engine.moved(0), 180.0);
 }
 
+TEST(FlowEngine, ClassesOfOneSenderTakeTurns) {
+  std::vector<FlowClass> classes{{{{0, 1.0}}, 1.0, kInfinity, 0}, {{{1, 1.0}}, 1.0, kInfinity, 0}};
+  FlowEngine engine(std::make_shared<const Network>(std::vector<double>{10.0, 10.0}, classes, TurnRule{40.0, 0.0}));
+  engine.add(0, 60.0, 1);
+  engine.add(1, 30.0, 2);
+  EXPECT_DOUBLE_EQ(engine.rate(1), 0.0);
+  EXPECT_EQ(engine.limit(1), kIdle);
+  EXPECT_DOUBLE_EQ(engine.next_event_time(), 4.0);  // the turn of the first
+  EXPECT_TRUE(engine.advance().empty());
+  EXPECT_DOUBLE_EQ(engine.rate(0), 0.0);
+  EXPECT_DOUBLE_EQ(engine.moved(0), 40.0);
+  EXPECT_EQ(engine.advance().front(), 2);
+  EXPECT_DOUBLE_EQ(engine.now(), 7.0);
+  EXPECT_EQ(engine.advance().front(), 1);
+  EXPECT_DOUBLE_EQ(engine.now(), 9.0);
+  EXPECT_THROW(Network({1.0}, {{{{0, 1.0}}, 1.0, kInfinity, 1}}), BadInput);  // there is one class, so one sender
+  EXPECT_THROW(Network({1.0}, {}, TurnRule{0.0, 0.0}), BadInput);
+}
+
 TEST(FlowEngine, MovesAllBytesOfRandomTransfers) {
   std::mt19937_64 bits(11);
   for (int round = 0; round < 50; ++round) {

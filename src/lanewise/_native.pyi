@@ -16,6 +16,9 @@ class Network:
         uses: Sequence[Sequence[tuple[int, float]]],
         weights: Sequence[float],
         caps: Sequence[float],
+        senders: Sequence[int] = (),
+        turn: float = 1.0,
+        apart: float = 0.0,
     ) -> None: ...
 
 class FlowEngine:

@@ -18,6 +18,7 @@ from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.perf.sockets import far_buffers, least_peer_writes
 from lanewise.perf.staging import Amounts, Opposite, Staging, beside_opposite_copy, shared_port, slowest_of, staging
+from lanewise.perf.turns import NO_TURNS, SOURCE, sender_of, with_others
 from lanewise.perf.uncertainty import Bound
 from lanewise.routes.classify import SYS
 from lanewise.routes.find import route as find_route
@@ -61,6 +62,7 @@ class FlowDemand:
     doubt: str = ""
     other_route: OtherRoute | None = None
     memory_weight: float = 1.0  # times its own, where a full memory prefers writes
+    sender: str = NO_TURNS  # the GPU whose copies take turns
 
     def cap(self, bound: Bound = "nominal") -> float:
         """The most this flow can do by itself in B/s: its own cap, or its staging, also at an end of its range."""
@@ -69,7 +71,10 @@ class FlowDemand:
 
     @property
     def cap_limit(self) -> tuple[str, str, str]:
-        """Name, basis and source of what limits the flow where no shared resource does: its staging or its own cap."""
+        """Name, basis and source of what limits the flow where no shared resource does: staging, own cap or turns."""
+        if self.sender:
+            basis = weakest([resource.basis for resource in self.per_byte])
+            return f"{self.sender} sends to one GPU at a time", basis, SOURCE
         if self.staging is not None and self.flow.cap > self.staging.rate():
             return self.staging.name, self.staging.basis, self.staging.rests_on
         return self.flow.cap_name or "its own cap", self.flow.cap_basis, self.flow.cap_rests_on
@@ -103,7 +108,10 @@ def flow_demands(
 
 def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: Copier = "engines") -> list[FlowDemand]:
     """The demands of flows that run at once, with what they leave each other of links and engines."""
-    demands = [replace(demand, per_byte=_requests_apart(demand)) for demand in demands]
+    demands = [
+        replace(demand, per_byte=_requests_apart(demand), sender=demand.sender if copied_by == "engines" else NO_TURNS)
+        for demand in demands
+    ]
     resources, solver_flows = solver_input(demands)
     shares = share([resource.capacity for resource in resources], solver_flows)
     full = {resources[index] for index in shares.limits if index is not None and resources[index].kind == "memory"}
@@ -195,6 +203,7 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
         staging=_staging(system, flow, routes, list(staged.values()), port), doubt=_doubt(system, routes, per_byte),
         beside_opposite=beside_opposite_copy(system, routes, list(staged.values())),
         other_route=_other_route(system, flow, routes[0]) if flow.p2p else None,
+        sender=sender_of(system, flow, routes[0]),
     )  # fmt: skip
 
 
@@ -258,12 +267,13 @@ def solver_input(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[So
     resources = list(dict.fromkeys(resource for demand in demands for resource in demand.per_byte))
     index = {resource: number for number, resource in enumerate(resources)}
     flows = []
-    for demand in demands:
+    senders = with_others([demand.sender for demand in demands], [demand.routes[0].dst for demand in demands])
+    for demand, sender in zip(demands, senders, strict=True):
         flow, cap = demand.flow, demand.cap()
         if math.isinf(cap) and not _tells_a_rate(demand.per_byte):
             raise _unlimited(flow)
         amounts = tuple((index[resource], amount) for resource, amount in demand.per_byte.items())
-        flows.append(SolverFlow(amounts, weight=flow.weight * demand.memory_weight, cap=cap))
+        flows.append(SolverFlow(amounts, weight=flow.weight * demand.memory_weight, cap=cap, sender=sender))
     return resources, flows
 
 

@@ -13,8 +13,7 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input
 from lanewise.perf.resources import REQUESTS, Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
-from lanewise.perf.sharing import Shares, SolverFlow
-from lanewise.perf.turns import SOURCE, in_turns, senders_of
+from lanewise.perf.sharing import Shares
 from lanewise.perf.uncertainty import RANGES, SHARED, independent, is_tie
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
@@ -90,13 +89,12 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     demands = arbitrated(flow_demands(system, flows, schedule.opposite, schedule.copied_by))
     resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
-    senders = senders_of(system, demands)
-    solution = _solved(schedule, demands, capacities, solver_flows, senders)
+    solution = share_in_order(schedule, capacities, flows, solver_flows)
     cases: list[Sequence[float]] = [solution.rates]
     shared = _shared_places(resources, demands)
     for end in _ENDS:
         capped = [replace(flow, cap=demand.cap(end)) for flow, demand in zip(solver_flows, demands, strict=True)]
-        case = _solved(schedule, demands, _at_end(resources, shared, end), capped, senders, end).rates
+        case = share_in_order(schedule, _at_end(resources, shared, end), flows, capped, end).rates
         cases.append(_ordered(solution, case, end) if schedule.rounds > 1 else case)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
@@ -126,19 +124,6 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
         total_high=max(math.fsum(case[counted]) for case in cases),
         schedule=schedule,
     )
-
-
-def _solved(
-    schedule: Schedule,
-    demands: Sequence[FlowDemand],
-    capacities: Sequence[float],
-    flows: Sequence[SolverFlow],
-    senders: Sequence[str],
-    end: Literal["", "low", "high"] = "",
-) -> Shares:
-    """What the flows get in the order of the schedule; all the time, if it has none, but for GPUs that take turns."""
-    shares = share_in_order(schedule, capacities, [demand.flow for demand in demands], flows)
-    return shares if schedule.rounds else in_turns(shares, capacities, flows, senders, end)
 
 
 def _at_end(resources: Sequence[Resource], shared: Sequence[bool], end: Literal["low", "high"]) -> list[float]:
@@ -181,9 +166,6 @@ def flow_rate(
     """One flow's rate, that of the first case; `limit` is the full resource that holds it, None its cap or order."""
     if limit is None and schedule.rounds and flow_cases[0] < FULL * demand.cap():
         name, sources, doubt = f"order of the copies ({schedule.name})", [schedule.source], ""
-        basis = weakest([resource.basis for resource in demand.per_byte])
-    elif limit is None and flow_cases[0] < FULL * demand.cap():
-        name, sources, doubt = f"{demand.routes[0].src} sends to one GPU at a time", [SOURCE], ""
         basis = weakest([resource.basis for resource in demand.per_byte])
     elif limit is None:
         name, basis, *sources = demand.cap_limit

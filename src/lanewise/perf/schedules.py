@@ -19,6 +19,7 @@ from lanewise.perf.duplex import Copier
 from lanewise.perf.flow import Flow
 from lanewise.perf.sharing import Shares, SolverFlow, finish_times, share
 from lanewise.perf.staging import Opposite
+from lanewise.perf.uncertainty import Bound
 
 _SIZE = 2.0**28  # B; rates do not depend on it
 _SEED = 1  # of orders that nobody knows; another one changes the rate of 100 rounds by less than 1 %
@@ -112,16 +113,19 @@ def schedule_named(name: str) -> Schedule:
 
 
 def share_in_order(
-    schedule: Schedule, capacities: Sequence[float], flows: Sequence[Flow], solver_flows: Sequence[SolverFlow]
+    schedule: Schedule,
+    capacities: Sequence[float],
+    flows: Sequence[Flow],
+    solver_flows: Sequence[SolverFlow],
+    end: Bound = "nominal",
 ) -> Shares:
     """As `share`, with the flows in the order of a schedule; rates and utilization are means until the last copy ends.
 
     What limits a flow is the resource of its own that is used most, None where that is used less than the flow's
     order allows.
     """
-    together = share(capacities, solver_flows)
     if not schedule.rounds:
-        return together
+        return share(capacities, solver_flows, end)
     rate = _rate(schedule, capacities, flows, solver_flows)
     used = [0.0] * len(capacities)
     for flow in solver_flows:

@@ -1,4 +1,4 @@
-"""Finite transfers: who finishes when, with every link shared by max-min at every moment."""
+"""Finite transfers: who finishes when, with every link shared by max-min, in turns, at every moment."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise import units
 from lanewise.perf.sharing import SolverFlow, share
@@ -103,11 +103,11 @@ def _both_ways(simulation: Simulation, place: int) -> Iterator[Amounts]:
 def _background(simulation: Simulation) -> list[SolverFlow]:
     """Background traffic: endless, or its average where it comes again and again; what comes once is left out."""
     flows = []
-    for flow, uses in zip(simulation.background, simulation.background_demands(), strict=True):
+    for flow, solved in zip(simulation.background, simulation.background_flows, strict=True):
         if flow.size is None:
-            flows.append(SolverFlow(uses, flow.weight, flow.cap))
+            flows.append(replace(solved, weight=flow.weight, cap=flow.cap))
         elif flow.every:
-            flows.append(SolverFlow(uses, flow.weight, min(flow.cap, flow.size / flow.every)))
+            flows.append(SolverFlow(solved.amounts, flow.weight, min(flow.cap, flow.size / flow.every)))
     return flows
 
 

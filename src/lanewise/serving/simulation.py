@@ -87,6 +87,7 @@ class Simulation:
         classes: dict[tuple[int, SolverFlow], int] = {}
         self._class = [classes.setdefault(each, len(classes)) for each in zip(self._owners, flows, strict=True)]
         self.demands = [flow.amounts for flow in flows]
+        self.background_flows = flows[len(own) :]
         with native_errors():
             self._network = network_of(
                 [resource.capacity for resource in self.resources], [flow_class for _, flow_class in classes]
@@ -131,10 +132,6 @@ class Simulation:
         first, count = self._first(place), len(self.deployments[place].gpus)
         queries, answers = self.demands[first : first + count], self.demands[first + count : first + 2 * count]
         return list(zip(queries, answers, strict=True))
-
-    def background_demands(self) -> list[Amounts]:
-        """What a byte of each background flow takes of each resource."""
-        return self.demands[self._first(len(self.deployments)) :]
 
     def _first(self, place: int) -> int:
         """Where the flows of the service at that place begin: all queries, then all answers."""
