@@ -85,15 +85,15 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
         return  # their GPUs read pageable memory as fast as pinned
     step = "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once, in pieces of 16 MiB and more"
     what = "the host memory is pageable: the driver copies it through a buffer of its own"
+    pinned = [other for other in symptom.better(same_flow=True) if other.how.get("host memory") == "pinned"]
+    if pinned:
+        evidence = f"with pinned memory the same path reached {value_text(pinned[0])}"
+        yield Cause(("pageable",), what, step, evidence=evidence)
+        return
     if kind == "pageable":
         evidence = "the row says pageable" if (row.value or 0.0) > 2 * LEAST_RATE else ""  # any host copies more
         yield Cause(("pageable",), what + ", in small or unaligned pieces", step, evidence=evidence)
         return
-    for other in symptom.better(same_flow=True):
-        if other.how.get("host memory") == "pinned":
-            evidence = f"with pinned memory the same path reached {value_text(other)}"
-            yield Cause(("pageable",), what, step, evidence=evidence)
-            return
     if _PAGEABLE_SHARE < symptom.share < 0.7:
         yield Cause(("pageable",), what, step)
 
