@@ -63,9 +63,9 @@ def with_expectations(figures: Sequence[TextFigure], measured: Sequence[TextFigu
             best = min(near, key=lambda each: (abs(each.line - figure.line), each.role))
             figure = replace(figure, expected=(best.quantity.value, best.role))
         elif (other := _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])) is not None:
-            figure = replace(figure, expected=(other.quantity.value, "other"))
+            figure = replace(figure, expected=(other.quantity.value, "other"), against=other.name)
         elif (better := other_of_table(figure, measured) or other_of_lines(figure, measured)) is not None:
-            figure = replace(figure, expected=(better.quantity.value, "other"))
+            figure = replace(figure, expected=(better.quantity.value, "other"), against=better.name)
         yield figure
 
 

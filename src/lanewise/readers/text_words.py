@@ -79,7 +79,8 @@ _OF_LINE = re.compile(
     re.IGNORECASE,
 )
 _SEVERAL_OF = re.compile(
-    r"\b(?:[2-9]|two|three|four|six|eight|several) (?:[a-z-]+ ){0,2}(?:cards|nics|ports|links|adapters|rails|"
+    r"\b(?:[2-9]|two|three|four|six|eight|several) (?:(?!servers|hosts|machines|nodes)[a-z-]+ ){0,2}"
+    r"(?:cards|nics|ports|links|adapters|rails|"
     r"interfaces) (?:\w+ ){0,2}of $",
     re.IGNORECASE,
 )

@@ -125,6 +125,8 @@ class References:
         for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
             if verdict in verdicts:
                 return _judged(row, references[verdicts.index(verdict)], verdict)
+        if row.how.get("expectation"):
+            return self.texts.judge(result)
         if row.metric == COLLECTIVE:
             unnamed = row.scenario.split()[:1] == ["collective"]
             note = UNNAMED_COLLECTIVE if unnamed else NO_COLLECTIVES

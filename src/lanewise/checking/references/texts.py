@@ -87,7 +87,8 @@ def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None
     try:
         if kind:
             value = units.parse(row.how["expected"], row.unit)
-            return value, name.get(kind, "the nominal value in the text"), _SHARES[kind]
+            against = row.how.get("against", "")
+            return value, f"'{against}'" if against else name.get(kind, "the nominal value in the text"), _SHARES[kind]
         if line_of(row):
             line = units.parse(line_of(row), "B/s")
             return line, f"the line of {line_of(row)}", (FINE_SHARE, SLOW_SHARE)
