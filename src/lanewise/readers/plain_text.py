@@ -154,7 +154,9 @@ def _figure(
     if role == "line":
         reading.ports.add(units.show(quantity.value, "Gb/s"))
     role = "expected" if falls else role
-    near = crosses or quantity.unit.endswith("b/s")
+    crosses = crosses or quantity.unit.endswith("b/s")
+    line = f"{words.before} {words.after}"
+    near = (path == "network" and crosses) or (path == "storage" and text_words.is_over_network(line))
     own = f"{words.between} {words.after if words.suffixed else ''}"
     copy = text_devices.copy_of((own, words.before + words.after, reading.heading)) if path == "device" else ""
     named = gpus_in(own, spoken=True) or gpus_in(words.before, spoken=True) or gpus_in(words.after, spoken=True)
@@ -221,14 +223,13 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
         unit = figure.quantity.unit
         how |= {"expected": units.show(figure.expected[0], unit), "expectation": figure.expected[1]}
         how |= {"against": figure.against} if figure.against else {}
-    elif port and figure.path == "network" and figure.crosses and figure.quantity.si == "B/s":
+    elif port and figure.crosses and figure.quantity.si == "B/s":
         how["line"] = port
     unit = figure.quantity.unit if metric != "iops" else shown
     flow, path = _FLOWS[figure.path][figure.way], "" if figure.path == "device" else figure.path
     if figure.copy and metric == "goodput":
         flow, path = text_devices.flow_of(figure.copy, figure.gpu), figure.copy
-        memory = text_devices.memory_of(label)
-        how |= {"flows": flow} | ({"host memory": memory} if memory else {})
+        how |= {"flows": flow} | text_devices.how_of(path, f"{label} {figure.words.after}")
     if drive and path == "storage" and text_devices.is_one_drive(f"{figure.heading} {figure.words.before} {label}"):
         how["device"] = drive
     size = text_devices.size_in(f"{label} {figure.words.after}") or text_devices.size_in(figure.heading)

@@ -33,9 +33,11 @@ _LATE = 2.0
 # No healthy path has more than what it is specified for; what is sent and counted otherwise differs by less.
 _TOO_MUCH = 1.2
 _SEVERAL = re.compile(
-    r"\b(?:both|duplex|bi-?dir\w*|total|sum|together|aggregate\w*|bond\w*|lag|dual|each|all|[2-9]\d*|two|three|four|"
-    r"eight|several|raid\w*|all_?\w+)\b", re.I,
-)  # fmt: skip
+    r"\b(?:both|duplex|bi-?dir\w*|total|sum|together|aggregate\w*|bond\w*|lag|dual|each|raid\w*|all_?\w*|"
+    r"(?:[2-9]|two|three|four|six|eight|several) (?:\w+ )?(?:ports|nics|cards|links|adapters|drives|disks|ssds|gpus|"
+    r"rails))\b",
+    re.I,
+)
 # A setting with its value: (API: POSIX).
 _STATED = re.compile(r"\((\w{2,20}) ?[:=]")
 _MOST_COMPARED = 20
