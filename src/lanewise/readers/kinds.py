@@ -47,10 +47,12 @@ from lanewise.readers import (
     transferbench,
     ucx_perftest,
 )
+from lanewise.readers.posted_claims import with_claims
 from lanewise.readers.posted_text import posted_facts
-from lanewise.readers.text_gpus import spoken_facts
+from lanewise.readers.text_gpus import sentences, spoken_facts
 from lanewise.readers.texts import json_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
+from lanewise.results.posted import join
 
 KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
@@ -86,7 +88,7 @@ def read_results(text: str, file: str) -> ImportedResults:
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
     short = short_lines(lines)
-    posted = ImportedResults("", (), posted=posted_facts(short, file))
+    posted = ImportedResults("", (), posted=join((spoken_facts(sentences(short), file), posted_facts(short, file))))
     distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
     if not results:
@@ -97,7 +99,7 @@ def read_results(text: str, file: str) -> ImportedResults:
         results = [timed_sizes.read_text(short, file)]
     if not any(result.observations or result.peers or result.notes for result in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
-    return merge([*results, posted])
+    return with_claims(merge([*results, posted]), sentences(short), file)
 
 
 def read_plain(text: str, file: str) -> ImportedResults:

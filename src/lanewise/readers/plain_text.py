@@ -57,6 +57,23 @@ class _Reading:
 
 def read_text(lines: Sequence[str]) -> ImportedResults:
     """A row for each figure of a text, with what the text expects of it; no rows where it has none."""
+    reading = _read(lines)
+    measured = [figure for figure in reading.figures if figure.role in ("", "only")]
+    if not measured:
+        return ImportedResults("", ())
+    rows = tuple(_row(figure, _port(reading), reading.drive) for figure in with_expectations(reading.figures, measured))
+    return ImportedResults(PLAIN_TEXT, rows, notes=(_note(rows, len(reading.figures)),))
+
+
+def claims_of(lines: Sequence[str]) -> tuple[list[TextFigure], str, str]:
+    """What a text expects or calls nominal, the only port that it names, and the only drive."""
+    reading = _read(lines)
+    wanted = [figure for figure in reading.figures if figure.role in ("expected", "nominal")]
+    return wanted, _port(reading), reading.drive
+
+
+def _read(lines: Sequence[str]) -> _Reading:
+    """The figures of a text, with the ports, GPUs and the drive that it names."""
     whole = "\n".join(lines)[:20_000]
     everything, gpus = text_words.paths_in(whole), gpus_in(whole)
     everything |= {"device"} if gpus and not everything - {"service"} else set()
@@ -68,11 +85,7 @@ def read_text(lines: Sequence[str]) -> ImportedResults:
             _read_line(reading, line, number)
         if len(reading.figures) >= MOST_FIGURES:
             break
-    measured = [figure for figure in reading.figures if figure.role in ("", "only")]
-    if not measured:
-        return ImportedResults("", ())
-    rows = tuple(_row(figure, _port(reading), reading.drive) for figure in with_expectations(reading.figures, measured))
-    return ImportedResults(PLAIN_TEXT, rows, notes=(_note(rows, len(reading.figures)),))
+    return reading
 
 
 def _read_line(reading: _Reading, line: str, number: int) -> None:
@@ -141,7 +154,9 @@ def _figure(
     if role == "line":
         reading.ports.add(units.show(quantity.value, "Gb/s"))
     role = "expected" if falls else role
-    near = crosses or quantity.unit.endswith("b/s")
+    crosses = crosses or quantity.unit.endswith("b/s")
+    line = f"{words.before} {words.after}"
+    near = (path == "network" and crosses) or (path == "storage" and text_words.is_over_network(line))
     own = f"{words.between} {words.after if words.suffixed else ''}"
     copy = text_devices.copy_of((own, words.before + words.after, reading.heading)) if path == "device" else ""
     named = gpus_in(own, spoken=True) or gpus_in(words.before, spoken=True) or gpus_in(words.after, spoken=True)
@@ -203,27 +218,24 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     """A figure as a row, of what its words say of it."""
     metric, shown = _METRICS[figure.quantity.si]
     label = figure.words.label
-    name = ": ".join(filter(None, (figure.heading[:50], label[:60].strip(" :=")))) or f"line {figure.line}"
-    if figure.row or figure.head:
-        name = ", ".join(filter(None, (figure.row[:60], figure.head[:40])))
     how = {"tool": PLAIN_TEXT, "heading": figure.heading, "label": label, "about": figure.path, "way": figure.way}
     if figure.expected[0]:
         unit = figure.quantity.unit
         how |= {"expected": units.show(figure.expected[0], unit), "expectation": figure.expected[1]}
-    elif port and figure.path == "network" and figure.crosses and figure.quantity.si == "B/s":
+        how |= {"against": figure.against} if figure.against else {}
+    elif port and figure.crosses and figure.quantity.si == "B/s":
         how["line"] = port
     unit = figure.quantity.unit if metric != "iops" else shown
     flow, path = _FLOWS[figure.path][figure.way], "" if figure.path == "device" else figure.path
     if figure.copy and metric == "goodput":
         flow, path = text_devices.flow_of(figure.copy, figure.gpu), figure.copy
-        memory = text_devices.memory_of(label)
-        how |= {"flows": flow} | ({"host memory": memory} if memory else {})
+        how |= {"flows": flow} | text_devices.how_of(path, f"{label} {figure.words.after}")
     if drive and path == "storage" and text_devices.is_one_drive(f"{figure.heading} {figure.words.before} {label}"):
         how["device"] = drive
     size = text_devices.size_in(f"{label} {figure.words.after}") or text_devices.size_in(figure.heading)
     settings = {"bytes": size} if size and path else {}
     return Observation(
-        name, flow, metric, figure.quantity.value, unit, Source.MEASURED, settings=settings, path=path, how=how,
+        figure.name, flow, metric, figure.quantity.value, unit, Source.MEASURED, settings=settings, path=path, how=how,
     )  # fmt: skip
 
 

@@ -32,7 +32,8 @@ _PAIR = re.compile(
 # '3.3 Gb/s of 10', '1.5 GB/s instead of 3.5', '6 Gb/s over a card of 10', 'reads 40'
 _AFTER = re.compile(
     r"\s(?:of|out of|instead of|rather than|over an? (?:\w+ )?(?:of )?|of an? (?:\w+ )?of|where|but|not) ?"
-    r"(?P<number>\d{1,7}(?:\.\d{1,4})?)(?P<scale>[kM]?)(?=\W*$|[,;.)]\s| (?:is|was|were|are)\b)"
+    r"(?:the |about |around |~ ?)?(?P<number>\d{1,7}(?:\.\d{1,4})?)(?P<scale>[kM]?)"
+    r"(?=\W*$|[,;.)]\s| (?:is|was|were|are|we|i|it|that|as|or|expected)\b)"
 )
 _VERB = re.compile(
     r"\b(?:reads|writes|gets|has|have|reaches|shows|achieves|sends|receives|sees|moves|gives|stops|only|just) (?:at )?"

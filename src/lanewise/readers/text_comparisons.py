@@ -23,7 +23,7 @@ _CONDITION = re.compile(
 )
 _WITH = re.compile(r"\W{0,3}(?:with|without|after|before|over|on|through|under|using|natively|later|when|if|where)\b")
 # What a program prints: name=value, name: value.
-_FIELD = re.compile(r"\w[=:]\W*$")
+_FIELD = re.compile(r"=\W*$|(?:^|[,;])\s*\w+:\W*$")
 # Other work, which is no measure of this one.
 _KINDS = re.compile(
     r"\b(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all\w*|triad|random|rand\w*|rnd\w*|seq\w*|"
@@ -40,16 +40,17 @@ _UNEVEN = re.compile(
     r"internet|cloud|\bwan\b|\bisp\b|speed ?test|wi-?fi|wireless|\blte\b|\b[45]g\b|dsl|modem|phone", re.I
 )
 _SENTENCE_END = re.compile(r"[.!?]\s")
+# The driver copies pageable memory through a buffer of its own (`references.paths.same_path` tolerates as much).
+_PAGEABLE, _OF_PINNED = re.compile(r"\b(?:pageable|unpinned)\b(?!.*\bm(?:map|apped))", re.IGNORECASE), 0.2
 _REST = " \u2026 "
 # What a list begins with is of all its figures.
 _PREAMBLE = re.compile(r"^.*:(?=\s|$)")
 _GENERATION = re.compile(r"\b(?:gen ?|pcie ?)([1-6])\b", re.IGNORECASE)
 _DUPLEX = re.compile(r"\b(?:both (?:ways|directions)|bi-?dir\w*|duplex)\b", re.IGNORECASE)
+_COLLECTIVE = re.compile(r"all_?|reduce_?scatter")
+_BUT = re.compile(r"\b(?:but|while|whereas|only|yet|however)\b")
 # What somebody else says it should be.
 _SAID = re.compile(r"\b(?:says|said|states|claims|suggests)\b")
-_OVER_NETWORK = re.compile(
-    r"\b(?:smb|samba|cifs|nfs\w*|iscsi|iser|ceph|rbd|s3|nas|share[sd]?|sftp|ftp|rsync|webdav)\b", re.IGNORECASE
-)
 
 
 def with_expectations(figures: Sequence[TextFigure], measured: Sequence[TextFigure]) -> Iterator[TextFigure]:
@@ -63,11 +64,18 @@ def with_expectations(figures: Sequence[TextFigure], measured: Sequence[TextFigu
         if near:
             best = min(near, key=lambda each: (abs(each.line - figure.line), _distance(each, figure), each.role))
             figure = replace(figure, expected=(best.quantity.value, best.role))
-        elif (other := _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])) is not None:
-            figure = replace(figure, expected=(other.quantity.value, "other"))
-        elif (better := other_of_table(figure, measured) or other_of_lines(figure, measured)) is not None:
-            figure = replace(figure, expected=(better.quantity.value, "other"))
+        else:
+            other = _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])
+            other = other or other_of_table(figure, measured) or other_of_lines(figure, measured)
+            if other is not None and not _as_pageable(figure, other):
+                figure = replace(figure, expected=(other.quantity.value, "other"), against=other.name)
         yield figure
+
+
+def _as_pageable(figure: TextFigure, other: TextFigure) -> bool:
+    """Whether a copy of pageable memory has as much of another as a healthy machine gives it."""
+    words = f"{figure.words.between} {figure.row} {figure.words.after if figure.words.suffixed else ''}"
+    return _PAGEABLE.search(words) is not None and figure.quantity.value >= _OF_PINNED * other.quantity.value
 
 
 def _is_like(wanted: TextFigure, figure: TextFigure) -> bool:
@@ -151,7 +159,9 @@ def _listed(first: TextFigure, second: TextFigure) -> bool:
     if _explained(slower, faster) or _SAID.search(second.words.between):
         return False
     kinds = [frozenset(word.lower().rstrip("s") for word in _KINDS.findall(each)) for each in words]
-    return kinds[1] <= kinds[0] and _one_path(first, second) and _alike_ways(first, second)
+    new = kinds[1] - kinds[0]
+    held = not new or (_BUT.search(second.words.between) is not None and all(map(_COLLECTIVE.match, new)))
+    return held and _one_path(first, second) and _alike_ways(first, second)
 
 
 def _alike_ways(first: TextFigure, second: TextFigure) -> bool:
@@ -191,5 +201,5 @@ def _one_path(first: TextFigure, second: TextFigure) -> bool:
     paths = {first.path, second.path}
     if len(paths) == 1 or "" in paths:
         return True
-    shared = any(_OVER_NETWORK.search(f"{each.words.before} {each.words.after}") for each in (first, second))
+    shared = any(text_words.is_over_network(f"{each.words.before} {each.words.after}") for each in (first, second))
     return paths == {"network", "storage"} and shared

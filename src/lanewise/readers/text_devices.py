@@ -39,7 +39,8 @@ _OTHER = re.compile(
     r"\b(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|nccl|rccl|busbw|algbw|bus bandwidth|stream|triad|hbm|"
     r"(?:gpu|device|vram|global|local) memory(?: bandwidth)?|vram|nvlinks?|kernels?|both (?:ways|directions)|"
     r"bi-?dir\w*|duplex|at once|simultaneous\w*|together|total|sum|aggregate\w*|all (?:two|four|eight|\d+|gpus)|"
-    r"in parallel|concurrent\w*|files?|nvme|ssd|drives?|disks?|network|nics?|rdma|gds|cufile|storage|infiniband|"
+    r"in parallel|concurrent\w*|files?|nvme|ssd|drives?|"
+    r"disks?|network|nics?|rdma|ib_\w+|roce|hosts|nodes|machines|gds|cufile|storage|infiniband|"
     r"ethernet|unified|managed|uvm|um|each)\b",
     re.IGNORECASE,
 )  # fmt: skip
@@ -47,6 +48,10 @@ _PAGEABLE = re.compile(
     r"\bpageable|\bunpinned|\bmmap\w*|\bmapped|\bmalloc\b|\bnon-pinned|\bwithout pinn", re.IGNORECASE
 )
 _PINNED = re.compile(r"(?<!un)(?<!non-)\bpinned|\bpage-?locked|\bcudahostalloc", re.IGNORECASE)
+_BY_SM = re.compile(r"\bby (?:the )?sms?\b|_sm\b|\bkernels?\b", re.IGNORECASE)
+_NO_PEERS = re.compile(
+    r"\bstaged\b|\b(?:without|no) (?:p2p|peer)|(?:p2p|peer\w*)\W{1,3}(?:is )?(?:off|disabled)", re.IGNORECASE
+)
 _SIZE = re.compile(r"(?<![\w.])(\d{1,6}(?:\.\d{1,3})?) ?((?:[kKmMgG]i?)?B|bytes?|[kKmMgG])(?![\w/]|ps\b| ?/)")
 _NOT_ONE = re.compile(
     r"\braid|\barray|\bpool|\bzfs|\bceph|\bvolume|\bnfs|\bsmb|\bsamba|\biscsi|\blustre|\bgpfs|\bstripe|\brand|\b4k|\bvm\b|guest|"
@@ -81,6 +86,14 @@ def flow_of(path: str, gpu: int) -> str:
 def memory_of(words: str) -> str:
     """'pageable', 'pinned' or nothing."""
     return "pageable" if _PAGEABLE.search(words) else "pinned" if _PINNED.search(words) else ""
+
+
+def how_of(path: str, words: str) -> dict[str, str]:
+    """How a copy was made as words say it: the kind of host memory, the engine, whether peers reach each other."""
+    how = {"host memory": memory_of(words), "engine": "SM" if _BY_SM.search(words) else ""}
+    if path == "peer":
+        how["p2p"] = "off" if _NO_PEERS.search(words) else "on"
+    return {key: value for key, value in how.items() if value}
 
 
 def size_in(words: str) -> int:

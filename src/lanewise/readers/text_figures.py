@@ -59,6 +59,15 @@ class TextFigure:
     head: str = ""
     first_head: str = ""
     expected: tuple[float, str] = (0.0, "")
+    against: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the figure is called: the label and head of its cell, else the heading and the words before it."""
+        if self.row or self.head:
+            return ", ".join(filter(None, (self.row[:60], self.head[:40])))
+        words = self.words.label[:60].strip(" :=")
+        return ": ".join(filter(None, (self.heading[:50], words))) or f"line {self.line}"
 
 
 def plain(words: str) -> str:

@@ -45,6 +45,30 @@ _NOT_THE_SLOT = re.compile(
     r"negotiat|downgrad|instead|only|runs? |running|trained|theor|capable|support|max", re.IGNORECASE
 )
 _NO_SENTENCE = re.compile(r"Lnk(?:Cap|Sta)|GT/s|\|.*\|")
+_WORDS, _LEAST_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])"), 3
+_OF_A_TOOL = re.compile(r"^\s*[#$|>\[{<]|^\S+[$#] |\S {3,}\S.* {3,}\S|\t.*\t|^\d{4}-\d\d|^\w+\(|=.*=|\|.*\||[{};]$")
+# What sentences say of the machine, as what tools print of it is stated (`posted_text`).
+_SPOKEN = tuple(
+    (key, value, re.compile(pattern, re.IGNORECASE))
+    for key, value, pattern in (
+        ("virtual machine", "yes",
+         r"\b(?:in|inside|within|on|from) (?:an? |the |my |our )?(?:\w+ )?(?:vms?|virtual machines?|guests?)\b|"
+         r"\bproxmox|\besxi\b|\bwsl ?2\b|\bhyper-?v\b|\bpassed through\b|\bvfio\b"),
+        ("iommu", "translate", r"\biommu (?:is |was )?(?:on|enabled)\b|\bwith (?:the )?iommu\b(?! off| disabled)"),
+        ("acs", "on", r"\bacs (?:is |was )?(?:on|enabled)\b"),
+        ("tunnel", "Thunderbolt or USB4", r"\bthunderbolt\b|\busb ?4\b|\begpu\b"),
+        ("resizable BAR", "off", r"\b(?:resizable bar|rebar) (?:is |was )?(?:off|disabled|not)\b"),
+        ("slot", "chipset",
+         r"\b(?:behind|of|from|at|on|to) the (?:chipset|pch)\b|\b(?:chipset|pch)(?:'s)? (?:slot|lanes)"),
+        ("GPUDirect RDMA", "off", r"\b(?:without|no) (?:gpu ?direct|gdr)|\bpeer_?mem\w* (?:is |was )?not\b|"
+                                  r"\bgpu ?direct (?:rdma )?(?:is |was )?(?:off|disabled|not)\b"),
+        ("network transport", "Socket", r"\bnet/socket\b|\btcp sockets\b"),
+        ("mtu", "1500", r"\bmtu (?:of |is |= ?|at )?1500\b"),
+        ("relaxed ordering", "off", r"\brelaxed[ _]ordering (?:is |was )?(?:off|disabled)\b"),
+        ("confidential computing", "on", r"\bconfidential (?:computing|vm)|\btdx\b|\bsev-snp\b"),
+        ("clocks", "thermal or power limit", r"\bthermal(?:ly)? throttl|\bpower[- ](?:limited|capped)|\boverheat"),
+    )
+)  # fmt: skip
 _MOST_NAMES, _LONGEST = 8, 20_000
 
 
@@ -74,6 +98,14 @@ def _plain(name: str) -> str:
     return _NOISE.sub("", name.lower())
 
 
+def sentences(lines: Sequence[str]) -> list[str]:
+    """The lines that are sentences of a post, those of tools, logs, code and tables left blank."""
+    return [
+        line if len(_WORDS.findall(line[:400])) >= _LEAST_WORDS and not _OF_A_TOOL.search(line) else ""
+        for line in lines
+    ]
+
+
 def spoken_facts(lines: Sequence[str], file: str) -> PostedFacts:
     """The GPUs, CPU and slot that sentences name: `gpu` stands for the only one, `gpu0` for the first of several."""
     gpus = gpus_in("\n".join(lines)[:_LONGEST])
@@ -95,6 +127,9 @@ def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
                 around = line[max(0, match.start() - 25) : match.end() + 12]
                 if _OF_SLOT.search(around) and not _NOT_THE_SLOT.search(around):
                     slots.setdefault(f"gen{match['gen']} x{match['lanes']}", number)
+        for key, value, pattern in _SPOKEN:
+            if pattern.search(line):
+                yield Statement(key, value, f"{file}:{number}")
     for key, values in (("cpu", cpus), ("slot", slots)):
         if len(values) == 1:
             value, number = next(iter(values.items()))

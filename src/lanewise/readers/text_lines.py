@@ -17,7 +17,7 @@ _STATISTIC = re.compile(
     r"\b(?:avg|average|mean|median|min\w*|max\w*|peak|p\d\d|std\w*|total|sum|aggregate|each|per|copy|scale|add|triad|"
     r"rand\w*|rnd\w*|seq\w*|udp|tcp|h2d|d2h|d2d|htod|dtoh|p2p|duplex|bi\w*dir\w*|uni\w*dir\w*|all_?\w+|reduce\w*|"
     r"prefill|decode|prompt|generat\w*|eval|memory|network|disk|drive|gpu|cpu|pcie|nvlink|link|hdd|ssd|local|remote|"
-    r"upload|download|sender|receiver|in-?place|out-of-place)\b", re.IGNORECASE,
+    r"pageable|pinned|host|device|upload|download|sender|receiver|in-?place|out-of-place)\b", re.IGNORECASE,
 )  # fmt: skip
 
 

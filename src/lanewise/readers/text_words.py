@@ -11,7 +11,7 @@ _PATHS = (
                           r"\bgpus?\b|\bcuda\b|\bnvlink\b|\bp2p\b|\bfpga\b|\bxdma\b|\bc2h\b|\bh2c\b|"
                           r"\bcapture card\b", re.I)),
     ("network", re.compile(
-        r"iperf|netperf|ntttcp|sockperf|network|ethernet|\bnics?\b|\btcp\b|\budp\b|rdma|roce|infiniband|\bib_\w+|"
+        r"iperf|netperf|gigabit|ntttcp|sockperf|network|ethernet|\bnics?\b|\btcp\b|\budp\b|rdma|roce|infiniband|\bib_\w+|"
         r"\bmpi\b|\bosu_|\bbond|\bvlan|\bvpn\b|wireguard|pkts?/s|\d ?[MKGk]?pps\b|packets?|\blan\b|wi-?fi|\bmtu\b|"
         r"\bsend(?:er)?\b|\brecv\b|receiver|\bdpdk\b|pod-to-pod|bits?/s|[KMG]bps\b|(?-i:\d ?[MGT]b/s)", re.I)),
     ("storage", re.compile(
@@ -56,6 +56,9 @@ _LINE = re.compile(
     r"(?<![\w.])(\d{1,3}(?:\.\d)?) ?(?:GbE|GigE|"
     r"G(?=[ -](?:network|nics?|link|ethernet|ports?|lan|infiniband|switch)))\b"
 )
+_GIGABIT = re.compile(
+    r"(?<![\w./])(?:(\d{1,3}(?:\.\d)?)[ -]|(?<!\d[ -])())gigabit\b(?![ -]?(?:per|/|s\b))", re.IGNORECASE
+)
 # Said of what was measured and is thought too little.
 _ONLY = re.compile(
     r"\b(?:only|just|merely|barely|mere|but get(?:ting)?|max(?:es|ed)? out|tops? out|stuck|cap(?:s|ped)|limited to|"
@@ -79,13 +82,17 @@ _OF_LINE = re.compile(
     re.IGNORECASE,
 )
 _SEVERAL_OF = re.compile(
-    r"\b(?:[2-9]|two|three|four|six|eight|several) (?:[a-z-]+ ){0,2}(?:cards|nics|ports|links|adapters|rails|"
+    r"\b(?:[2-9]|two|three|four|six|eight|several) (?:(?!servers|hosts|machines|nodes)[a-z-]+ ){0,2}"
+    r"(?:cards|nics|ports|links|adapters|rails|"
     r"interfaces) (?:\w+ ){0,2}of $",
     re.IGNORECASE,
 )
 _LINE_ENDS = re.compile(r"\s{0,2}(?:$|[:,.;()/]|(?:and|but|with|in|for|where|is|does|bond|line)\b)", re.IGNORECASE)
 _SUFFIX_WAY = re.compile(r"\s{0,2}\(?(?:of |on |for |in )?(?:seq\w* |rand\w* )?([a-z0-9]+)", re.I)
 RANDOM = re.compile(r"\b(?:random|rand|rnd)", re.I)
+_OVER_NETWORK = re.compile(
+    r"\b(?:smb|samba|cifs|nfs\w*|iscsi|iser|ceph|rbd|s3|nas|share[sd]?|sftp|ftp|rsync|webdav)\b", re.IGNORECASE
+)
 _WINDOW = 90
 
 
@@ -155,6 +162,12 @@ def line_of(before: str, after: str, value: float, unit: str) -> str:
     return "several lines" if _SEVERAL_OF.search(before) else "line"
 
 
+def is_over_network(words: str) -> bool:
+    """Whether words name files or a volume that lie beyond a network."""
+    return _OVER_NETWORK.search(words) is not None
+
+
 def lines_in(line: str) -> list[str]:
     """Rates of networks by the names of their ports: 10GbE, 25G NIC."""
-    return [f"{match[1]} Gb/s" for match in _LINE.finditer(line)]
+    named = [f"{match[1] or match[2] or 1} Gb/s" for match in _GIGABIT.finditer(line)]
+    return [*named, *(f"{match[1]} Gb/s" for match in _LINE.finditer(line))]

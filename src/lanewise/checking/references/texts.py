@@ -32,9 +32,11 @@ _LATE = 2.0
 # No healthy path has more than what it is specified for; what is sent and counted otherwise differs by less.
 _TOO_MUCH = 1.2
 _SEVERAL = re.compile(
-    r"\b(?:both|duplex|bi-?dir\w*|total|sum|together|aggregate\w*|bond\w*|lag|dual|each|all|[2-9]\d*|two|three|four|"
-    r"eight|several|raid\w*|all_?\w+)\b", re.I,
-)  # fmt: skip
+    r"\b(?:both|duplex|bi-?dir\w*|total|sum|together|aggregate\w*|bond\w*|lag|dual|each|raid\w*|all_?\w*|"
+    r"(?:[2-9]|two|three|four|six|eight|several) (?:\w+ )?(?:ports|nics|cards|links|adapters|drives|disks|ssds|gpus|"
+    r"rails))\b",
+    re.I,
+)
 # A setting with its value: (API: POSIX).
 _STATED = re.compile(r"\((\w{2,20}) ?[:=]")
 _MOST_COMPARED = 20
@@ -86,7 +88,8 @@ def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None
     try:
         if kind:
             value = units.parse(row.how["expected"], row.unit)
-            return value, name.get(kind, "the nominal value in the text"), _SHARES[kind]
+            against = row.how.get("against", "")
+            return value, f"'{against}'" if against else name.get(kind, "the nominal value in the text"), _SHARES[kind]
         if line_of(row):
             line = units.parse(line_of(row), "B/s")
             return line, f"the line of {line_of(row)}", (FINE_SHARE, SLOW_SHARE)

@@ -1,0 +1,68 @@
+"""What the sentences around a tool's output expect of it: a rate, the line of a network, the model of a drive.
+
+An expectation is of the best row of each flow alone: a table of sizes begins with rates that nobody expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lanewise import units
+from lanewise.readers.plain_text import claims_of
+from lanewise.readers.text_figures import TextFigure
+from lanewise.readers.tool_results import ImportedResults
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts, Statement
+
+_METRICS = ("goodput", "total", "bus_bandwidth")
+_PATHS = {
+    "network": ("network", "collective"), "storage": ("storage",),
+    "device": ("host to device", "device to host", "peer", "peer, staged", "collective", "GPU memory"),
+    "host memory": ("host memory",),
+}  # fmt: skip
+# More flows than this are a matrix, which one figure says nothing of.
+_MOST_FLOWS = 4
+
+
+def with_claims(result: ImportedResults, lines: Sequence[str], file: str) -> ImportedResults:
+    """The results of tools, with what the sentences of the text expect of them, and the line and drive they name."""
+    wanted, port, drive = claims_of(lines)
+    posted = result.posted
+    if port and not posted.stated("line"):
+        posted = replace(posted, statements=(*posted.statements, Statement("line", port, file)))
+    if drive and not any(name.startswith("nvme") for name in posted.devices):
+        posted = PostedFacts({**posted.devices, "nvme": drive}, posted.statements)
+    rows = _expecting(result.observations, wanted)
+    return replace(result, observations=rows, posted=posted)
+
+
+def _expecting(rows: tuple[Observation, ...], wanted: Sequence[TextFigure]) -> tuple[Observation, ...]:
+    """The rows, the best of each flow with the only rate that the text expects of its kind."""
+    rates = [each for each in wanted if each.quantity.si == "B/s"]
+    best: dict[tuple[str, str], Observation] = {}
+    for row in rows:
+        if row.metric in _METRICS and row.value is not None:
+            key = row.flow, row.metric
+            best[key] = max(best.get(key, row), row, key=lambda each: each.value or 0.0)
+    if not rates or not 0 < len(best) <= _MOST_FLOWS:
+        return rows
+    chosen = {id(row): figure for row in best.values() if (figure := _of_row(row, rates)) is not None}
+    return tuple(_with(row, chosen[id(row)]) if id(row) in chosen else row for row in rows)
+
+
+def _of_row(row: Observation, rates: Sequence[TextFigure]) -> TextFigure | None:
+    """The figure that is expected of a row: the only one of its path and direction."""
+    way = {"storage": "write" if row.flow.startswith("host") else "read"}.get(row.path, "")
+    way = {"host to device": "write", "device to host": "read"}.get(row.path, way)
+    like = [
+        each for each in rates
+        if (not each.path or row.path in _PATHS.get(each.path, ())) and (not each.way or not way or each.way == way)
+    ]  # fmt: skip
+    values = {each.quantity.value for each in like}
+    return like[0] if len(values) == 1 else None
+
+
+def _with(row: Observation, figure: TextFigure) -> Observation:
+    expected = units.show(figure.quantity.value, figure.quantity.unit)
+    return replace(row, how={**row.how, "expected": expected, "expectation": figure.role})
