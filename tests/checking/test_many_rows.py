@@ -2,7 +2,7 @@
 
 from lanewise.catalog import builtin
 from lanewise.checking import checkup
-from lanewise.checking.references import judged, side_by_side, stated_limits
+from lanewise.checking.references import siblings, side_by_side, stated_limits
 from lanewise.readers.tool_results import ToolValue, observation
 
 
@@ -25,9 +25,9 @@ def copies(gpus):
 
 def test_flows_are_read_once_however_many_rows_are_compared(monkeypatch):
     calls: list[object] = []
-    parse = judged.parse_flows
-    monkeypatch.setattr(judged, "parse_flows", counted(calls, parse))
-    judged._parsed.cache_clear()
+    parse = siblings.parse_flows
+    monkeypatch.setattr(siblings, "parse_flows", counted(calls, parse))
+    siblings._parsed.cache_clear()
     rows = copies(6)
     checkup.check(rows, catalog=builtin())
     assert len(rows) == 240

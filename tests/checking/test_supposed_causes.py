@@ -324,6 +324,33 @@ def test_one_gpu_of_several_of_one_name_differs_in_its_slot_or_node():
              for a in range(4)],
             "", ("link", "gpu2"),
         ),
+        (  # a name that says what is off needs no other row
+            ['path: "UCX_IB_GPU_DIRECT_RDMA=no", flows: "gpu0->gpu1", value: 625 MB/s, bytes: 100 MB'],
+            "gpus: Tesla V100-SXM2-32GB\n", ("setting",),
+        ),
+        (  # four other GPUs copy from that node at twice the rate
+            [f'flows: "host0:0->gpu{a}", value: {56.2 if a else 28.7} GB/s' for a in range(4)],
+            "gpus: Radeon AI PRO R9700\nstated: {cpu: AMD EPYC 9575F}\n", ("link", "gpu0"),
+        ),
+        (
+            ['path: NUMA1, flows: "host0:1->gpu4, host0:1->gpu5", value: 55.65 GB/s, of: each',
+             'path: NUMA0, flows: "host0:0->gpu4, host0:0->gpu5", value: 37.15 GB/s, of: each'],
+            "gpus: Radeon AI PRO R9700\n", ("memory",),
+        ),
+        (
+            ['flows: "host0->gpu0", value: 10.3 GB/s', 'flows: "gpu0->host0", value: 0.33 GB/s'],
+            "gpus: AMD Radeon 8060S\n", ("software",),
+        ),
+        (
+            ['path: "all_reduce, EFA", flows: "gpu0->gpu0", value: 4.76 GB/s, metric: bus_bandwidth, hosts: 2',
+             'path: "all_reduce, TCP", flows: "gpu0->gpu0", value: 1.03 GB/s, metric: bus_bandwidth, hosts: 2'],
+            "gpus: NVIDIA L4\n", ("software",),
+        ),
+        (
+            ['path: "all_reduce", flows: "gpu[0-3]->gpu[0-3]", value: 103 us, bytes: 80 KiB',
+             'path: "all_reduce, NCCL_ALGO=Tree", flows: "gpu[0-3]->gpu[0-3]", value: 150 us, bytes: 80 KiB'],
+            "gpus: gfx900\n", ("setting",),
+        ),
         (
             ['flows: "host0->host1", value: 2.34 Gb/s, line: 2.5 Gb/s',
              'flows: "host0->host1, host0->host2", value: 1.1 Gb/s, of: each, line: 2.5 Gb/s'],
@@ -356,6 +383,11 @@ def test_what_differs_between_two_rows_is_the_first_cause(rows: list[str], head:
         (['flows: "gpu0->gpu0", value: 905 GB/s'], "gpus: TPU\nstated: {memory rate: 900 GB/s}\n", ["fast"]),
         (['path: "decode, INT4", flows: "gpu0->gpu0", value: 33 GB/s'], "gpus: GeForce RTX 5090\n", ["slow"]),
         (['path: "decode, INT4", flows: "gpu0->gpu0", value: 330 GB/s'], "gpus: GeForce RTX 5090\n", []),
+        # One and two of the four NVLinks of a P100, two of a V100's six; half of one is neither.
+        (['flows: "gpu0->gpu3", value: 36.39 GB/s', 'flows: "gpu0->gpu1", value: 18.31 GB/s'],
+         "gpus: Tesla P100-SXM2-16GB\n", ["ok", "ok"]),
+        (['flows: "gpu1->gpu2", value: 45.93 GB/s'], "gpus: Tesla V100-SXM2-32GB\n", ["ok"]),
+        (['flows: "gpu1->gpu2", value: 33 GB/s'], "gpus: Tesla V100-SXM2-32GB\n", ["unknown"]),
         (['flows: "host0->gpu0", value: 20.1 GB/s, host memory: pinned'],
          "gpus: GeForce RTX 5070 Laptop GPU\nstated: {slot: gen5 x8}\n", ["ok"]),
     ],

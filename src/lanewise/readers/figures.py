@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
@@ -89,6 +90,8 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     try:
         collective = node["metric"].text() in ("", "bus_bandwidth", "time")
         flows = _flows(node["flows"].needed(), collective, p2p, _is_counted(node))
+        if collective and len(flows) == 1 and flows[0].src == flows[0].dst and node["hosts"].given:
+            flows = (replace(flows[0], dst="host1"),)  # one GPU a host
     except LanewiseError as error:
         raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
     value, unit, metric, taken = _quantity(node["value"], bits=path_of(flows[0]) == "network")

@@ -20,7 +20,7 @@ from lanewise.checking.causes.posted import stated_causes
 from lanewise.checking.causes.rows import WITH_A_MODEL_TOO
 from lanewise.checking.expectation import ExpectationModel
 from lanewise.checking.named.abilities import lesser_links
-from lanewise.checking.references.judged import kind_of_path
+from lanewise.checking.references.siblings import kind_of_path
 from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.errors import LanewiseError

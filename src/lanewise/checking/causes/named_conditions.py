@@ -60,12 +60,22 @@ _CONDITIONS = (
 # Variables of the environment, as NCCL, UCX and CUDA have them, with their value.
 _VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b(?: ?= ?\S+)?")
 
+_OFF = re.compile(
+    r"\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_DISABLE)=(?:1|y|yes|on|true)\b|"
+    r"\b([A-Z][A-Z0-9]*(?:_(?!DISABLE)[A-Z0-9]+)+)=(?:0|n|no|off|false|none)\b"
+)
+
 
 def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
     """The conditions that the names of this row and of a faster one of the same path have, and that differ."""
     row = symptom.row
+    if off := _OFF.search(row.scenario):
+        what = f"a setting turns something off: {off[0]}"
+        yield Cause(("setting",), what, f"run it again without {off[1] or off[2]}", evidence="the row's name")
     faster = [other for other in symptom.better_rates() if other.flow == row.flow and other.scenario != row.scenario]
     if not faster:
+        if row.metric == "time" and (own := _VARIABLE.findall(row.scenario)):  # the faster time is no row of the answer
+            yield Cause(("setting",), f"a setting: {', '.join(own)}", "run it again without", evidence="the row's name")
         return
     best = max(faster, key=lambda other: other.value or 0.0)
     for condition in _CONDITIONS:

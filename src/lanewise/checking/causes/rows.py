@@ -37,6 +37,7 @@ from lanewise.checking.named.hosts import one_memory
 from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.collectives import around_dip, smaller_message
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
+from lanewise.checking.references.host_nodes import STATED_NODE, without_nodes
 from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
 from lanewise.checking.references.parts import LEAST_RATE
 from lanewise.checking.references.paths import of_one_size, smaller_and_faster
@@ -55,7 +56,6 @@ _IN_PLACE = " in place"
 _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
-_STATED_NODE = re.compile(r"(?<=host):\d+|(?<=host\d):\d+")
 # Tools that copy from and to pinned memory alone.
 _PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "dcgmi", "lanewise")
 
@@ -128,13 +128,12 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
 def _much_faster_back(symptom: RowSymptom) -> Observation | None:
     """The same GPU's copy in the other direction, if this one is far below both that and pageable memory."""
     row = symptom.row
-    if symptom.share >= _PAGEABLE_SHARE:
-        return None
+    least = 4 if symptom.share < _PAGEABLE_SHARE else 1 / _PAGEABLE_SHARE
     ways = sorted(row.flow.split("->"))
     back = [
         other.row for other in symptom.results
         if other.row.flow != row.flow and sorted(other.row.flow.split("->")) == ways and other.row.metric == row.metric
-        and (other.row.value or 0.0) > 4 * (row.value or 0.0)
+        and (other.row.value or 0.0) > least * (row.value or 0.0)
     ]  # fmt: skip
     return max(back, key=lambda other: other.value or 0.0) if back else None
 
@@ -248,11 +247,11 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
 def _from_another_node(symptom: RowSymptom) -> Observation | None:
     """The copy of the same GPU in the same direction with memory of another stated NUMA node, if that is faster."""
     row = symptom.row
-    if row.path not in HOST_COPIES or not _STATED_NODE.search(row.flow):
+    if row.path not in HOST_COPIES or not STATED_NODE.search(row.flow):
         return None
     return next(
         (other for other in symptom.better(same_flow=False)
-         if other.flow != row.flow and _STATED_NODE.sub("", other.flow) == _STATED_NODE.sub("", row.flow)
+         if other.flow != row.flow and without_nodes(other.flow) == without_nodes(row.flow)
          and other.how.get("engine") == row.how.get("engine") and other.settings == row.settings), None,
     )  # fmt: skip
 

@@ -7,11 +7,9 @@ ok only if a reference of its own path says so: rows that are like each other ma
 from __future__ import annotations
 
 import re
-import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from lanewise import units
 from lanewise.catalog import Catalog
@@ -24,11 +22,12 @@ from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_library, of_other_table, of_smaller_message
-from lanewise.checking.references.detours import flows_together, of_host_memory, of_staged_copy, of_writes
+from lanewise.checking.references.detours import of_host_memory, of_staged_copy, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.references.gpu_memory import measured_memory, of_gpu_memory
+from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.kinds import of_other_rows
-from lanewise.checking.references.latencies import TIMES, ends, late, slow_by_its_rate
+from lanewise.checking.references.latencies import TIMES, late, slow_by_its_rate
 from lanewise.checking.references.lines import by_line, ring_by_line
 from lanewise.checking.references.parts import (
     Reference,
@@ -48,19 +47,16 @@ from lanewise.checking.references.paths import (
     of_smaller,
     same_path,
 )
-from lanewise.checking.references.side_by_side import kinds_of_ends, of_like, unlike
+from lanewise.checking.references.siblings import Siblings, flows_of
+from lanewise.checking.references.side_by_side import of_like
 from lanewise.checking.references.stated_limits import NO_MEASUREMENT, measured, names_limit, of_stated_limit
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
 from lanewise.checking.references.together import of_each_at_once, of_one_alone, of_sets_alike
-from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
-from lanewise.errors import LanewiseError
-from lanewise.perf.flow import Flow, parse_flows
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT, PostedFacts
-from lanewise.results.sample import Sample
 
 # The rate of a collective (NCCL): only bounds judge it where the machine is not described.
 COLLECTIVE = "bus_bandwidth"
@@ -74,13 +70,8 @@ RATES = ("goodput", "total", COLLECTIVE)
 # Copies within one memory: the diagonal of a matrix says nothing of a path.
 WITHIN_ONE = ("GPU memory", "host memory")
 HOST_COPIES = ("host to device", "device to host")
-LEAST_PAIRS = 2
 # How near a rate must be to that of a link.
 _NEAR = 0.12
-# Host memory of a stated NUMA node.
-_NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
-_METHOD_OF_SIBLINGS = ("flows", "engine", "p2p", "mode", "host memory", "phase")
-_IGNORED_AMONG_SIBLINGS = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD_OF_SIBLINGS))
 _IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path",
                       *(key for key in METHOD if key not in ("flows", "p2p", "phase")))  # fmt: skip
 
@@ -92,25 +83,22 @@ class References:
     rows: Sequence[Observation]
     posted: PostedFacts
     catalog: Catalog
-    _kinds: dict[Identity, list[Observation]] = field(init=False)
+    _siblings: Siblings = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
-    # The rates of pairs of peers by kind of row, and by the ends of the pair.
-    _pairs: dict[tuple[str | None, ...], dict[frozenset[str], list[float]]] = field(init=False)
     _measured: list[Observation] = field(init=False)
     texts: PlainTextRows = field(init=False)
 
     def __post_init__(self) -> None:
-        self._kinds, self._paths = defaultdict(list), defaultdict(list)
         self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
         self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
         self._measured = measured(self.rows)
-        self._pairs = defaultdict(lambda: defaultdict(list))
-        for row in self.rows:
-            if row.path.startswith("peer") and row.value and _one_pair(row):
-                self._pairs[_kind_of_pair(row)][ends(row)].append(row.value)
-            if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE:
-                self._kinds[kind_of_path(row)].append(row)
-                self._paths[identity(row, _IGNORED_ON_A_PATH)].append(row)
+        rates = [
+            row for row in self.rows
+            if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE
+        ]  # fmt: skip
+        self._siblings, self._paths = Siblings(rates), defaultdict(list)
+        for row in rates:
+            self._paths[identity(row, _IGNORED_ON_A_PATH)].append(row)
 
     def judge(self, result: PathResult) -> PathResult:
         """The result of a row that nothing was expected of, judged by its references if it has any."""
@@ -204,22 +192,24 @@ class References:
             yield from self._by_part(row)
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
-            yield from by_line(row, _flows(row), self.posted)
+            yield from by_line(row, flows_of(row), self.posted)
             yield from same_path(row, measured(self._on_path(row)))
             yield from of_stated_limit(row, self._on_path(row))
             yield from of_staged_copy(row, self.rows)
             yield from of_host_memory(row, self.rows)
-            yield from self._pairs_of_others(row)
+            part = self.ability_of(row)
+            yield from self._siblings.of_other_pairs(row, None if part is None else part.peer_rate())
             yield from of_writes(row, self.rows)
             yield from of_one_folder(row, self.rows)
         yield from of_mapped_file(row, self._on_path(row))
         yield from of_one_alone(row, self.rows)
         yield from of_each_at_once(row, self.rows)
         yield from of_sets_alike(row, self.rows)
+        yield from of_other_node(row, self.rows)
         yield from of_other_rows(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
         if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
-            yield from self._siblings(row)
+            yield from self._siblings.of_kind(row)
 
     def _on_path(self, row: Observation) -> list[Observation]:
         """The rows of the same flows, however they were moved, this one included."""
@@ -250,7 +240,7 @@ class References:
         Cards of Gen5 are put into hosts of Gen4, where they are as they should be; boards with NVLinks are not.
         """
         part, value = self.ability_of(row), row.value or 0.0
-        lone = row.path in HOST_COPIES and row.metric == "goodput" and len(_flows(row)) == 1
+        lone = row.path in HOST_COPIES and row.metric == "goodput" and len(flows_of(row)) == 1
         if part is None or part.gen < HOST_GENERATION or part.all_linked or not lone:
             return ""
         if self.posted.stated("cpu") or self._slots(row):
@@ -275,7 +265,7 @@ class References:
                 yield gen
 
     def _by_part(self, row: Observation) -> Iterator[Reference]:
-        part, flows = self.ability_of(row), _flows(row)
+        part, flows = self.ability_of(row), flows_of(row)
         if not flows:
             return
         if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
@@ -299,7 +289,7 @@ class References:
     def _bounds(self, row: Observation) -> Iterator[Reference]:
         """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
         part = self.ability_of(row)
-        flows = _flows(row)
+        flows = flows_of(row)
         # More ranks than the flows lead around are on other hosts.
         elsewhere = row.settings.get("hosts", 1) > 1 or row.settings.get("ranks", 0) > len(flows) > 1
         if not flows or elsewhere or row.path == "network":
@@ -310,78 +300,13 @@ class References:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
 
-    def _pairs_of_others(self, row: Observation) -> Iterator[Reference]:
-        """A GPU all of whose pairs are far below the pairs of the others: compared with those."""
-        if not row.path.startswith("peer") or not _one_pair(row):
-            return
-        pairs = self._pairs[_kind_of_pair(row)]
-        for gpu in sorted(ends(row)):
-            own = [rate for pair, rates in pairs.items() if gpu in pair for rate in rates]
-            others = [rate for pair, rates in pairs.items() if gpu not in pair for rate in rates]
-            enough = len(others) >= (LEAST_PAIRS if self._perhaps_nvlink(row, others) else 1)
-            if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * (middle := statistics.median(others)):
-                low, limit = 0.6 * middle, f"the {len(others)} pairs without {gpu}"
-                yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
-
-    def _perhaps_nvlink(self, row: Observation, rates: Sequence[float]) -> bool:
-        """Whether NVLinks may join the pairs of those rates: the faster of them says nothing of the PCIe of others."""
-        part = self.ability_of(row)
-        ways = 2 if row.metric == "total" else 1
-        return part is None or max(rates, default=0.0) > 1.05 * part.peer_rate() * ways
-
-    def _siblings(self, row: Observation) -> Iterator[Reference]:
-        """Rows of the same kind on other devices: they show only that one is worse, not that all are fine."""
-        like = [
-            each for each in self._kinds[kind_of_path(row)]
-            if each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
-        ]  # fmt: skip
-        values = [each.value for each in like if each.value]
-        # What several paths at once share differs from set to set.
-        if not values or row.path == "peer" or not _one_pair(row):
-            return
-        middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
-        # Which switches and sockets lie between decides what a staged copy loses, and one to a stated NUMA node.
-        slow = 0.45 if row.path.startswith("peer") or _NODE.search(row.flow) else 0.75
-        limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
-        yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
-
-
-def kind_of_path(row: Observation | Sample) -> Identity:
-    """What rows must share to be siblings: the kind of path, direction, metric, settings and method."""
-
-    reduce = {"flow": kinds_of_ends, "flows": flows_together}
-    return identity(row, _IGNORED_AMONG_SIBLINGS, reduce)
-
-
-def _kind_of_pair(row: Observation) -> tuple[str | None, ...]:
-    """What pairs of peers must share to be compared: path, metric, and P2P on or off."""
-    return row.path, row.metric, row.how.get("p2p")
-
 
 def _rung(row: Observation) -> str:
     """The link of 16 lanes whose typical rate a lone copy between host and GPU has; empty if none."""
-    if row.path not in HOST_COPIES or row.metric != "goodput" or len(_flows(row)) != 1 or row.value is None:
+    if row.path not in HOST_COPIES or row.metric != "goodput" or len(flows_of(row)) != 1 or row.value is None:
         return ""
     rates = {gen: link_rate(gen, 16, row.path == "host to device") for gen in (2, 3, 4, 5)}
     return next((speed(gen, 16) for gen, rate in rates.items() if 0.88 < row.value / rate < 1.12), "")
-
-
-def _flows(row: Observation) -> tuple[Flow, ...]:
-    return _parsed(row.how.get("flows") or row.flow)
-
-
-@lru_cache(maxsize=4096)
-def _parsed(flows: str) -> tuple[Flow, ...]:
-    """The flows of a text, read once for all rows that compare themselves with it; none where it is none."""
-    try:
-        return parse_flows(flows)
-    except LanewiseError:
-        return ()
-
-
-def _one_pair(row: Observation) -> bool:
-    """Whether all flows that ran together are between the same two ends, one way or both."""
-    return len({frozenset((flow.src, flow.dst)) for flow in _flows(row)}) <= 1
 
 
 def _judged(row: Observation, reference: Reference, verdict: Verdict) -> PathResult:

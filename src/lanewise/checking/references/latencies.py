@@ -18,6 +18,8 @@ TIMES = ("latency", "time")
 # Programs time the same copy differently, up to this many times. A socket link on the way adds less than a
 # microsecond to the one or two of a copy to host memory.
 _LATE = 3.0
+# The time of one collective of one size that somebody typed in twice: as its rate is (`collectives`, 0.75).
+_LATE_COLLECTIVE = 1 / 0.75
 # Of so many other GPUs the median says what such a copy takes.
 _LEAST_OTHERS = 2
 # Copies of this many bytes take far longer than to start and end them.
@@ -28,12 +30,13 @@ def late(result: PathResult, rows: Sequence[Observation]) -> PathResult:
     """The result of a latency, slow if it is far above that of the same copy in another row or of other GPUs."""
     row = result.row
     best, limit = _same_copy(row, rows), "the same copy in another row"
-    if not best or row.value is None or row.value <= _LATE * best:
-        best, limit = _of_other_gpus(row, rows), "the same copy of the other GPUs"
-    if not best or row.value is None or row.value <= _LATE * best:
+    late_by = _LATE if row.metric != "time" or row.how.get("tool") != "typed in" else _LATE_COLLECTIVE
+    if not best or row.value is None or row.value <= late_by * best:
+        best, limit, late_by = _of_other_gpus(row, rows), "the same copy of the other GPUs", _LATE
+    if not best or row.value is None or row.value <= late_by * best:
         return result
     expected = expectation(row, basis="same path", value=best, limit=limit).expected
-    return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, _LATE * best)
+    return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, late_by * best)
 
 
 def slow_by_its_rate(result: PathResult, by_part: Callable[[Observation], Iterable[Reference]]) -> PathResult:

@@ -16,6 +16,8 @@ from lanewise.results.observation import Observation
 START = 40e-6
 # Shorter copies (B) tell nothing of a path: even on a healthy machine they cost more to start than to carry.
 LEAST_SHORT_COPY = 10**6
+# How near a rate is to that of some of the NVLinks: of two V100 and P100 by 0.2 and 0.5 % (Dell, C4130).
+_NEAR_LINKS = 0.06
 NO_NVLINK = "without NVLinks,"
 # Four lanes of Gen2 carry 1.6 GB/s of copies, and no slot for GPUs has less: below half of it a long copy is slow,
 # whatever the GPU. A coherent link (NVLink-C2C) carries more than any of PCIe.
@@ -160,12 +162,25 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
         nvlink = part.nvlink_rate * both
         slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.28 * pcie
         high = 1.15 * nvlink
+        yield from _some_links(part, both, row.value or 0.0)
         yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
         if not part.all_linked and (row.value or 0.0) <= pcie * 1.15:
             # A bridge joins pairs alone, and not every machine has one.
             yield Reference("parts", pcie, 0.75 * pcie, slow, None, f"{NO_NVLINK} {limit}", part.source)
     elif row.how.get("p2p") == "on":
         yield Reference("parts", pcie, 0.75 * pcie, 0.28 * pcie, fastest, limit, part.source)
+
+
+def _some_links(part: GpuAbility, both: int, value: float) -> Iterator[Reference]:
+    """The rate of some of the NVLinks of a GPU that has them to several others, as in meshes of SXM boards."""
+    links = part.part.number("nvlink.links") if part.part is not None and "sxm" in part.part.name else None
+    if links is None or part.nvlink_rate is None or part.all_linked:
+        return
+    each = part.nvlink_rate * both / links
+    count = round(value / each)
+    if 1 <= count < links and abs(value / (count * each) - 1) < _NEAR_LINKS:
+        nominal, limit = count * each, f"{count} of the {links:g} NVLinks of {part.title}"
+        yield Reference("parts", nominal, 0.9 * nominal, 0.0, None, limit, part.source)
 
 
 def rack_collective(row: Observation, title: str, catalog: Catalog) -> Iterator[Reference]:

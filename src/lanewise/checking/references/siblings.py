@@ -1,0 +1,111 @@
+"""References of a row in rows of its kind on other devices: they show that one is worse, not that all are fine."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from lanewise.checking.references.detours import flows_together
+from lanewise.checking.references.host_nodes import STATED_NODE
+from lanewise.checking.references.latencies import ends
+from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.side_by_side import kinds_of_ends, unlike
+from lanewise.checking.symptom import line_of
+from lanewise.errors import LanewiseError
+from lanewise.perf.flow import Flow, parse_flows
+from lanewise.results.match import CONTEXT, METHOD, Identity, identity
+from lanewise.results.observation import Observation
+from lanewise.results.sample import Sample
+
+LEAST_PAIRS = 2
+# So many other GPUs that copy from the same node, and what a far one of them keeps at least: 0.66 of 56 GB/s between
+# two EPYC 9575F, 0.7 and more between Xeons.
+_LEAST_OF_NODE, _OF_NODE = 3, 0.6
+# Host memory of a stated NUMA node.
+_NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
+_METHOD = ("flows", "engine", "p2p", "mode", "host memory", "phase")
+_IGNORED = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD))
+
+
+class Siblings:
+    """The rates of one check by kind of path, and those of pairs of peers by kind and pair."""
+
+    def __init__(self, rates: Sequence[Observation]) -> None:
+        self._kinds: dict[Identity, list[Observation]] = defaultdict(list)
+        self._pairs: dict[tuple[str | None, ...], dict[frozenset[str], list[float]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for row in rates:
+            self._kinds[kind_of_path(row)].append(row)
+            if row.path.startswith("peer") and row.value and one_pair(row):
+                self._pairs[_kind_of_pair(row)][ends(row)].append(row.value)
+
+    def of_other_pairs(self, row: Observation, pcie: float | None) -> Iterator[Reference]:
+        """A GPU all of whose pairs are far below the pairs of the others, compared with those.
+
+        `pcie`: what PCIe carries of one copy in B/s; faster ones go over NVLinks, which not all pairs have (None: not
+        known).
+        """
+        if not row.path.startswith("peer") or not one_pair(row):
+            return
+        pairs = self._pairs[_kind_of_pair(row)]
+        for gpu in sorted(ends(row)):
+            own = [rate for pair, rates in pairs.items() if gpu in pair for rate in rates]
+            others = [rate for pair, rates in pairs.items() if gpu not in pair for rate in rates]
+            perhaps_nvlink = pcie is None or max(others, default=0.0) > 1.05 * pcie * (1 + (row.metric == "total"))
+            enough = len(others) >= (LEAST_PAIRS if perhaps_nvlink else 1)
+            if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * (middle := statistics.median(others)):
+                low, limit = 0.6 * middle, f"the {len(others)} pairs without {gpu}"
+                yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
+
+    def of_kind(self, row: Observation) -> Iterator[Reference]:
+        """Rows of the same kind on other devices."""
+        like = [
+            each for each in self._kinds[kind_of_path(row)]
+            if each.value and each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
+        ]  # fmt: skip
+        # What several paths at once share differs from set to set.
+        if not like or row.path == "peer" or not one_pair(row):
+            return
+        values = [each.value or 0.0 for each in like]
+        middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
+        # Which switches and sockets lie between decides what a staged copy loses, and one to a stated NUMA node.
+        slow = 0.45 if row.path.startswith("peer") or _NODE.search(row.flow) else 0.75
+        node = STATED_NODE.findall(row.flow)
+        near = [each.value or 0.0 for each in like if node and STATED_NODE.findall(each.flow) == node]
+        if len(near) >= _LEAST_OF_NODE:  # the memory is the same: this GPU is far, or its link is a lesser one
+            values, slow, middle = near, _OF_NODE, statistics.median(near)
+        limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
+        yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
+
+
+def kind_of_path(row: Observation | Sample) -> Identity:
+    """What rows must share to be siblings: the kind of path, direction, metric, settings and method."""
+    return identity(row, _IGNORED, {"flow": kinds_of_ends, "flows": flows_together})
+
+
+def flows_of(row: Observation) -> tuple[Flow, ...]:
+    """The flows that ran together; none if they cannot be read."""
+    return _parsed(row.how.get("flows") or row.flow)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(flows: str) -> tuple[Flow, ...]:
+    """The flows of a text, read once for all rows that compare themselves with it."""
+    try:
+        return parse_flows(flows)
+    except LanewiseError:
+        return ()
+
+
+def _kind_of_pair(row: Observation) -> tuple[str | None, ...]:
+    """What pairs of peers must share to be compared: path, metric, and P2P on or off."""
+    return row.path, row.metric, row.how.get("p2p")
+
+
+def one_pair(row: Observation) -> bool:
+    """Whether all flows that ran together are between the same two ends, one way or both."""
+    return len({frozenset((flow.src, flow.dst)) for flow in flows_of(row)}) <= 1
