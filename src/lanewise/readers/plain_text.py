@@ -219,6 +219,7 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     metric, shown = _METRICS[figure.quantity.si]
     label = figure.words.label
     how = {"tool": PLAIN_TEXT, "heading": figure.heading, "label": label, "about": figure.path, "way": figure.way}
+    how |= {"after": figure.words.after.strip()[:60]} if LETTERS.search(figure.words.after) else {}
     if figure.expected[0]:
         unit = figure.quantity.unit
         how |= {"expected": units.show(figure.expected[0], unit), "expectation": figure.expected[1]}
@@ -230,6 +231,13 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     if figure.copy and metric == "goodput":
         flow, path = text_devices.flow_of(figure.copy, figure.gpu), figure.copy
         how |= {"flows": flow} | text_devices.how_of(path, f"{label} {figure.words.after}")
+    words = f"{figure.heading} {figure.words.before} {figure.words.after}"
+    if path == "storage" and metric == "goodput" and "expected" not in how and (bus := text_devices.bus_of(words)):
+        how |= {"expected": bus, "expectation": "bus"}
+    kind = text_devices.collective_of(words)
+    if kind and figure.path == "device" and metric == "goodput" and not figure.copy:
+        flow, path, metric = "gpu0->gpu1", "peer", "bus_bandwidth"
+        how |= {"flows": flow, "collective": kind}
     if drive and path == "storage" and text_devices.is_one_drive(f"{figure.heading} {figure.words.before} {label}"):
         how["device"] = drive
     size = text_devices.size_in(f"{label} {figure.words.after}") or text_devices.size_in(figure.heading)

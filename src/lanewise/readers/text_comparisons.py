@@ -110,13 +110,16 @@ def _other_of_line(figure: TextFigure, near: Sequence[TextFigure]) -> TextFigure
         if each is not figure and abs(figure.line - each.line) <= (figure.role == "only")
         and _held_against(figure, each)
     ]  # fmt: skip
-    return max(like, key=lambda each: each.quantity.value, default=None)
+    shortest = min if figure.quantity.si == "s" else max
+    return shortest(like, key=lambda each: each.quantity.value, default=None)
 
 
 def _held_against(figure: TextFigure, other: TextFigure) -> bool:
     """Whether a figure is of the same work on the same path as another, and the words between compare them."""
     first, second = sorted((figure, other), key=lambda each: (each.line, each.quantity.start))
-    if figure.quantity.si != other.quantity.si or figure.quantity.si == "s":
+    if figure.quantity.si != other.quantity.si:
+        return False
+    if figure.quantity.si == "s" and not (first.line == second.line and _is_sentence(first, second)):
         return False
     if first.line == second.line and _is_sentence(first, second):
         return _listed(first, second)
@@ -150,7 +153,8 @@ def _listed(first: TextFigure, second: TextFigure) -> bool:
     both_named = LETTERS.search(_BREAK.split(second.words.between, maxsplit=1)[0]) and LETTERS.search(rest)
     if not (LETTERS.search(tail) or both_named or _WITH.match(rest)):
         return False
-    slower, faster = (words if first.quantity.value < second.quantity.value else words[::-1])[:2]
+    less = (first.quantity.value < second.quantity.value) is (first.quantity.si != "s")
+    slower, faster = words if less else words[::-1]
     counts = [count_in(each.partition(_REST)[0]) or count_in(each) for each in (slower, faster)]
     sizes = size_in(slower), size_in(faster)
     # More at once get no less together, nor larger pieces: fewer and smaller ones that do are as they should be.
@@ -166,7 +170,8 @@ def _listed(first: TextFigure, second: TextFigure) -> bool:
 
 def _alike_ways(first: TextFigure, second: TextFigure) -> bool:
     """Whether two figures are of one direction, or of two that carry alike: a link's, or reads slower than writes."""
-    if first.way == second.way:
+    # Before the first of a list no direction may stand, as its unit says it: '750,000 reads a second'.
+    if first.way in (second.way, ""):
         return True
     slower, faster = sorted((first, second), key=lambda each: each.quantity.value)
     line = f"{second.words.before} {second.words.after}"

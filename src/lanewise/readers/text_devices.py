@@ -25,7 +25,7 @@ _TO = re.compile(
     r"\bh(?:ost)?(?:2|to| to |->|_to_)d(?:ev(?:ice)?)?(?=\b|_)|\bhtod\b|"
     rf"\b(?:cpu|host|ram)(?: memory)? ?(?:to|->|\u2192) ?(?:the |an? )?gpus?\b|"
     rf"\b(?:to|onto|into) (?:the |an? |its |each |one )?(?:nvidia |geforce |amd )?{_GPU}\b|"
-    r"\buploads?\b|\bfrom (?:pinned|pageable|host|system) memory",
+    r"\buploads?\b|\bfrom (?:pinned|pageable|host|system|malloc\S{0,4}) memory",
     re.IGNORECASE,
 )
 _FROM = re.compile(
@@ -44,6 +44,14 @@ _OTHER = re.compile(
     r"ethernet|unified|managed|uvm|um|each)\b",
     re.IGNORECASE,
 )  # fmt: skip
+_COLLECTIVE = re.compile(
+    r"\ball[ _-]?(?:reduce|gather)\b|\breduce[ _-]?scatter\b|\bbroadcast\b|\bbus ?bw\b|\bbus bandwidth\b",
+    re.IGNORECASE,
+)
+_ACROSS = re.compile(
+    r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|network|infiniband|\brdma|\broce|\bib\b|\befa\b|gb/s.{0,20}nic|\bnics?\b|"
+    r"\balgbw\b|ethernet|\bhdr\b|\bndr\b|inter-?node|multi-?node|deepep|\d ?[kKM]i?B\b", re.IGNORECASE,
+)  # fmt: skip
 _PAGEABLE = re.compile(
     r"\bpageable|\bunpinned|\bmmap\w*|\bmapped|\bmalloc\b|\bnon-pinned|\bwithout pinn", re.IGNORECASE
 )
@@ -57,6 +65,11 @@ _NOT_ONE = re.compile(
     r"\braid|\barray|\bpool|\bzfs|\bceph|\bvolume|\bnfs|\bsmb|\bsamba|\biscsi|\blustre|\bgpfs|\bstripe|\brand|\b4k|\bvm\b|guest|"
     r"\bluks|encrypt|crypt|\bmd\d|drives\b|disks\b|ssds\b",
     re.IGNORECASE,
+)
+_BUSES = (
+    (re.compile(r"\bsata\b(?! ?(?:II|2|I|1)\b)", re.IGNORECASE), "600 MB/s"),
+    (re.compile(r"\busb ?3(?:\.0)?\b(?!\.)", re.IGNORECASE), "500 MB/s"),
+    (re.compile(r"\busb ?2(?:\.0)?\b(?!\.)", re.IGNORECASE), "60 MB/s"),
 )
 _LONG, _LONGEST = 128 * 2**10, 300
 _FLOWS = {"host to device": "host0->gpu{}", "device to host": "gpu{}->host0", "peer": "gpu{}->gpu{}"}
@@ -76,6 +89,14 @@ def copy_of(parts: Sequence[str]) -> str:
             paths = [path for _, path in sorted(found)]
             return "peer" if "peer" in paths else paths[-1]
     return ""
+
+
+def collective_of(words: str) -> str:
+    """The collective of GPUs of one host that words name, 'NCCL' for one without a name; empty across hosts."""
+    match = _COLLECTIVE.search(words)
+    if match is None or _ACROSS.search(words):
+        return ""
+    return "NCCL" if match[0].lower().startswith("bus") else re.sub(r"[ -]", "_", match[0].lower())
 
 
 def flow_of(path: str, gpu: int) -> str:
@@ -123,3 +144,10 @@ def drive_in(lines: Sequence[str]) -> str:
 def is_one_drive(words: str) -> bool:
     """Whether words speak of long requests to one drive: of no array or volume, and nothing random."""
     return _NOT_ONE.search(words) is None and count_in(words) < 2 and not 0 < size_in(words) < _LONG
+
+
+def bus_of(words: str) -> str:
+    """What the bus carries that words name of one drive (SATA-IO, USB-IF: after line encoding); empty if none."""
+    if not is_one_drive(words):
+        return ""
+    return next((rate for pattern, rate in _BUSES if pattern.search(words)), "")

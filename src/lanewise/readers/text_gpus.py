@@ -28,7 +28,12 @@ _GPU = re.compile(
 )
 # Names that are short enough to mean other things count where the text speaks of GPUs at all.
 _SHORT = re.compile(r"(?<![\w-])(?:NVIDIA |Tesla )?(?:T4|L4)(?!\w|\.\d)")
-_OF_GPUS = re.compile(r"\bgpus?\b|\bcuda|nvidia|\bh2d\b|\bd2h\b|\bvram\b|tensor", re.IGNORECASE)
+# GeForce cards by their number alone: 'two 3090'.
+_NUMBER = re.compile(
+    r"(?<![\w.,-])(?<!X )[2345]0[5-9]0(?: ?Ti| SUPER)?s?(?![\w.,]\d|\w| ?(?:[KMGT]i?)?[bB]\b|"
+    r" ?(?:IOPS|MB|GB|tok|ms|us))"
+)
+_OF_GPUS = re.compile(r"\bgpus?\b|\bcuda|nvidia|\bh2d\b|\bd2h\b|\bvram\b|tensor|\bnccl\b|\bp2p\b", re.IGNORECASE)
 _NOISE = re.compile(r"\b(?:nvidia|amd|intel|geforce|tesla|instinct|radeon)\b|[^a-z0-9]", re.IGNORECASE)
 _CPU = re.compile(
     r"(?<![\w-])(?:EPYC ?\d{4}\w{0,2}|Xeon(?: (?:Gold|Silver|Platinum|Bronze))? (?:[EW][357]?-)?\d{4,5}\w{0,2}\+?"
@@ -76,7 +81,9 @@ def gpus_in(words: str, *, spoken: bool | None = None) -> list[str]:
     """The names of GPUs that words have, each once in their order; of one name in two lengths the longer."""
     spoken = _OF_GPUS.search(words) is not None if spoken is None else spoken
     found = [match[0].strip() for match in _GPU.finditer(words)]
-    found += [match[0].strip() for match in _SHORT.finditer(words)] if spoken else []
+    if spoken:
+        found += [match[0].strip() for match in _SHORT.finditer(words)]
+        found += [f"RTX {match[0].rstrip('s')}" for match in _NUMBER.finditer(words)]
     names: dict[str, str] = {}
     for name in found:
         plain = _plain(name)

@@ -15,13 +15,19 @@ from lanewise.errors import LanewiseError
 from lanewise.readers.spelled_quantities import rate_or_time
 
 _NUMBER = r"\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?(?![\d.])|\d{1,15}(?:[.,]\d{1,9})?"
-_SECOND = r"(?:ps|/ ?s(?:ec(?:onds?)?)?| ?per ?sec(?:ond)?)"
+_SECOND = r"(?:ps|/ ?s(?:ec(?:onds?)?)?| ?per ?sec(?:ond)?| a second)"
 _THINGS = (
     r"tok(?:en)?s?|req(?:uest)?s?|infer(?:ence)?s?|samples?|im(?:a)?ge?s?|frames?|op(?:eration)?s?|transactions|"
-    r"pkts?|packets|msgs?|messages|quer(?:y|ies)|files|io(?:s)?|it(?:er(?:ation)?s?)?"
+    r"pkts?|packets|msgs?|messages|quer(?:y|ies)|files|io(?:s)?|it(?:er(?:ation)?s?)?|"
+    r"(?:random |sequential |small )?(?:reads|writes|blocks|requests)(?: of \d{1,4} ?[kKM]?i?B)?|calls|copies|steps"
+)
+_AS_OPERATIONS = re.compile(
+    r"(?:random |sequential |small )?(?:reads|writes|blocks|requests|calls|copies|steps)(?: of \S{1,8} ?\S{1,3})? ?"
+    rf"{_SECOND}$",
+    re.IGNORECASE,
 )
 _RATE = rf"(?:[kKmMgGtT]i?)?(?:[bB]its?|[bB]ytes?|[bB]){_SECOND}"
-_COUNT = rf"[kKM]? ?(?:IOPS|iops|[MKGk]?pps|[qrtf]ps|QPS|(?:{_THINGS}) ?{_SECOND})"
+_COUNT = rf"[kKM]? ?(?:IOPS|iops|[MKGk]?pps|[qrtf]ps|QPS|(?-i:t/s)|(?:{_THINGS}) ?{_SECOND})"
 _TIME = r"(?:[nuµμm]s(?:ec(?:onds?)?)?|microseconds?|milliseconds?)"
 UNIT = re.compile(rf"(?<![A-Za-z])(?:{_RATE}|{_COUNT})(?![A-Za-z/])", re.IGNORECASE)
 TIME_UNIT = re.compile(rf"(?<![A-Za-z]){_TIME}(?![A-Za-z/])")
@@ -34,6 +40,8 @@ _QUANTITY = re.compile(
 _NAMED = re.compile(rf"\b(?P<unit>iops|qps|tps) ?[=:] ?(?P<number>{_NUMBER})(?P<scale>[kM]?)\b", re.IGNORECASE)
 _BARE = re.compile(rf"~? ?(?P<number>{_NUMBER})(?P<scale>[kM]?)$")
 _SMALL_BITS = re.compile(r"([kKmMgG])b/s(?:ec)?$")
+# A sentence that says how long something takes.
+_TAKES = re.compile(r"\btakes?\b|\btook\b|\bneeds?\b|\btaking\b", re.I)
 LATENCY = re.compile(r"latenc|\brtt\b|round.?trip|\bping\b|\bttft\b|\btpot\b|\bitl\b|\b[tp]\d\d\b|response time", re.I)
 # What a link could carry, a clock or a setting is no measured rate.
 NO_RESULT = re.compile(
@@ -57,7 +65,10 @@ class TextQuantity:
 
 def quantities(line: str, *, bits: bool) -> list[TextQuantity]:
     """The rates, counts a second and latencies of a line, in order; `bits`: of a network, where mb/s counts bits."""
-    times = LATENCY.search(line) is not None
+    # Two times that something takes are a comparison, one alone is none.
+    spoken = line.count("|") < 2 and _TAKES.search(line) is not None
+    spoken = spoken and sum(re.fullmatch(_TIME, match["unit"]) is not None for match in _QUANTITY.finditer(line)) > 1
+    times = LATENCY.search(line) is not None or spoken
     found = []
     for match in _QUANTITY.finditer(line):
         # 'from 27 to 10 GB/s' are two figures, '8 to 10 GB/s' is one.
@@ -82,7 +93,8 @@ def in_a_cell(cell: str, unit: str, span: tuple[int, int], *, bits: bool) -> Tex
 
 def parsed(number: str, unit: str, span: tuple[int, int], *, bits: bool, low: str = "") -> TextQuantity | None:
     """A number with its unit as people write them; None for what is no quantity."""
-    unit = unit.replace("/ s", "/s").replace("μ", "µ").strip()
+    unit = _AS_OPERATIONS.sub("ops/s", unit.replace("/ s", "/s").replace("μ", "µ").strip())
+    unit = {"t/s": "tokens/s", "1/s": "ops/s"}.get(unit, unit.replace(" a second", "/s"))
     if bits and (small := _SMALL_BITS.match(unit)):
         unit = f"{small[1].upper() if small[1] not in 'kK' else 'k'}b/s"
     with suppress(LanewiseError, ValueError, KeyError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _PATHS = (
-    ("service", re.compile(r"\btok(?:en)?s?\b|\breq(?:uest)?s?\b|infer(?:ence)?s?\b|\bv?llm\b|triton|\bqps\b|"
+    ("service", re.compile(r"\btok(?:en)?s?\b|\d ?t/s\b|\breq(?:uest)?s?\b|infer(?:ence)?s?\b|\bv?llm\b|triton|\bqps\b|"
                            r"\bsglang\b|tensorrt|throughput:.{0,40}tok", re.I)),
     ("device", re.compile(r"\bh(?:ost)?(?:2|to|->)d(?:ev(?:ice)?)?\b|\bd(?:ev(?:ice)?)?(?:2|to|->)h(?:ost)?\b|"
                           r"\bgpus?\b|\bcuda\b|\bnvlink\b|\bp2p\b|\bfpga\b|\bxdma\b|\bc2h\b|\bh2c\b|"

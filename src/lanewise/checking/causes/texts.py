@@ -27,6 +27,17 @@ _VIRTUAL = re.compile(
     r"virtual machine", re.I,
 )  # fmt: skip
 _SHARED = re.compile(r"\bat once\b|simultaneous|concurrent|in parallel|at the same time|\ball (?:drives|disks)\b", re.I)
+# Drives that were faster when new, empty, cool or just begun to be written.
+_WORN = re.compile(
+    r"\bf?s?trim\b|\bdiscard|\bmonths?\b|\bweeks?\b|\b"
+    r"after (?:\d+ ?(?:s|sec\w*|min\w*|[gt]b)\b|a while|some|much|writing)|"
+    r"\blater\b|\bat first\b|\bcache (?:is )?full|\bsustained|\bfalls?\b|\bfell\b|\bdrops?\b|\bsteady", re.I,
+)  # fmt: skip
+_GPU = re.compile(r"\bgpus?\b|\bcuda|\bnccl|\brccl|\bgpu ?direct|\bgdr\b|\ball_?reduce|\b[ABH][123]00\b|\bV100\b", re.I)
+_NETWORK = re.compile(
+    r"\bnetwork|\bnics?\b|\brdma|\broce|infiniband|\bib_|\befa\b|\bhosts\b|\bnodes\b|\d ?gb/s|gbps|"
+    r"gbit|connectx|\bhdr|\bndr|\bnixl|\bmooncake", re.I,
+)  # fmt: skip
 _STEPS = {
     "network": "compare with iperf3 -P 8 and ib_write_bw -q 4; top -H during the run: is one core busy?",
     "storage": "fio --direct=1 --bs=1M --iodepth=32 on the same file and on the device below it",
@@ -46,18 +57,28 @@ def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
     if not of_plain_text(row):
         return
     best = _held_against(symptom)
-    words = f"{words_of(row)} {words_of(best) if best is not None else ''}"
+    words = f"{words_of(row)} {row.how.get('after', '')} {words_of(best) if best is not None else ''}"
     evidence = f"'{best.scenario}' reached {value_text(best)}" if best is not None else ""
-    yield from _changed(row, best, evidence)
+    if _GPU.search(words) and _NETWORK.search(words):
+        what = "data of the GPUs goes through host memory, or the card is far from its GPU"
+        step = "NCCL_DEBUG=INFO must show GDRDMA; nvidia-smi topo -m: PIX or PXB to the card"
+        yield Cause(("staged",), what, step, evidence=evidence)
     about = row.how.get("about", "")
+    if about == "storage" and _WORN.search(words):
+        what = "the drive itself: its cache is full, it was not trimmed, it is hot or worn"
+        yield Cause(("drive",), what, "fstrim -av; smartctl -a; let it idle, then write again", evidence=evidence)
+    yield from _changed(row, best, evidence)
     link = Cause(("link",), "the link: a slower port, slot, cable or hub than the one that was meant", _LINK_STEP)
-    if about == "device" or _LINK.search(words):
+    judged_by_parts = row.path in ("host to device", "device to host") and not row.how.get("against")
+    if (about == "device" or _LINK.search(words)) and not judged_by_parts:
         yield link
     if _SHARED.search(words):
         yield _shared(about)
     if _VIRTUAL.search(words):
         what = "the virtual machine: virtual devices, memory of any NUMA node, an IOMMU that translates"
         yield Cause(("virtual machine",), what, "measure the same on the host, or pass the device through")
+    if judged_by_parts:
+        return
     what = "the program, its driver or its settings: one thread, small requests, a copy or a lock on the way"
     yield Cause(("software",), what, _STEPS.get(about, "run another program over the same path and compare"))
     if about == "storage":
@@ -66,7 +87,7 @@ def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
     elif about == "service":
         what = "a setting of the service: batch size, requests in flight, precision, graphs or caching"
         yield Cause(("setting",), what, "compare the settings that both runs print at their start")
-    elif about != "host memory":
+    elif about != "host memory" and not judged_by_parts:
         yield link
 
 

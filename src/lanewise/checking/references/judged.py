@@ -157,6 +157,10 @@ class References:
 
     def _of_a_lone_flow(self, row: Observation) -> Iterator[Reference]:
         """The references of a figure of plain text that need no other row."""
+        if row.metric == COLLECTIVE:
+            named = replace(row, scenario=row.how.get("collective", ""))
+            yield from self._bounds(named)
+            return
         if row.metric != "goodput" or too_short(row):
             return
         if row.path in HOST_COPIES or row.path == "peer":

@@ -23,7 +23,7 @@ from lanewise.results.observation import Observation
 
 # From what share on a figure is fine, and below what it is slow. What a data sheet says is reached to one half and
 # more by healthy machines: STREAM's Triad has 0.55 of what eight channels of DDR4 carry (superuser.com 1815148).
-_SHARES = {"expected": (0.9, 0.75), "other": (2.0, 0.75), "nominal": (0.7, 0.5)}
+_SHARES = {"expected": (0.9, 0.75), "other": (2.0, 0.75), "nominal": (0.7, 0.5), "bus": (0.7, 0.0)}
 _OF_CONDITION = 0.75
 # Repeated runs of one benchmark on one machine differ by a few per cent (`side_by_side`).
 _OF_VERSION = 0.9
@@ -84,7 +84,7 @@ class PlainTextRows:
 def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None:
     """The value that the text expects of a row, what it calls it, and the shares from which it is fine or slow."""
     kind = row.how.get("expectation", "")
-    name = {"expected": "what the text expects", "other": "what the text compares it with"}
+    name = {"expected": "what the text expects", "other": "what the text compares it with", "bus": "its bus"}
     try:
         if kind:
             value = units.parse(row.how["expected"], row.unit)
@@ -120,7 +120,7 @@ def _judged(result: PathResult, value: float, limit: str, fine: float, slow: flo
 
 def _too_much(row: Observation, value: float) -> float:
     """Above what a rate is more than a nominal value or a line allows; 0 where several may add up, or none is said."""
-    nominal = row.how.get("expectation") == "nominal" or ("expectation" not in row.how and line_of(row))
+    nominal = row.how.get("expectation") in ("nominal", "bus") or ("expectation" not in row.how and line_of(row))
     if not nominal or row.metric != "goodput" or _SEVERAL.search(words_of(row)):
         return 0.0
     return _TOO_MUCH * value
