@@ -106,6 +106,19 @@ def test_a_cpu_that_is_not_named_has_the_memory_of_its_generation() -> None:
     assert typical_part(parts, "cpu", None).number("memory.rate") == pytest.approx(205e9)
 
 
+def test_a_cpu_beside_another_is_none_of_those_that_work_alone() -> None:
+    def cpu(name: str, sockets: float, rate: float) -> Part:
+        figures = {"pcie.gen": Figure(4, "1", name), "memory.rate": Figure(rate, "B/s", name)}
+        return Part(name, "cpu", name, (), {**figures, "cpu.sockets_max": Figure(sockets, "1", name)})
+
+    parts = catalog(cpu("desktop", 1, 50e9), cpu("a", 2, 200e9), cpu("b", 8, 140e9))
+    assert typical_part(parts, "cpu", 4).figure("memory.rate").low == 50e9
+    figure = typical_part(parts, "cpu", 4, sockets=2).figure("memory.rate")
+    assert (figure.value, figure.low) == (170e9, 140e9)
+    # Where all work alone the description contradicts them: their figures are better than none.
+    assert typical_part(catalog(cpu("desktop", 1, 50e9)), "cpu", 4, sockets=2).number("memory.rate") == 50e9
+
+
 def test_one_socket_alone_has_no_link_to_another() -> None:
     raw = Figure(32e9, "B/s", "a")
     single = Part("x", "cpu", "x", (), {"cpu.sockets_max": Figure(1, "1", "x")})

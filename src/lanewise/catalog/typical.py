@@ -19,6 +19,7 @@ from lanewise.catalog.model import Catalog, Figure, Part
 _MAKERS = ("NVIDIA", "AMD", "Intel")
 _ENGINES = tuple(f"engine.{name}.gen{gen}" for name in ("h2d", "d2h") for gen in GENERATIONS)
 _STAGING = "staging.rate"
+_SOCKETS = "cpu.sockets_max"
 # The figures that are filled in, by kind of part: those of the parts of one maker, and those of one PCIe generation.
 _OF_MAKER = {"gpu": (*_ENGINES, _STAGING)}
 _OF_GENERATION = {
@@ -42,11 +43,16 @@ def completed(catalog: Catalog, part: Part) -> Part:
     return done
 
 
-def typical_part(catalog: Catalog, kind: str, gen: int | None) -> Part:
-    """A part that stands for one nobody named: its kind, the PCIe generation of its links, all figures typical."""
-    done = catalog.completed.get((kind, gen))
+def typical_part(catalog: Catalog, kind: str, gen: int | None, sockets: int = 1) -> Part:
+    """A part that stands for one nobody named: its kind, the PCIe generation of its links, all figures typical.
+
+    A CPU beside another of its host is none of those that work alone.
+    """
+    done = catalog.completed.get((kind, gen, sockets))
     if done is None:
         figures = {} if gen is None else {"pcie.gen": Figure(float(gen), "1", "the generation of its links")}
+        if sockets > 1:
+            figures[_SOCKETS] = Figure(float(sockets), "1", "the sockets of its host")
         done = completed(catalog, Part(f"unknown {kind}", kind, f"a {kind} that is not named", (), figures))
         # It may be of a newer generation, whose engines fill more of an older link: the link bounds it.
         wider = {
@@ -55,7 +61,7 @@ def typical_part(catalog: Catalog, kind: str, gen: int | None) -> Part:
             if key in _ENGINES and isinstance(figure.value, float)
         }
         done = replace(done, figures={**done.figures, **wider})
-        catalog.completed[kind, gen] = done
+        catalog.completed[kind, gen, sockets] = done
     return done
 
 
@@ -94,7 +100,7 @@ def _applies(part: Part, key: str) -> bool:
     if key in _ENGINES:
         return int(key[-1]) <= (part.number("pcie.gen") or max(GENERATIONS))
     if key.startswith("intersocket."):
-        return part.number("cpu.sockets_max") != 1 and part.text("intersocket.kind") != "none"
+        return part.number(_SOCKETS) != 1 and part.text("intersocket.kind") != "none"
     return True
 
 
@@ -109,6 +115,8 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
                 return None
     else:
         gen = part.number("pcie.gen")
+        if part.kind == "cpu" and (part.number(_SOCKETS) or 1) > 1:
+            stated = [pair for pair in stated if pair[0].number(_SOCKETS) != 1] or stated
         word, near = f"Gen{gen or 0:.0f}", [pair for pair in stated if pair[0].number("pcie.gen") == gen]
     if key == _STAGING:  # a gap beside stages that overlap, or between stages that take turns
         order = part.text("staging.stages")

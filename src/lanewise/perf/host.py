@@ -20,6 +20,9 @@ Where other tenants use the socket too (`shared`), a part's shares are the media
 machines with two of the four H200 of an Emerald Rapids socket get 0.77 to 0.97 of what one with all four gets. Without
 such a machine the share is that of a whole socket, and its low end 0.77 of it.
 
+Two sockets that nobody named are none of the CPUs that work alone (cpu.sockets_max), which have the slowest memory of
+their generation; their range begins at the least share that was measured of the slowest of the others.
+
 Host bridge: all DMA of one direction through it, other than between two of its own ports. Eight RTX PRO 6000 behind two
 ports of one quadrant of a Threadripper PRO 7955WX read 73.1 GB/s and write 72.9, behind two quadrants 114 and 113. No
 second machine with two full ports at one bridge was measured, so where a part states no rate, a bridge limits nothing
@@ -45,6 +48,7 @@ from lanewise.topology.model import Kind, Link, LinkKind, System
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 NODE_READS, NODE_WRITES = 0.83, 0.77  # of that of one NUMA node of an EPYC
 DMA_RANGE = (0.75, 1.3)
+UNNAMED_LEAST = 0.66  # 0.452 of 0.68: reads of Emerald Rapids, the least share of a CPU that was measured
 TENANT_LEAST = 0.77  # 0.391 of 0.51: a tenant's reads beside those of the whole socket
 MEMORY_WRITES = "memory_writes"  # the kind of what writes alone get at most
 MEMORY = ("memory", MEMORY_WRITES)
@@ -122,6 +126,8 @@ def _memory(system: System, cpu: str, node: int | None, key: str, share: float) 
     basis = stated.basis if stated.known else "typical"
     # How much memory there is may be unknown too; a data sheet's rate has no range of its own.
     factors = product(DMA_RANGE, whole.factors) if part.figure("memory.rate").basis == "typical" else DMA_RANGE
+    if system.part(cpu) is None and part.number("cpu.sockets_max"):  # else its range begins with those that work alone
+        factors = product(factors, (UNNAMED_LEAST, 1.0))
     if system.device(cpu).shared and not stated.measured_shared:
         factors = product(factors, (TENANT_LEAST, 1.0))
     memory = replace(whole, place=place, name=name, basis=basis, rests_on=rests_on).within(factors)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lanewise.catalog import Part
 from lanewise.catalog.typical import completed, typical_part
-from lanewise.topology.model import Kind, Link, System
+from lanewise.topology.model import Kind, Link, LinkKind, System
 
 _TYPICAL = (Kind.CPU, Kind.GPU, Kind.SWITCH)
 
@@ -21,7 +21,8 @@ def part_of(system: System, device: str) -> Part | None:
     if kind not in _TYPICAL:
         return None
     gens = [link.gen for link in system.links_at(device) if link.gen is not None]
-    return typical_part(system.catalog, kind.value, max(gens, default=None))
+    sockets = 1 + sum(link.kind is LinkKind.SOCKET for link in system.links_at(device)) if kind is Kind.CPU else 1
+    return typical_part(system.catalog, kind.value, max(gens, default=None), min(sockets, 2))
 
 
 def number_of(system: System, device: str, key: str) -> float | None:
