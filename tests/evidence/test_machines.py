@@ -77,6 +77,17 @@ def test_rows_of_mended_descriptions_are_predicted(name: str, path: str) -> None
     assert predicted == pytest.approx(row.value, rel=0.1)
 
 
+def test_rates_of_mpi_between_gpus_are_skipped_whatever_they_are() -> None:
+    over_mpi = [machine for machine in ready_machines() if "osu_bw" in machine.tool]
+    assert len(over_mpi) >= 2
+    for machine in over_mpi:
+        network = [row for row in machine.rows if "another node" in row.path]
+        between_gpus = [row for row in network if "memory to memory" not in row.path]
+        assert between_gpus
+        assert all(row.skip for row in between_gpus)
+        assert not any(row.skip for row in network if row not in between_gpus)
+
+
 def test_no_two_machines_have_the_same_range_of_values() -> None:
     # A page that copies another machine's output: the RTX 6000D had eight numbers of nvbandwidth's README.
     machines: dict[tuple[float, float], set[str]] = {}

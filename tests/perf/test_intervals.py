@@ -204,6 +204,23 @@ def test_a_drive_or_card_of_unknown_rate_may_be_slower_than_its_slot(device: str
         assert "no figure for the rate" in rate.doubt
 
 
+def test_a_drive_that_nobody_named_has_the_median_of_those_that_state_a_rate() -> None:
+    text = (
+        "{lanewise: 1, system: a, devices: {cpu0: {cpu: genoa}, x0: {ssd: null}}, "
+        "links: [{from: cpu0, to: x0, pcie: gen4 x4}]}"
+    )
+    reads, writes = (
+        lanewise.predict(read_system(text, "a.yaml"), flow).rates[0] for flow in ("x0->host0", "host0->x0")
+    )
+    assert lanewise.predict(read_system(text, "a.yaml"), "x0->host0, host0->x0").rates[1].rate < 0.9 * reads.rate
+    assert reads.rate == pytest.approx(7e9, rel=0.03)  # the usual drive of Gen4
+    assert writes.rate == pytest.approx(5e9, rel=0.03)
+    assert writes.low < 0.75e9  # the smallest models of one series
+    assert reads.low > 1.9e9
+    assert "full cache" in writes.doubt
+    assert "full cache" not in reads.doubt
+
+
 def test_two_ports_of_one_host_bridge_may_carry_less_than_both() -> None:
     text = ONE_GPU.replace("gpu0: {gpu: l40s}", '"gpu[0-1]": {gpu: l40s}').replace("genoa", "rome")
     link = '{from: cpu0, to: "gpu[0-1]", pcie: gen4 x16%s}'

@@ -12,7 +12,7 @@ from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.typical import completed
 from lanewise.perf import packets
 from lanewise.perf.known_parts import link_with_speed, part_of
-from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, UNKNOWN, Bound, Range, figure_range, product, widest
+from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Bound, Range, figure_range, product, widest
 from lanewise.routes.model import Hop, LinkDirection
 from lanewise.topology.model import Kind, Link, LinkKind, System
 from lanewise.units import readable, show
@@ -336,16 +336,6 @@ def figure_demand(
     resource = figure_resource(system, device, key, kind, scale)
     if resource is not None:
         yield resource, 1.0
-
-
-def unknown_end(system: System, device: str, hop: Hop) -> Iterator[tuple[Resource, float]]:
-    """A byte of a drive or card of unknown rate: its link is the most, but a slower one may be in the slot."""
-    link = link_resource(system, hop)
-    if link is not None and link.kind != UNKNOWN_LINK:
-        resource = replace(
-            link, kind="unknown_end", place=(device,), name=f"{device}, of unknown rate", doubt=END_DOUBT
-        )
-        yield resource.within(RANGES[UNKNOWN]), 1.0
 
 
 def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[Resource, float] | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from lanewise.perf import packets
 from lanewise.perf.best_copy import best_read
+from lanewise.perf.drives import unknown_end
 from lanewise.perf.host import bridge_demand, memory_demand, unmeasured_peer_port
 from lanewise.perf.known_parts import link_with_speed, number_of, part_of
 from lanewise.perf.measured_capacity import as_measured
@@ -24,7 +25,6 @@ from lanewise.perf.resources import (
     figure_demand,
     figure_resource,
     link_resource,
-    unknown_end,
     weakest,
 )
 from lanewise.perf.sockets import socket_demand
@@ -314,7 +314,7 @@ def _ends(system: System, route: Route) -> Iterator[tuple[Resource, float]]:
         (route.src, first, "read.rate", "drive_reads"), (route.dst, last, "write.rate", "drive_writes")
     ):  # fmt: skip
         if system.device(name).kind in (Kind.SSD, Kind.RAID):
-            yield from list(figure_demand(system, name, key, kind)) or unknown_end(system, name, hop)
+            yield from list(figure_demand(system, name, key, kind)) or unknown_end(system, name, hop, key)
     # A port is full duplex: what a card sends from its host does not slow what it brings in.
     for name, hop, kind in ((route.src, first, "ports_in"), (route.dst, last, "ports_out")):
         if system.device(name).kind is Kind.NIC:
