@@ -231,7 +231,8 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     if figure.copy and metric == "goodput":
         flow, path = text_devices.flow_of(figure.copy, figure.gpu), figure.copy
         how |= {"flows": flow} | text_devices.how_of(path, f"{label} {figure.words.after}")
-    words = f"{figure.heading} {figure.words.before} {figure.words.after}"
+    # What stands beyond a comma is of the next figure.
+    words = f"{figure.heading} {figure.words.between} {figure.words.after.partition(',')[0]}"
     if path == "storage" and metric == "goodput" and "expected" not in how and (bus := text_devices.bus_of(words)):
         how |= {"expected": bus, "expectation": "bus"}
     kind = text_devices.collective_of(words)

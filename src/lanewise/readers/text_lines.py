@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from lanewise.readers.text_devices import size_in
 from lanewise.readers.text_figures import LETTERS, TextFigure, plain
 from lanewise.readers.text_gpus import gpus_in
+from lanewise.readers.text_reasons import explained
 from lanewise.results.figure_words import THINGS, count_in, work_in
 
 # A text that has no more figures of one kind than this is about them.
@@ -55,6 +56,8 @@ def _labelled(slower: TextFigure, faster: TextFigure) -> bool:
         for label, other in (labels, labels[::-1])
     ]  # fmt: skip
     counts = [count_in(words) for words in labels]
+    if explained(labels[0], labels[1]):
+        return False
     return (
         any(own) and not any(pattern.search(words) for pattern in (THINGS, _STATISTIC) for words in own)
         and not any(size_in(words) or gpus_in(words, spoken=True) for words in labels)

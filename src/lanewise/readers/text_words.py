@@ -92,6 +92,8 @@ _SUFFIX_WAY = re.compile(r"\s{0,2}\(?(?:of |on |for |in )?(?:seq\w* |rand\w* )?(
 _OVER_NETWORK = re.compile(
     r"\b(?:smb|samba|cifs|nfs\w*|iscsi|iser|ceph|rbd|s3|nas|share[sd]?|sftp|ftp|rsync|webdav)\b", re.IGNORECASE
 )
+# What a link is said to have is no measurement.
+_OF_A_LINK = re.compile(r"\b(?:bridge|lane|pcie link|slot|bus|nvlinks?) of (?:about |some )?$", re.IGNORECASE)
 _WINDOW = 90
 
 
@@ -134,6 +136,8 @@ def falls(before: str, between: str) -> bool:
 def role(before: str, after: str, *, is_bits: bool) -> str:
     """What a figure is by the words before it and after: 'expected', 'nominal', 'line', 'only', or a result ('')."""
     before, after = before[-_WINDOW:], after[:_WINDOW]
+    if _OF_A_LINK.search(before):
+        return "several lines"
     if is_bits and _LINE_AFTER.match(after):
         return "several lines" if _SEVERAL.search(before) else "line"
     found = [
