@@ -153,7 +153,7 @@ def _figure(
     role = text_words.line_of(words.before, words.after, quantity.value, quantity.unit) or role
     if role == "line":
         reading.ports.add(units.show(quantity.value, "Gb/s"))
-    role = "expected" if falls else role
+    role = "expected" if falls or (role == "" and text_words.heads_expectation(reading.heading)) else role
     crosses = crosses or quantity.unit.endswith("b/s")
     line = f"{words.before} {words.after}"
     near = (path == "network" and crosses) or (path == "storage" and text_words.is_over_network(line))
