@@ -67,6 +67,13 @@ LISTS = [
     "An A100-SXM4-80GB copies 11 GB/s from pinned host memory to the GPU",
     "Reads of a Samsung 980 PRO: 1.4 GB/s",
 ]
+LINES_APART = [
+    "**Expected behavior**\nAbout 11 GB/s\n\n**Actual behavior**\n2.3 GB/s\n",
+    "### Expected result\n9.4 Gbit/s\n\n### Actual result\n3.1 Gbit/s",
+    "On machine A the copy reaches 24.5 GB/s.\nOn machine B the same copy reaches 12.1 GB/s.",
+    "Yesterday the pool wrote 1.4 GB/s.\nToday it writes 320 MB/s.",
+    "version 1.2:\n  write 540 MB/s\nversion 1.3:\n  write 210 MB/s",
+]
 TABLES = [
     "| Setting | Throughput | Note |\n|---|---:|---|\n| default | 2.1 GiB/s | - |\n| hugepages | 5.9 GiB/s | - |",
     "| ops/s | old image | new image |\n|---|---|---|\n| job A | 900 | 410 |",
@@ -102,6 +109,15 @@ UNKNOWN = [
     "| GPU | rate |\n|---|---|\n| RTX 3090 | 12 GB/s |\n| RTX 4090 | 25 GB/s |",
     "| drives | rate |\n|---|---|\n| 1 drive | 3 GB/s |\n| 4 drives | 11 GB/s |",
     "node1: 12 GB/s\nnode2: 3 GB/s",
+    "The disk of the office reads 150 MB/s.\nMy laptop at home gets 3 GB/s.",
+    "Expected and actual result\n3 GB/s",
+    "The SSD does 450 MB/s, the hard disk 160 MB/s",
+    "cold read 0.9 GB/s, cached read 11 GB/s",
+    "dd without oflag=direct: 2.4 GB/s, with oflag=direct 480 MB/s",
+    "Host memory gives 38 GB/s and the GPU memory of 1.9 TB/s",
+    "The bond gives 24 Gbit/s for one stream and 46 Gbit/s for many",
+    "Memory 47 GB/s; with blocks larger than the cache 15 GB/s",
+    "P2P has 52 GB/s, but the tool shows a bridge of 8 GB/s",
     "A disk at a SATA port: reads of 150 MB/s",
     "all_reduce of eight H100 SXM over two nodes: 40 GB/s",
     "min: 2 GB/s\nmax: 9 GB/s",
@@ -125,7 +141,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize("text", [*EXPECTED, *CONDITIONS, *LINES, *LISTS, *TABLES])
+@pytest.mark.parametrize("text", [*EXPECTED, *CONDITIONS, *LINES, *LISTS, *TABLES, *LINES_APART])
 def test_a_question_that_says_what_it_expected_is_slow_and_has_causes(text: str, tmp_path: Path):
     checkup = checked(text, tmp_path)
     assert (verdict_of(checkup), checkup.exit_code) == ("slow", 1)

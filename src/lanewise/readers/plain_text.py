@@ -153,7 +153,7 @@ def _figure(
     role = text_words.line_of(words.before, words.after, quantity.value, quantity.unit) or role
     if role == "line":
         reading.ports.add(units.show(quantity.value, "Gb/s"))
-    role = "expected" if falls else role
+    role = "expected" if falls or (role == "" and text_words.heads_expectation(reading.heading)) else role
     crosses = crosses or quantity.unit.endswith("b/s")
     line = f"{words.before} {words.after}"
     near = (path == "network" and crosses) or (path == "storage" and text_words.is_over_network(line))
@@ -231,7 +231,8 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     if figure.copy and metric == "goodput":
         flow, path = text_devices.flow_of(figure.copy, figure.gpu), figure.copy
         how |= {"flows": flow} | text_devices.how_of(path, f"{label} {figure.words.after}")
-    words = f"{figure.heading} {figure.words.before} {figure.words.after}"
+    # What stands beyond a comma is of the next figure.
+    words = f"{figure.heading} {figure.words.between} {figure.words.after.partition(',')[0]}"
     if path == "storage" and metric == "goodput" and "expected" not in how and (bus := text_devices.bus_of(words)):
         how |= {"expected": bus, "expectation": "bus"}
     kind = text_devices.collective_of(words)

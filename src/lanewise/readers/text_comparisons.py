@@ -10,6 +10,7 @@ from lanewise.readers import text_words
 from lanewise.readers.text_devices import size_in
 from lanewise.readers.text_figures import LETTERS, TextFigure, plain
 from lanewise.readers.text_lines import other_of_lines
+from lanewise.readers.text_reasons import explained
 from lanewise.readers.text_tables import other_of_table
 from lanewise.results.figure_words import THINGS, count_in, work_in
 
@@ -42,11 +43,11 @@ _UNEVEN = re.compile(
 _SENTENCE_END = re.compile(r"[.!?]\s")
 # The driver copies pageable memory through a buffer of its own (`references.paths.same_path` tolerates as much).
 _PAGEABLE, _OF_PINNED = re.compile(r"\b(?:pageable|unpinned)\b(?!.*\bm(?:map|apped))", re.IGNORECASE), 0.2
+# No link to a host or peer carries as much in one direction (NVLink 5: 900 GB/s; B/s).
+_OWN_MEMORY = 1e12
 _REST = " \u2026 "
 # What a list begins with is of all its figures.
 _PREAMBLE = re.compile(r"^.*:(?=\s|$)")
-_GENERATION = re.compile(r"\b(?:gen ?|pcie ?)([1-6])\b", re.IGNORECASE)
-_DUPLEX = re.compile(r"\b(?:both (?:ways|directions)|bi-?dir\w*|duplex)\b", re.IGNORECASE)
 _COLLECTIVE = re.compile(r"all_?|reduce_?scatter")
 _BUT = re.compile(r"\b(?:but|while|whereas|only|yet|however)\b")
 # What somebody else says it should be.
@@ -156,11 +157,15 @@ def _listed(first: TextFigure, second: TextFigure) -> bool:
     less = (first.quantity.value < second.quantity.value) is (first.quantity.si != "s")
     slower, faster = words if less else words[::-1]
     counts = [count_in(each.partition(_REST)[0]) or count_in(each) for each in (slower, faster)]
-    sizes = size_in(slower), size_in(faster)
+    whole = f"{first.words.before} {words[0]}"
+    sizes = [size_in(each) or size_in(whole if each is words[0] else "") for each in (slower, faster)]
     # More at once get no less together, nor larger pieces: fewer and smaller ones that do are as they should be.
     if (all(counts) and counts[0] < counts[1]) or (all(sizes) and sizes[0] < sizes[1]):
         return False
-    if _explained(slower, faster) or _SAID.search(second.words.between):
+    if explained(slower, faster) or _SAID.search(second.words.between):
+        return False
+    # A GPU's own memory is no measure of what reaches it.
+    if max(first.quantity.value, second.quantity.value) > _OWN_MEMORY and first.quantity.si == "B/s":
         return False
     kinds = [frozenset(word.lower().rstrip("s") for word in _KINDS.findall(each)) for each in words]
     new = kinds[1] - kinds[0]
@@ -181,14 +186,6 @@ def _alike_ways(first: TextFigure, second: TextFigure) -> bool:
         return in_order and slower.way == "read" and faster.way == "write"
     least = _OF_OTHER_WAY if first.path in ("network", "device") else _OF_ANY_OTHER_WAY
     return slower.quantity.value < least * faster.quantity.value and _UNEVEN.search(line) is None
-
-
-def _explained(slower: str, faster: str) -> bool:
-    """Whether the words say why one of two is slower on a sound machine: an older link, both directions at once."""
-    links = [[int(gen) for gen in _GENERATION.findall(words)] for words in (slower, faster)]
-    if all(links) and links[0][0] < links[1][0]:
-        return True
-    return _DUPLEX.search(slower) is not None and _DUPLEX.search(faster) is None
 
 
 def _own_words(first: TextFigure, second: TextFigure) -> list[str]:

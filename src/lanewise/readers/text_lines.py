@@ -8,11 +8,18 @@ from collections.abc import Sequence
 from lanewise.readers.text_devices import size_in
 from lanewise.readers.text_figures import LETTERS, TextFigure, plain
 from lanewise.readers.text_gpus import gpus_in
+from lanewise.readers.text_reasons import explained
 from lanewise.results.figure_words import THINGS, count_in, work_in
 
 # A text that has no more figures of one kind than this is about them.
 _FEW = 3
 _LABEL = re.compile(r"\s*[-*\u2022>]{0,3}\s*(?P<label>[^:=|]{2,60}?)\s*[:=\u2192]")
+_SENTENCE = re.compile(r"\W{0,3}[A-Z][^:=|]{8,140}$")
+_WORD = re.compile(r"[A-Za-z]{4,}")
+_WHEN = re.compile(
+    r"\b(?:yesterday|today|now|before|after|earlier|later|since|then|previous(?:ly)?|originally|initially|last|old|new)\b",
+    re.I,
+)
 _STATISTIC = re.compile(
     r"\b(?:avg|average|mean|median|min\w*|max\w*|peak|p\d\d|std\w*|total|sum|aggregate|each|per|copy|scale|add|triad|"
     r"rand\w*|rnd\w*|seq\w*|udp|tcp|h2d|d2h|d2d|htod|dtoh|p2p|duplex|bi\w*dir\w*|uni\w*dir\w*|all_?\w+|reduce\w*|"
@@ -45,9 +52,25 @@ def _of_one_form(slower: TextFigure, faster: TextFigure) -> bool:
     return bool(LETTERS.search(names[0])) and names[0] == names[1] and _labelled(slower, faster)
 
 
+def _labels(*figures: TextFigure) -> list[str]:
+    """The labels with which the lines of figures begin, empty where there is none."""
+    return [match["label"] if (match := _LABEL.match(each.words.before)) else "" for each in figures]
+
+
+def _said_of_one(first: str, second: str) -> bool:
+    """Whether two sentences speak of one thing: a word of both, or words that say when."""
+    words = [{word.lower() for word in _WORD.findall(each)} for each in (first, second)]
+    return bool(words[0] & words[1]) or all(map(_WHEN.search, (first, second)))
+
+
 def _labelled(slower: TextFigure, faster: TextFigure) -> bool:
     """Whether the labels with which two lines begin differ, and not in a device, a test, a size or a number."""
-    labels = [match["label"] if (match := _LABEL.match(each.words.before)) else "" for each in (slower, faster)]
+    if all(map(_SENTENCE.match, (slower.words.before, faster.words.before))):
+        labels = [each.words.before for each in (slower, faster)]
+        if not _said_of_one(*labels):
+            return False
+    else:
+        labels = _labels(slower, faster)
     if not all(map(LETTERS.search, labels)) or labels[0] == labels[1]:
         return False
     own = [
@@ -55,6 +78,8 @@ def _labelled(slower: TextFigure, faster: TextFigure) -> bool:
         for label, other in (labels, labels[::-1])
     ]  # fmt: skip
     counts = [count_in(words) for words in labels]
+    if explained(labels[0], labels[1]):
+        return False
     return (
         any(own) and not any(pattern.search(words) for pattern in (THINGS, _STATISTIC) for words in own)
         and not any(size_in(words) or gpus_in(words, spoken=True) for words in labels)

@@ -13,6 +13,7 @@ from lanewise.readers.text_devices import size_in
 from lanewise.readers.text_figures import LETTERS, TextFigure
 from lanewise.readers.text_gpus import gpus_in
 from lanewise.readers.text_quantities import UNIT
+from lanewise.readers.text_reasons import explained
 from lanewise.results.figure_words import CONDITION, THINGS, count_in, work_in
 
 # What the head above the labels says where they are settings.
@@ -80,6 +81,8 @@ def _is_setting(slower: str, faster: str, said: str) -> bool:
         or any(map(_PRODUCT.search, own))
         or any(map(_STATISTIC.search, own))
     ):
+        return False
+    if explained(own[0], own[1]):
         return False
     tests = [frozenset(word.lower().rstrip("s") for word in _TEST.findall(words)) for words in own]
     counts, sizes = [count_in(words) for words in own], [size_in(words) for words in own]

@@ -26,7 +26,8 @@ _READS = re.compile(
     r"(?-i:\bGETs?\b)|\bread(?:s|ing)?\b|\brd\b|download|\brx\b|recv|receiv\w*|\bc2h\b|\bd2h\b|\bdtoh\b", re.I
 )
 _WRITES = re.compile(
-    r"(?-i:\bPUTs?\b)|\bwrit(?:e|es|ing|ten)\b|\bwr\b|upload|\btx\b|\bsen[dt]\w*|\bh2c\b|\bh2d\b|\bhtod\b", re.I
+    r"(?-i:\bPUTs?\b)|\bwrit(?:e|es|ing|ten)\b|\bwrote\b|\bwr\b|upload|\btx\b|\bsen[dt]\w*|\bh2c\b|\bh2d\b|\bhtod\b",
+    re.I,
 )
 # Before a figure: what its writer wants of it. "Slower than expected" and "as it should" are said of what was measured.
 _EXPECTED = re.compile(
@@ -93,6 +94,13 @@ RANDOM = re.compile(r"\b(?:random|rand|rnd)", re.I)
 _OVER_NETWORK = re.compile(
     r"\b(?:smb|samba|cifs|nfs\w*|iscsi|iser|ceph|rbd|s3|nas|share[sd]?|sftp|ftp|rsync|webdav)\b", re.IGNORECASE
 )
+# What a link is said to have is no measurement.
+_OF_A_LINK = re.compile(r"\b(?:bridge|lane|pcie link|slot|bus|nvlinks?) of (?:about |some )?$", re.IGNORECASE)
+_HEADS_EXPECTATION = re.compile(
+    r"\W*(?:expected|desired|what (?:did|do|would) you expect|what (?:i|we|you) expect)\b"
+    r"(?!.{0,40}\b(?:actual|observed|got)\b)",
+    re.IGNORECASE,
+)
 _WINDOW = 90
 
 
@@ -135,6 +143,8 @@ def falls(before: str, between: str) -> bool:
 def role(before: str, after: str, *, is_bits: bool) -> str:
     """What a figure is by the words before it and after: 'expected', 'nominal', 'line', 'only', or a result ('')."""
     before, after = before[-_WINDOW:], after[:_WINDOW]
+    if _OF_A_LINK.search(before):
+        return "several lines"
     if is_bits and _LINE_AFTER.match(after):
         return "several lines" if _SEVERAL.search(before) else "line"
     found = [
@@ -160,6 +170,11 @@ def line_of(before: str, after: str, value: float, unit: str) -> str:
     if not _OF_LINE.search(before):
         return ""
     return "several lines" if _SEVERAL_OF.search(before) else "line"
+
+
+def heads_expectation(heading: str) -> bool:
+    """Whether a heading says that what stands below is what somebody wants: 'Expected behavior' of a form."""
+    return _HEADS_EXPECTATION.match(heading) is not None
 
 
 def is_over_network(words: str) -> bool:

@@ -39,6 +39,7 @@ _SEVERAL = re.compile(
 )
 # A setting with its value: (API: POSIX).
 _STATED = re.compile(r"\((\w{2,20}) ?[:=]")
+_VERSIONED = re.compile(r"\b(?:version|kernel|driver|release|firmware|cuda|build)\b", re.IGNORECASE)
 _MOST_COMPARED = 20
 _PLAIN = re.compile(r"[^\W\d_]{2,}")
 
@@ -132,6 +133,8 @@ def _differ_in_a_condition(row: Observation, other: Observation) -> bool:
     stated = [_STATED.search(each.how.get("heading", "")) for each in (row, other)]
     keys = {match[1] for match in stated if match}
     named = any(map(CONDITION.search, texts)) or (all(stated) and len(keys) == 1)
+    headings = [each.how.get("heading", "") for each in (row, other)]
+    named = named or (all(map(_VERSIONED.search, headings)) and any(map(str.isdigit, "".join(texts))))
     return any(texts) and named and not any(map(THINGS.search, texts))
 
 
