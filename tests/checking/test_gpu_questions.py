@@ -102,7 +102,8 @@ def test_of_two_findings_on_one_path_the_one_that_is_far_more_off_is_first(typed
 def test_collectives_of_a_rack_with_nvswitches_have_its_bounds(typed):
     row = f'path: all_reduce, flows: "{RING}", bytes: 1 GiB, value: '
     assert verdict_of(typed(f"{row}300 GB/s", gpus="NVIDIA GB200")) == "slow"
-    assert verdict_of(typed(f"{row}650 GB/s", gpus="NVIDIA GB200")) == "unknown"
+    assert verdict_of(typed(f"{row}550 GB/s", gpus="NVIDIA GB200")) == "unknown"
+    assert verdict_of(typed(f"{row}750 GB/s", gpus="NVIDIA GB200")) == "ok"
     # Twelve ranks are on other hosts too, and GH200 need not be joined by switches.
     assert verdict_of(typed(f"{row}300 GB/s, ranks: 12", gpus="NVIDIA GB200")) == "unknown"
     assert verdict_of(typed(f"{row}100 GB/s", gpus="NVIDIA GH200 480GB")) == "unknown"

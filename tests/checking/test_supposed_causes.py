@@ -342,9 +342,14 @@ def test_one_gpu_of_several_of_one_name_differs_in_its_slot_or_node():
             "gpus: AMD Radeon 8060S\n", ("software",),
         ),
         (
+            ['path: "RDMA all_reduce", flows: "gpu[0-7]->gpu[0-7]", value: 316 GB/s, bytes: 1 GiB, hosts: 2',
+             'path: "TCP Socket all_reduce", flows: "gpu[0-7]->gpu[0-7]", value: 3.67 GB/s, bytes: 256 MiB, hosts: 2'],
+            "gpus: NVIDIA GB300\n", ("transport",),
+        ),
+        (
             ['path: "all_reduce, EFA", flows: "gpu0->gpu0", value: 4.76 GB/s, metric: bus_bandwidth, hosts: 2',
              'path: "all_reduce, TCP", flows: "gpu0->gpu0", value: 1.03 GB/s, metric: bus_bandwidth, hosts: 2'],
-            "gpus: NVIDIA L4\n", ("software",),
+            "gpus: NVIDIA L4\n", ("transport",),
         ),
         (
             ['path: "all_reduce", flows: "gpu[0-3]->gpu[0-3]", value: 103 us, bytes: 80 KiB',
@@ -382,7 +387,38 @@ def test_what_differs_between_two_rows_is_the_first_cause(rows: list[str], head:
          "", ["fast", "unknown"]),
         (['flows: "gpu0->gpu0", value: 905 GB/s'], "gpus: TPU\nstated: {memory rate: 900 GB/s}\n", ["fast"]),
         (['path: "decode, INT4", flows: "gpu0->gpu0", value: 33 GB/s'], "gpus: GeForce RTX 5090\n", ["slow"]),
-        (['path: "decode, INT4", flows: "gpu0->gpu0", value: 330 GB/s'], "gpus: GeForce RTX 5090\n", []),
+        (['path: "decode, INT4", flows: "gpu0->gpu0", value: 500 GB/s'], "gpus: GeForce RTX 5090\n", []),
+        # Rings over NVSwitches near what copies reach are fine, and below it unknown; short messages are.
+        (['path: all_reduce, flows: "gpu[0-7]->gpu[0-7]", value: 347 GB/s, metric: bus_bandwidth, bytes: 256 MB'],
+         "gpus: NVIDIA H200\n", ["ok"]),
+        (['path: all_reduce, flows: "gpu[0-7]->gpu[0-7]", value: 280 GB/s, metric: bus_bandwidth, bytes: 256 MB'],
+         "gpus: NVIDIA H200\n", ["unknown"]),
+        (['path: all_reduce, flows: "gpu[0-7]->gpu[0-7]", value: 340 GB/s, metric: bus_bandwidth, bytes: 1 MB'],
+         "gpus: NVIDIA H200\n", ["unknown"]),
+        (['path: all_reduce, flows: "gpu[0-7]->gpu[0-7]", value: 838 GB/s, bytes: 8 GiB, hosts: 2'],
+         "gpus: NVIDIA GB300\n", ["ok"]),
+        (['path: all_reduce, flows: "gpu[0-7]->gpu[0-7]", value: 41.6 GB/s, metric: bus_bandwidth, hosts: 2'],
+         "gpus: Tesla V100-SXM2-16GB\nstated: {line: 200 Gb/s}\n", ["ok"]),
+        # No path is as slow as that; fewer and more GPUs do better.
+        (['path: all_reduce, flows: "gpu[0-1]->gpu[0-1]", value: 0.2 GB/s, bytes: 128 MiB'],
+         "gpus: AMD Instinct MI355X\n", ["slow"]),
+        ([f'path: all_reduce, flows: "gpu[0-{n - 1}]->gpu[0-{n - 1}]", value: {v} GB/s, bytes: 1 GiB'
+          for n, v in ((4, 165), (5, 37), (8, 386))], "gpus: AMD Instinct MI355X\n", ["unknown", "slow", "unknown"]),
+        # The GPU's link, not the line; a dock of four lanes; GPUs that have no memory of their own.
+        (['flows: "nfs->gpu0", value: 26.4 GiB/s, line: 400 Gb/s'], "gpus: NVIDIA L40S\n", ["ok"]),
+        (['path: M.2 to OCuLink, flows: "host0->gpu0", value: 6.77 GB/s'], "gpus: Intel Arc B580\n", ["ok"]),
+        (['path: OCuLink, flows: "host0->gpu0", value: 2.9 GB/s'], "gpus: GeForce RTX 5070 Ti\n", ["slow"]),
+        (['flows: "host0->gpu0", value: 59.5 GB/s, host memory: pinned, bytes: 2 GiB'],
+         "gpus: NVIDIA GB10\n", ["unknown"]),
+        # Links of their own, of no known rate.
+        (['flows: "gpu0->gpu1", value: 158.5 GB/s'], "gpus: Intel Data Center GPU Max 1550\n", ["ok"]),
+        # Decoding that leaves the memory idle; another kernel that says no work; a step's time.
+        (['path: decode, flows: "gpu0->gpu0", value: 45 GB/s'], "stated: {memory rate: 256 GB/s}\n", ["slow"]),
+        (['path: "any, fp16", flows: "gpu0->gpu0", value: 692 GB/s',
+          'path: tiled, flows: "gpu0->gpu0", value: 3200 GB/s'],
+         "gpus: GH200 120GB\n", ["slow", "ok"]),
+        (['path: step, flows: "host0->gpu0", value: 20 s', 'path: "step, pinned", flows: "host0->gpu0", value: 10 s'],
+         "", ["slow"]),
         # One and two of the four NVLinks of a P100, two of a V100's six; half of one is neither.
         (['flows: "gpu0->gpu3", value: 36.39 GB/s', 'flows: "gpu0->gpu1", value: 18.31 GB/s'],
          "gpus: Tesla P100-SXM2-16GB\n", ["ok", "ok"]),

@@ -41,6 +41,8 @@ _LAPTOP_LANES = 8
 _COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10")
 # These have no memory of their own, so data of theirs need not cross a link to be in host memory.
 _SHARED_MEMORY = re.compile(r"GB10|MI300A|\bOrin\b|\bThor\b|Strix|Radeon 80[56]0S", re.IGNORECASE)
+# Their own links between GPUs are of no known rate here: Xe Link, RoCE of Gaudi, xGMI.
+_OWN_LINKS = re.compile(r"\bMax 1\d{3}\b|Gaudi|\bHL-?[23]\d\d\b|\bMI\d{2,3}", re.IGNORECASE)
 _NOISE = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|amd|instinct|generation|corporation)\b|\((?:r|tm)\)")
 # What copies reach of the raw rate of 2.5 and 5 GT/s links (K20: 6.0 and 6.6 of 8 GB/s).
 _OLD_SHARE = 0.8
@@ -65,6 +67,11 @@ class GpuAbility:
     def in_a_laptop(self) -> bool:
         """Whether its name says that it is in a laptop, whose memory and power limits are lower."""
         return _LAPTOP.search(self.title) is not None
+
+    @property
+    def has_own_links(self) -> bool:
+        """Whether GPUs of its name have links to each other whose rate nobody knows."""
+        return self.nvlink_rate is None and _OWN_LINKS.search(self.title) is not None
 
     def host_rate(self, to_device: bool) -> float:
         """The rate in B/s of a long pinned copy to or from host memory, with the link at its best."""

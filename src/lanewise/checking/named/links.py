@@ -13,6 +13,8 @@ from lanewise.results.posted import PostedFacts
 _GENERATION = re.compile(r"\b(?:pci-?e?(?: gen)?|gen) ?([1-6])(?:\.0)?(?=\b|x)", re.IGNORECASE)
 _LANES = re.compile(r"(?<![\w.])x ?(16|8|4|2|1)(?:\b|(?=@))", re.IGNORECASE)
 _TUNNEL = re.compile(r"\bthunderbolt\b|\busb ?4\b|\btb[345]\b|\begpu\b", re.IGNORECASE)
+# Cables and slots of four lanes; docks for them are of Gen4 (SFF-8611, PCI-SIG M.2 specification).
+_FOUR_LANES = re.compile(r"\bocu-?link\b|\bm\.?2\b|\bu\.?2\b", re.IGNORECASE)
 _NO_TUNNEL = re.compile(r"\bocu-?link\b|\bm\.?2\b", re.IGNORECASE)
 _LINK = re.compile(r"Gen ?(\d) ?x(\d{1,2})", re.IGNORECASE)
 _SLICE = re.compile(r"\bmig\b|\b\dg\.\d{1,3}gb\b|\bv-?gpu\b|\bgrid\b", re.IGNORECASE)
@@ -24,6 +26,8 @@ def by_named_link(ability: GpuAbility, row: Observation) -> GpuAbility:
         return ability
     gens = [int(gen) for gen in _GENERATION.findall(row.scenario)]
     lanes = [int(lanes) for lanes in _LANES.findall(row.scenario)]
+    if _FOUR_LANES.search(row.scenario):
+        lanes, gens = lanes or [4], gens or [min(ability.gen, 4)]
     gen = min([ability.gen, *gens]) if len(set(gens)) == 1 else ability.gen
     width = min([ability.lanes, *lanes]) if len(set(lanes)) == 1 else ability.lanes
     return replace(ability, gen=gen, lanes=width)

@@ -18,6 +18,8 @@ _COLLAPSED = 0.5
 _DIP = 0.75
 # Of another library the tolerance is that of rows of one path.
 _OF_ANOTHER = 0.75
+# Messages from this size on are as fast as larger ones to a tenth or two.
+_LONG = 256 * 2**20
 _COLLECTIVE = re.compile(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|a2a|broadcast|send_?recv|dispatch|combine|reduce|gather"
 )
@@ -47,7 +49,7 @@ def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[
     """The same collective of the same ranks and size by another library, where both are typed in as one question."""
     like = [
         each for each in rows
-        if each.metric == row.metric and each.flow == row.flow and each.settings == row.settings and each.value
+        if each.metric == row.metric and each.flow == row.flow and _alike(each, row) and each.value
         and each.how.get("tool") == row.how.get("tool") == "typed in" and line_of(each) == line_of(row)
     ]  # fmt: skip
     # A name that says no collective is of the one that the others name, if that is one.
@@ -57,6 +59,13 @@ def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[
     if _rate(best) > _rate(row):
         limit, low = f"the same collective in '{best.scenario}'", _OF_ANOTHER * _rate(best)
         yield Reference("same path", _rate(best), low, low, None, limit, "the other row", own=False)
+
+
+def _alike(each: Observation, row: Observation) -> bool:
+    """Whether two rows have the same settings, or by their names are of two programs with two long sizes."""
+    sizes = [one.settings.get("bytes", 0) for one in (each, row)]
+    same = {**each.settings, "bytes": 0} == {**row.settings, "bytes": 0}
+    return same and (sizes[0] == sizes[1] or (min(sizes) >= _LONG and each.scenario != row.scenario))
 
 
 def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -79,6 +88,22 @@ def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
         name = next(name for name in faster if tables[name][size] == best)
         low = _OF_ANOTHER * best
         yield Reference("same path", best, low, low, None, f"the same messages in '{name}'", "the other row", own=False)
+
+
+def of_other_ranks(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The same collective typed in of fewer and of more GPUs of a host, both far faster than this number of them."""
+    ranks = row.settings.get("ranks", 0)
+    like = [
+        each for each in rows
+        if each.metric == row.metric and each.value and each.how.get("tool") == row.how.get("tool") == "typed in"
+        and {**each.settings, "ranks": ranks} == row.settings and _named(each) == _named(row)
+        and each.settings.get("bytes", 0) >= LEAST_JUDGED and each.settings.get("hosts", 1) == 1
+    ]  # fmt: skip
+    fewer = max((_rate(each) for each in like if each.settings.get("ranks", 0) < ranks), default=0.0)
+    more = max((_rate(each) for each in like if each.settings.get("ranks", 0) > ranks), default=0.0)
+    if nominal := min(fewer, more):
+        low, limit = _COLLAPSED * nominal, "the same collective of fewer and of more GPUs"
+        yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
 
 
 def _table_kind(row: Observation) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ ok only if a reference of its own path says so: rows that are like each other ma
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -21,19 +22,25 @@ from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
 from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
-from lanewise.checking.references.collectives import of_other_library, of_other_table, of_smaller_message
+from lanewise.checking.references.collectives import (
+    of_other_library,
+    of_other_ranks,
+    of_other_table,
+    of_smaller_message,
+)
 from lanewise.checking.references.detours import of_host_memory, of_staged_copy, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.references.gpu_memory import measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import TIMES, late, slow_by_its_rate
-from lanewise.checking.references.lines import by_line, ring_by_line
+from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.parts import (
     Reference,
     any_copy,
     collective,
     host_copy,
+    least_of_any_collective,
     peer_copy,
     rack_collective,
     short_copy,
@@ -178,6 +185,8 @@ class References:
             yield from of_smaller_message(row, self.rows)
             yield from of_other_library(row, self.rows)
             yield from of_other_table(row, self.rows)
+            yield from of_other_ranks(row, self.rows)
+            yield from filled_line(row, self.posted)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
             yield from self._bounds(row)
             return
@@ -196,7 +205,8 @@ class References:
             yield from self._by_part(row)
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
-            yield from by_line(row, flows_of(row), self.posted)
+            part = self.ability_of(row)
+            yield from by_line(row, flows_of(row), self.posted, math.inf if part is None else part.wires_to_host)
             yield from same_path(row, measured(self._on_path(row)))
             yield from of_stated_limit(row, self._on_path(row))
             yield from of_staged_copy(row, self.rows)
@@ -295,14 +305,16 @@ class References:
         part = self.ability_of(row)
         flows = flows_of(row)
         # More ranks than the flows lead around are on other hosts.
-        elsewhere = row.settings.get("hosts", 1) > 1 or row.settings.get("ranks", 0) > len(flows) > 1
-        if not flows or elsewhere or row.path == "network":
+        hosts = row.settings.get("hosts", 1)
+        if not flows or row.settings.get("ranks", 0) > len(flows) > 1 or row.path == "network":
             return
-        if part is not None:
-            yield from collective(row, part)
-        else:
+        if hosts == 1:
+            yield from least_of_any_collective(row)
+        if part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
+        elif hosts == 1:
+            yield from collective(row, part)
 
 
 def _rung(row: Observation) -> str:

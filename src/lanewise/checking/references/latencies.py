@@ -20,6 +20,8 @@ TIMES = ("latency", "time")
 _LATE = 3.0
 # The time of one collective of one size that somebody typed in twice: as its rate is (`collectives`, 0.75).
 _LATE_COLLECTIVE = 1 / 0.75
+# A time of so many seconds is of a piece of work, not of one access.
+_NO_LATENCY = 0.1
 # Of so many other GPUs the median says what such a copy takes.
 _LEAST_OTHERS = 2
 # Copies of this many bytes take far longer than to start and end them.
@@ -30,7 +32,8 @@ def late(result: PathResult, rows: Sequence[Observation]) -> PathResult:
     """The result of a latency, slow if it is far above that of the same copy in another row or of other GPUs."""
     row = result.row
     best, limit = _same_copy(row, rows), "the same copy in another row"
-    late_by = _LATE if row.metric != "time" or row.how.get("tool") != "typed in" else _LATE_COLLECTIVE
+    whole = row.metric == "time" or (row.value or 0.0) >= _NO_LATENCY
+    late_by = _LATE_COLLECTIVE if whole and row.how.get("tool") == "typed in" else _LATE
     if not best or row.value is None or row.value <= late_by * best:
         best, limit, late_by = _of_other_gpus(row, rows), "the same copy of the other GPUs", _LATE
     if not best or row.value is None or row.value <= late_by * best:

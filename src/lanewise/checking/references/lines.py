@@ -17,12 +17,20 @@ from lanewise.results.posted import PostedFacts
 FINE_SHARE, SLOW_SHARE = 0.70, 0.66
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
 _SLOW_RING = 0.4
+# What of a line is all of its payload.
+_FILLED_LINE = 0.8
 
 
-def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts) -> Iterator[Reference]:
-    """The line of payload over a network: flows of one direction share a line, or have one each."""
+def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts, wires: float | None) -> Iterator[Reference]:
+    """The line of payload over a network: flows of one direction share a line, or have one each.
+
+    `wires`: what the link of the row's GPUs carries in B/s, by which less than the line is fine.
+    """
     line, text = _line(row, posted)
-    if line:
+    if line and wires is not None and len(flows) == 1 and line > wires and row.path == "storage":
+        low, slow = FINE_SHARE * wires, SLOW_SHARE * wires
+        yield Reference("line", wires, low, slow, wires, f"the GPU's link, less than the line of {text}", "as stated")
+    elif line:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
@@ -44,6 +52,13 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
     if line and hosts > 1:
         slow = _SLOW_RING * line
         yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
+
+
+def filled_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """A collective over hosts with the bus bandwidth of the stated line or more: a tree of two hosts has twice it."""
+    line, text = _line(row, posted)
+    if line and row.settings.get("hosts", 1) > 1 and (row.value or 0.0) >= _FILLED_LINE * line:
+        yield Reference("line", line, _FILLED_LINE * line, 0.0, None, f"the line of {text}", "as stated")
 
 
 def _line(row: Observation, posted: PostedFacts) -> tuple[float, str]:

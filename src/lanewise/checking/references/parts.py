@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.catalog import Catalog
-from lanewise.checking.named.abilities import GpuAbility, is_coherent, part_of_title, raw_rate
+from lanewise.checking.named.abilities import GpuAbility, is_coherent, part_of_title, raw_rate, shares_host_memory
 from lanewise.checking.verdict import Verdict
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
@@ -28,6 +28,12 @@ _FINE_COHERENT = 0.7
 STRONG, LEAST_OF_STRONG = 400e9, 1.2e9
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
 LEAST_MESSAGE = 256 * 2**20
+# From where on a collective over NVSwitches is fine: in messages of 64 MiB and more rings reach 0.77 to 0.93 of what
+# copies do (reduce_scatter of H100 311 to 362 GB/s of 390, nine collectives of B300 628 to 914), all_reduce 0.81 and
+# more (A100 220, H200 325 to 347).
+_FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.75, 64 * 2**20
+# Below it nothing moves data between GPUs of one host: eight RTX 4090 at two EPYC 7543 staged 0.8 GB/s.
+_LEAST_RING = 0.4e9
 # One core copies pageable memory into the driver's buffer, at 5 to 14 GB/s whatever the link (ProjectPhysX' page of
 # OpenCL-Benchmark: 9.9 GB/s on a B300 of Gen6 x16, 14.1 on a B200 of Gen5 x16).
 _BY_ONE_CORE = 5e9
@@ -99,7 +105,7 @@ def any_copy(row: Observation, title: str, catalog: Catalog, memory: float = 0.0
     slow = LEAST_RATE
     if host and memory > STRONG:
         limit, slow = "a tunnel of Thunderbolt, the least link that GPUs of such memory have", LEAST_OF_STRONG
-    if host and is_coherent(title) and row.how.get("host memory") != "pageable":
+    if host and is_coherent(title) and not shares_host_memory(title) and row.how.get("host memory") != "pageable":
         least, limit, source = raw_rate(5, 16), f"the coherent link of {title}, more than PCIe has", "its data sheet"
         slow = least
         part = part_of_title(title, catalog)
@@ -152,7 +158,7 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
     limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
     pcie = part.peer_rate() * both
     # A name that the catalogue does not have may have NVLinks or xGMI.
-    fastest = raw_rate(part.gen, part.lanes) * both if part.part is not None else None
+    fastest = raw_rate(part.gen, part.lanes) * both if part.part is not None and not part.has_own_links else None
     if row.how.get("p2p") == "off":
         # Two stages, at best overlapped; below one uplink or port they share it.
         staged, wires = 0.85 * pcie, part.wires_to_host
@@ -191,6 +197,13 @@ def rack_collective(row: Observation, title: str, catalog: Catalog) -> Iterator[
         yield from _over_nvlinks(row, title, part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}")
 
 
+def least_of_any_collective(row: Observation) -> Iterator[Reference]:
+    """What no collective within a host stays below with long messages, staged through host memory as it may be."""
+    if row.settings.get("bytes", 0) >= _LEAST_FINE:
+        limit, source = "half a lane of Gen1 for each GPU", "the PCIe specification"
+        yield Reference("parts", _LEAST_RING, _LEAST_RING, _LEAST_RING, None, limit, source, own=False)
+
+
 def _ring_share(row: Observation) -> float:
     """What a healthy collective reaches at least of what copies over its links do; 0 for messages that are short."""
     share = 0.65 if row.scenario.startswith(RING_COLLECTIVES) else 0.35
@@ -201,9 +214,14 @@ def _ring_share(row: Observation) -> float:
 
 def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str) -> Iterator[Reference]:
     """The bounds of a collective over the NVLinks of a board or rack with NVSwitches."""
-    low = _ring_share(row) * nvlink
+    low, limit = _ring_share(row) * nvlink, f"NVLinks of {title}"
+    if row.settings.get("hosts", 1) > 1:
+        low = 0.0  # of a rack its NVLinks may join the hosts, or a network does
+    long = row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_FINE
+    share = _FINE_ALL_REDUCE if row.scenario.startswith("all_reduce") else _FINE_RING
+    fine = long and (row.value or 0.0) >= share * nvlink
     # NVLink SHARP sends each byte once where a ring sends it twice.
-    yield Reference("parts", nvlink, low, low, 2 * nvlink, f"NVLinks of {title}", source, own=False)
+    yield Reference("parts", nvlink, share * nvlink if fine else low, low, 2 * nvlink, limit, source, own=fine)
 
 
 def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
