@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Literal
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input
+from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input, writes_first
 from lanewise.perf.resources import REQUESTS, Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import Shares, SolverFlow
@@ -96,8 +96,10 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     shared = _shared_places(resources, demands)
     for end in _ENDS:
         capped = [replace(flow, cap=demand.cap(end)) for flow, demand in zip(solver_flows, demands, strict=True)]
-        case = _solved(schedule, demands, _at_end(resources, shared, end), capped, senders, end).rates
-        cases.append(_ordered(solution, case, end) if schedule.rounds > 1 else case)
+        for weighted in (capped, writes_first(capped, demands)):
+            if weighted is not None:
+                case = _solved(schedule, demands, _at_end(resources, shared, end), weighted, senders, end).rates
+                cases.append(_ordered(solution, case, end) if schedule.rounds > 1 else case)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
         flow_rate(system, demand, flow_cases, limit, schedule)
