@@ -23,8 +23,8 @@ from lanewise.perf.uncertainty import Bound
 from lanewise.routes.classify import SYS
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
-from lanewise.routes.paths import memoized_by_figures
-from lanewise.routes.rules import known_scope, staging_socket
+from lanewise.routes.paths import cpus_passed, memoized_by_figures
+from lanewise.routes.rules import ASSUMED_SCOPE, known_scope, staging_socket
 from lanewise.topology.model import Kind, LinkKind, System, Volume
 
 ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
@@ -37,14 +37,19 @@ LINK_SHARED = 0.97
 WRITE_WEIGHT = "memory.write_weight"
 PEER_ACCESS_DOUBT = "whether the driver lets {} be a peer is not known, as the GPU is not named: copies may be staged"
 PEER_SCOPE_DOUBT = "whether {} passes peer traffic is not known: copies may be peer writes between the sockets"
+BRIDGES_DOUBT = "whether {} passes peer traffic between its host bridges is not known: copies may be peer writes"
 
 
 @dataclass(frozen=True, slots=True)
 class OtherRoute:
-    """The route that a flow may take instead, by what is not known: the low end of its rate in B/s, and the doubt."""
+    """The route that a flow may take instead, by what is not known: the low end of its rate in B/s, and the doubt.
+
+    `is_direct`: it avoids the host's memory, so that at the high end only engines and links limit it.
+    """
 
     low: float
     doubt: str
+    is_direct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,11 @@ class FlowDemand:
     def cap(self, bound: Bound = "nominal") -> float:
         """The most this flow can do by itself in B/s: its own cap, or its staging, also at an end of its range."""
         most = min(self.flow.cap, self.staging.rate(bound)) if self.staging is not None else self.flow.cap
-        return min(most, self.other_route.low) if self.other_route is not None and bound == "low" else most
+        if self.other_route is None or bound == "nominal":
+            return most
+        if bound == "high":
+            return self.flow.cap if self.other_route.is_direct else most
+        return min(most, self.other_route.low)
 
     @property
     def cap_limit(self) -> tuple[str, str, str]:
@@ -224,7 +233,10 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
 
 
 def _other_route(system: System, flow: Flow, route: Route) -> OtherRoute | None:
-    """What two GPUs do if the one that is not named offers no peer access, or the CPU that is not does pass it on."""
+    """What two GPUs do if the one that is not named offers no peer access, or the CPU that is not does pass it on.
+
+    AMD's CPUs pass it between host bridges (data/parts/cpu-amd.yaml), others may not.
+    """
     if not all(system.device(name).kind is Kind.GPU for name in (route.src, route.dst)):
         return None
     unnamed = next((name for name in (route.src, route.dst) if system.part(name) is None), None)
@@ -232,6 +244,8 @@ def _other_route(system: System, flow: Flow, route: Route) -> OtherRoute | None:
         with suppress(Unreachable):  # nothing is known of a copy to the host
             staged = flow_demand(system, replace(flow, p2p=False))
             return OtherRoute(staged.cap("low"), PEER_ACCESS_DOUBT.format(unnamed))
+    if route.via is Via.STAGED and route.cls != SYS and ASSUMED_SCOPE in route.note:
+        return OtherRoute(math.inf, BRIDGES_DOUBT.format(cpus_passed(system, route.hops)[0]), is_direct=True)
     if route.via is Via.STAGED and route.cls == SYS:
         crossed = next((hop for hop in route.hops if hop.link.kind is LinkKind.SOCKET), None)
         if crossed is None:  # two NUMA nodes of one socket

@@ -197,7 +197,7 @@ def flow_rate(
     # Doubts of whatever would slow the flow at the low end of its range, such as a link of unknown speed.
     slower = [each.doubt for each, amount in demand.per_byte.items() if each.low < flow_cases[0] * amount]
     other = demand.other_route
-    slower += [other.doubt] if other is not None and other.low < flow_cases[0] else []
+    slower += [other.doubt] if other is not None and (other.is_direct or other.low < flow_cases[0]) else []
     doubt = "; ".join(dict.fromkeys(text for text in (doubt, *slower) if text))
     wires = [amount for resource, amount in demand.per_byte.items() if resource.link is not None]
     return FlowRate(
