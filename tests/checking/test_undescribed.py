@@ -341,7 +341,7 @@ def nccl_table(rates: dict[int, float], gpu: str = "NVIDIA H100 80GB HBM3", coll
      (236.0, Verdict.SLOW, 1), (50.0, Verdict.SLOW, 1),
      (800.0, Verdict.FAST, 3)],
 )  # fmt: skip
-def test_a_collective_is_slow_or_fast_by_its_bounds_and_ok_near_its_links(rate: float, verdict: Verdict, exit_code: int):
+def test_a_collective_is_judged_by_its_bounds_and_ok_near_its_links(rate: float, verdict: Verdict, exit_code: int):
     checkup = checked(nccl_table({2**30: rate}))
     assert {result.verdict for result in checkup.results} == {verdict}
     assert (len(checkup.results), checkup.left_aside, checkup.exit_code) == (2, (), exit_code)

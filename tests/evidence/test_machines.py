@@ -69,6 +69,8 @@ def test_machines_are_held_out_by_the_hash_of_their_name() -> None:
     ("pro6000-b650d4u", "one switch both ways"),  # ACS redirect: both directions share the switch's uplink
     ("l40s-gds", "four GPUs to drives"),  # the drives write 10 GB/s each
     ("aurora-pvc", "host to six GPUs"),
+    ("meluxina-a100", "GPU to memory of the other socket"),  # nothing binds the memory, so it is at the first one
+    ("vega-a100", "GPU to memory of the other socket"),
 ])  # fmt: skip
 def test_rows_of_mended_descriptions_are_predicted(name: str, path: str) -> None:
     machine = ready_machine(name)

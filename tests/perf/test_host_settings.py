@@ -137,6 +137,21 @@ def test_a_shared_socket_that_no_tenant_measured_has_a_wider_interval() -> None:
     assert shared.total_low < 0.9 * whole.total_low
 
 
+def test_where_nobody_measured_whom_a_full_memory_prefers_it_may_be_writes_as_much_as_anywhere() -> None:
+    # Emerald Rapids writes up to 1.62 times as much as it reads, Grace as much; of Sapphire Rapids nobody knows.
+    def ends(cpu: str) -> tuple[float, float]:
+        rates = lanewise.predict(read_system(TENANT % (cpu, ""), "s.yaml"), "host0<->gpu[0-3]").rates
+        by_name = {each.flow.name: each for each in rates}
+        read, write = by_name["host0->gpu0"], by_name["gpu0->host0"]
+        return read.low / read.rate, write.high / write.rate
+
+    unknown, known = ends("sapphire-rapids"), ends("emerald-rapids")
+    assert unknown[0] < 0.65 < known[0]
+    assert unknown[1] > 1.45 > known[1]
+    rates = lanewise.predict(read_system(TENANT % ("sapphire-rapids", ""), "s.yaml"), "host0->gpu[0-3]").rates
+    assert rates[0].low / rates[0].rate > 0.7  # nothing is written
+
+
 def test_a_full_memory_gives_copies_to_the_host_more_than_copies_from_it() -> None:
     # Measured of two GPUs both ways: 26.2 to 33.4 GB/s to each and 43.4 to 52.5 from each, all at 1.55 to 1.66.
     system = read_system(TENANT % ("emerald-rapids", ", shared: true"), "s.yaml")

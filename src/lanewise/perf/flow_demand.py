@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from lanewise.catalog import Figure, Part
 from lanewise.errors import Unreachable
 from lanewise.perf.duplex import Copier, RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
@@ -23,7 +24,8 @@ from lanewise.perf.uncertainty import Bound
 from lanewise.routes.classify import SYS
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
-from lanewise.routes.rules import known_scope, staging_socket
+from lanewise.routes.paths import cpus_passed, memoized_by_figures
+from lanewise.routes.rules import ASSUMED_SCOPE, known_scope, staging_socket
 from lanewise.topology.model import Kind, LinkKind, System, Volume
 
 ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
@@ -33,16 +35,22 @@ PACKET_LINKS = (LinkKind.PCIE, LinkKind.FABRIC)
 # What several flows reach of a PCIe link beside one: 0.91 to 1.00 behind six hosts' Gen5 switches, median 0.965
 # (pro6000-2switch, -3switch, -pex890, -turin-16gpu, -roots, -wrx90-2vs).
 LINK_SHARED = 0.97
+WRITE_WEIGHT = "memory.write_weight"
 PEER_ACCESS_DOUBT = "whether the driver lets {} be a peer is not known, as the GPU is not named: copies may be staged"
 PEER_SCOPE_DOUBT = "whether {} passes peer traffic is not known: copies may be peer writes between the sockets"
+BRIDGES_DOUBT = "whether {} passes peer traffic between its host bridges is not known: copies may be peer writes"
 
 
 @dataclass(frozen=True, slots=True)
 class OtherRoute:
-    """The route that a flow may take instead, by what is not known: the low end of its rate in B/s, and the doubt."""
+    """The route that a flow may take instead, by what is not known: the low end of its rate in B/s, and the doubt.
+
+    `is_direct`: it avoids the host's memory, so that at the high end only engines and links limit it.
+    """
 
     low: float
     doubt: str
+    is_direct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +71,16 @@ class FlowDemand:
     other_route: OtherRoute | None = None
     memory_weight: float = 1.0  # times its own, where a full memory prefers writes
     sender: str = NO_TURNS  # the GPU whose copies take turns
+    memory_weight_most: float = 1.0  # the same where how much it prefers them was not measured, as the most that was
 
     def cap(self, bound: Bound = "nominal") -> float:
         """The most this flow can do by itself in B/s: its own cap, or its staging, also at an end of its range."""
         most = min(self.flow.cap, self.staging.rate(bound)) if self.staging is not None else self.flow.cap
-        return min(most, self.other_route.low) if self.other_route is not None and bound == "low" else most
+        if self.other_route is None or bound == "nominal":
+            return most
+        if bound == "high":
+            return self.flow.cap if self.other_route.is_direct else most
+        return min(most, self.other_route.low)
 
     @property
     def cap_limit(self) -> tuple[str, str, str]:
@@ -115,7 +128,7 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: 
     resources, solver_flows = solver_input(demands)
     shares = share([resource.capacity for resource in resources], solver_flows)
     full = {resources[index] for index in shares.limits if index is not None and resources[index].kind == "memory"}
-    demands = [replace(each, memory_weight=_weight_of_writes(system, each, full)) for each in demands]
+    demands = [_weighted(system, each, full) for each in demands]
     running = [
         RunningFlow(demand.per_byte, _all_copies(demand), rate)
         for demand, rate in zip(demands, shares.rates, strict=True)
@@ -132,12 +145,33 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: 
     ]
 
 
-def _weight_of_writes(system: System, demand: FlowDemand, full: Set[Resource]) -> float:
-    """What a copy to the host gets beside one from it where the memory that both use is full; 1 for any other."""
+def _weighted(system: System, demand: FlowDemand, full: Set[Resource]) -> FlowDemand:
+    """The demand with what a copy to the host gets beside one from it, where the memory that both use is full.
+
+    Where nobody measured that of a CPU, both get the same, and a write perhaps as much as on any CPU that was measured.
+    """
     end = demand.routes[0].dst
     if system.device(end).kind is not Kind.CPU or full.isdisjoint(demand.per_byte):
-        return 1.0
-    return system.number(end, "memory.write_weight") or 1.0
+        return demand
+    weight = system.number(end, WRITE_WEIGHT)
+    if weight is not None:
+        return replace(demand, memory_weight=weight, memory_weight_most=weight)
+    return replace(demand, memory_weight_most=_most_weight(system))
+
+
+@memoized_by_figures
+def _most_weight(system: System) -> float:
+    """The most that a write gets beside a read in a full memory of any CPU of the catalogue; 1 without any."""
+    cpus = (part for part in system.catalog.parts.values() if part.kind == "cpu")
+    figures = (figure for part in cpus for figure in (part.figure(WRITE_WEIGHT), *_on_shared(part)))
+    return max((figure.value for figure in figures if isinstance(figure.value, float)), default=1.0)
+
+
+def _on_shared(part: Part) -> Iterator[Figure]:
+    """The same figure where other tenants use the socket too, if it was measured."""
+    shared = part.on_shared_socket.figure(WRITE_WEIGHT)
+    if shared.known:
+        yield shared
 
 
 def _requests_apart(demand: FlowDemand) -> dict[Resource, float]:
@@ -208,7 +242,10 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
 
 
 def _other_route(system: System, flow: Flow, route: Route) -> OtherRoute | None:
-    """What two GPUs do if the one that is not named offers no peer access, or the CPU that is not does pass it on."""
+    """What two GPUs do if the one that is not named offers no peer access, or the CPU that is not does pass it on.
+
+    AMD's CPUs pass it between host bridges (data/parts/cpu-amd.yaml), others may not.
+    """
     if not all(system.device(name).kind is Kind.GPU for name in (route.src, route.dst)):
         return None
     unnamed = next((name for name in (route.src, route.dst) if system.part(name) is None), None)
@@ -216,6 +253,8 @@ def _other_route(system: System, flow: Flow, route: Route) -> OtherRoute | None:
         with suppress(Unreachable):  # nothing is known of a copy to the host
             staged = flow_demand(system, replace(flow, p2p=False))
             return OtherRoute(staged.cap("low"), PEER_ACCESS_DOUBT.format(unnamed))
+    if route.via is Via.STAGED and route.cls != SYS and ASSUMED_SCOPE in route.note:
+        return OtherRoute(math.inf, BRIDGES_DOUBT.format(cpus_passed(system, route.hops)[0]), is_direct=True)
     if route.via is Via.STAGED and route.cls == SYS:
         crossed = next((hop for hop in route.hops if hop.link.kind is LinkKind.SOCKET), None)
         if crossed is None:  # two NUMA nodes of one socket
@@ -275,6 +314,14 @@ def solver_input(demands: Sequence[FlowDemand]) -> tuple[list[Resource], list[So
         amounts = tuple((index[resource], amount) for resource, amount in demand.per_byte.items())
         flows.append(SolverFlow(amounts, weight=flow.weight * demand.memory_weight, cap=cap, sender=sender))
     return resources, flows
+
+
+def writes_first(flows: Sequence[SolverFlow], demands: Sequence[FlowDemand]) -> list[SolverFlow] | None:
+    """The flows with the most weight that a full memory may give to writes; None where all weights are known."""
+    if all(demand.memory_weight_most == demand.memory_weight for demand in demands):
+        return None
+    pairs = zip(flows, demands, strict=True)
+    return [replace(flow, weight=demand.flow.weight * demand.memory_weight_most) for flow, demand in pairs]
 
 
 def _staging(

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Literal
 
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input
+from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input, writes_first
 from lanewise.perf.resources import REQUESTS, Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import Shares
@@ -94,8 +94,10 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     shared = _shared_places(resources, demands)
     for end in _ENDS:
         capped = [replace(flow, cap=demand.cap(end)) for flow, demand in zip(solver_flows, demands, strict=True)]
-        case = share_in_order(schedule, _at_end(resources, shared, end), flows, capped, end).rates
-        cases.append(_ordered(solution, case, end) if schedule.rounds > 1 else case)
+        for weighted in (capped, writes_first(capped, demands)):
+            if weighted is not None:
+                case = share_in_order(schedule, _at_end(resources, shared, end), flows, weighted, end).rates
+                cases.append(_ordered(solution, case, end) if schedule.rounds > 1 else case)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
         flow_rate(system, demand, flow_cases, limit, schedule)
@@ -177,7 +179,7 @@ def flow_rate(
     # Doubts of whatever would slow the flow at the low end of its range, such as a link of unknown speed.
     slower = [each.doubt for each, amount in demand.per_byte.items() if each.low < flow_cases[0] * amount]
     other = demand.other_route
-    slower += [other.doubt] if other is not None and other.low < flow_cases[0] else []
+    slower += [other.doubt] if other is not None and (other.is_direct or other.low < flow_cases[0]) else []
     doubt = "; ".join(dict.fromkeys(text for text in (doubt, *slower) if text))
     wires = [amount for resource, amount in demand.per_byte.items() if resource.link is not None]
     return FlowRate(
