@@ -63,6 +63,24 @@ Numa node	     0	     1
        0	101000.0	34000.0
        1	34100.0	100900.0
 """,
+    "a size below 1 MB": """RTX 4090, pinned memory
+
+| Size | H2D (GB/s) | D2H (GB/s) |
+|---:|---:|---:|
+| 0.25 MB | 11.30 | 15.29 |
+| 500 MB | 23.92 | 26.38 |
+""",
+    "both directions in one row": """| Configuration | BW (GB/s) |
+|---|---:|
+| H2D alone | 57.5 |
+| H2D + D2H at once | 98.8 |
+""",
+    "all cards beside one": """| Test | Bandwidth |
+|---|---|
+| fabric, all 8 NICs | 3160 Gb/s |
+| fabric, 1 MB | 395 Gb/s |
+""",
+    "a share and an item": "Table 3: copies within the GPU reach 245 GB/s, about 70%, on:\n1. a Titan X\n",
     "an FPGA": """Host -> PCIe -> FPGA write bandwidth = 9900.000000 MB/s
 Host <- PCIe <- FPGA read bandwidth = 11600.000000 MB/s
 """,

@@ -16,9 +16,9 @@ from lanewise.errors import LanewiseError, Location
 from lanewise.readers.spelled_quantities import rate_or_time
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
 
-TOOL = "table"
 _UNIT = re.compile(r"(?<![A-Za-z])((?:[kKMGT]i?)?(?:B|b|[Bb]its?|[Bb]ytes?)(?:ps|/s(?:ec)?)|[kKM]?IOPS)(?![A-Za-z])")
 _NUMBER = re.compile(r"~? ?(\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d[\d,]*(?:\.\d+)?)(?: ?([kM]))?\b")
 # A change or a ratio, which is no figure.
@@ -36,10 +36,10 @@ _NETWORK = re.compile(r"\b(?:iperf\d?|bitrate|tcp|udp|netperf|rdma|roce|ib_\w+|e
 _STORAGE = re.compile(r"\b(?:fio|disk|drive|nvme|ssd|hdd|volume|storage|seq\w*|rand\w*|rnd\w*|dd|iops|raid)\b", re.I)
 # Words that say which test a figure is of; all others say what it was done with.
 _TEST = re.compile(
-    r"\b(?:(?:seq|rand)?(?:reads?|writes?)|seq(?:uential)?|rand(?:om)?|rnd|\d{1,4} ?[kKmM](?:i?[bB])?|"
+    r"\b(?:(?:seq|rand)?(?:reads?|writes?)|seq(?:uential)?|rand(?:om)?|rnd|\d{1,4}(?:\.\d{1,3})? ?[kKmM](?:i?[bB])?|"
     r"q ?\d{1,4} ?t ?\d{1,3}|qd? ?\d{1,4}|t ?\d{1,3}|throughput|bandwidth|download|upload|iops)\b", re.IGNORECASE,
 )  # fmt: skip
-_SIZE = re.compile(r"\b(\d{1,4}) ?([kKmM])(?:i?[bB])?\b")
+_SIZE = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,3})?) ?([kKmM])(?:i?[bB])?\b")
 _DEPTH = re.compile(r"\bqd? ?= ?(\d{1,4})|\bqd? ?(\d{1,4})", re.IGNORECASE)
 _THREADS = re.compile(r"\bq ?\d{1,4} ?t ?(\d{1,3})\b", re.IGNORECASE)
 _KBENCH = re.compile(r"\s*(Random|Sequential):\s+([\d,]+) / ([\d,]+)\s+vs\s+([\d,]+) / ([\d,]+)\s+:")
@@ -95,7 +95,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         for number, cells in table.rows:
             rows += _cells(table, cells, Location(file, number))
             check_rows(rows, Location(file, number))
-    return ImportedResults(TOOL if rows else "", tuple(rows))
+    return ImportedResults(TABLE if rows else "", tuple(rows))
 
 
 def _tables(lines: Sequence[str]) -> Iterator[_PastedTable]:
@@ -169,13 +169,13 @@ def _value(text: str, words: str, head: str, lead: str, device: str, at: Locatio
     test = " ".join(sorted(word.lower().replace(" ", "") for word in _TEST.findall(told)))
     program = re.sub(r"\W+", " ", _TEST.sub("", words)).strip()
     name = (" ".join(filter(None, (program, test))) if program else f"{test}, {lead}".strip(", "))[:_LONGEST]
-    metric, shown = "goodput", "GB/s"
+    metric, shown = "total" if "," in flow else "goodput", "GB/s"
     if unit == "IOPS" and settings.get("bytes"):
         rate *= settings["bytes"]
     elif unit == "IOPS":
         metric, shown = "iops", "IOPS"
     kind = ToolValue(flow, flow, metric, shown, path)
-    return observation(TOOL, name, kind, units.from_si(rate, shown), {"pattern": test}, settings)
+    return observation(TABLE, name, kind, units.from_si(rate, shown), {"pattern": test}, settings)
 
 
 def _moved(words: str, lead: str, text: str) -> tuple[str, str]:
@@ -183,6 +183,8 @@ def _moved(words: str, lead: str, text: str) -> tuple[str, str]:
     for said in (words, f"{words} {lead}"):
         if _TO_GPU.search(said) or _FROM_GPU.search(said):
             to_gpu = _TO_GPU.search(said) is not None
+            if to_gpu and _FROM_GPU.search(said):
+                return "host to device", "host0->gpu0, gpu0->host0"
             return ("host to device", "host0->gpu0") if to_gpu else ("device to host", "gpu0->host0")
         bits = re.search(r"b(?:its?|ps|/s)", text) is not None
         reads, writes = _READS.search(words) is not None, _WRITES.search(words) is not None
@@ -209,7 +211,7 @@ def _settings(words: str) -> dict[str, int]:
     """Size, requests in flight and threads that the words name: 4K, Q32T1, QD=8."""
     settings = {}
     if match := _SIZE.search(words):
-        settings["bytes"] = int(match[1]) * _POWERS[match[2].upper()]
+        settings["bytes"] = int(float(match[1]) * _POWERS[match[2].upper()])
     if match := _DEPTH.search(words):
         settings["depth"] = int(match[1] or match[2])
     if match := _THREADS.search(words):

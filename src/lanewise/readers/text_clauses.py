@@ -45,9 +45,11 @@ _NAMES = re.compile(
     r"(?:version|kernel|driver|cuda|python|linux|ubuntu|debian|windows|centos|rhel|release|gen|pcie|usb|sata|raid|port|"
     r"node|host|gpu|rank|xeon|gold|silver|epyc|ryzen|core|rtx|gtx|rx|radeon|quadro|tesla|vega|titan|arc|pi|thunderbolt|"
     r"connectx|mtu|size|depth|batch|page|step|line|socket|numa|cpu|channel|level|layer|tag|issue|pr|#|v|mode|bs|qd|"
-    r"threads?|jobs?|clients?|streams?|width|x)[ =:#-]*$",
+    r"threads?|jobs?|clients?|streams?|width|table|figure|fig|section|chapter|acceptance|n-max|x)[ =:#.-]*$",
     re.IGNORECASE,
 )
+# The number of an item of a list; a share.
+_ITEM, _SHARE = re.compile(r"\W*\d{1,3}[.)] "), re.compile(r"\s*%")
 # Figures of one sentence are of one kind: nobody compares what differs more.
 _FAR = 2000.0
 _MOST_CLAUSES = 24
@@ -74,7 +76,7 @@ def bare_quantities(line: str, found: Sequence[TextQuantity], *, bits: bool) -> 
             continue
         match = _BEGINS.match(line, start, end) or _WANTED.search(line, start, end)
         match = match or _ENDS.search(line, start, end) or _VERB.search(line, start, end)
-        if match and not _NAMES.search(line[start : match.start("number")]):
+        if match and not _NAMES.search(line[start : match.start("number")]) and not _ITEM.match(line, start):
             bare += _like(match, rates, bits=bits)
     for quantity in rates:
         before = line[: quantity.start]
@@ -82,7 +84,8 @@ def bare_quantities(line: str, found: Sequence[TextQuantity], *, bits: bool) -> 
         if pair and not _NAMES.search(before[: pair.start("number")]):
             bare += _like(pair, [quantity], bits=bits)
     taken = {quantity.start for quantity in found}
-    return sorted({each.start: each for each in bare if each.start not in taken}.values(), key=lambda each: each.start)
+    bare = [each for each in bare if each.start not in taken and not _SHARE.match(line, each.end)]
+    return sorted({each.start: each for each in bare}.values(), key=lambda each: each.start)
 
 
 def _clauses(line: str) -> Iterator[tuple[int, int]]:

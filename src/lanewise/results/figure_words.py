@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 # What `tool` says of rows that were read from sentences and tables of no known tool.
-PLAIN_TEXT = "plain text"
+PLAIN_TEXT, TABLE = "plain text", "table"
 
 VERSION = re.compile(
     r"\b(?:before|after|old|new|older|newer|previous(?:ly)?|earlier|upgrad\w*|downgrad\w*|update\w*|regress\w*|"

@@ -12,6 +12,7 @@ from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.parts import START, Reference
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
+from lanewise.results.figure_words import TABLE, count_in
 from lanewise.results.observation import Observation
 
 # With more requests in flight a path is not slower. Half leaves room for threads that wait for each other: of 363 kept
@@ -41,6 +42,7 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         each for each in rows if row.path != "storage" or (_asks_no_more(each, row) and not _perhaps_cached(each, row))
     ]
     rows = [each for each in rows if not (_waits_for_each(row) and _program(each) == _program(row))]
+    rows = [each for each in rows if not _is_of_more(each, row)]
     rows = [each for each in rows if not (_fills_its_link(row) and stated_links(each) != stated_links(row))]
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
@@ -51,6 +53,11 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         nominal = _with_start(best, row)
         limit, low = f"the same path in '{known}'", tolerated * nominal
         yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+
+
+def _is_of_more(other: Observation, row: Observation) -> bool:
+    """Whether the names of two rows of a table say that the other is of more cards, drives or the like."""
+    return row.how.get("tool") == TABLE and count_in(other.scenario) > max(1, count_in(row.scenario))
 
 
 def _fills_its_link(row: Observation) -> bool:
