@@ -21,13 +21,13 @@ def test_each_loader_has_a_line_with_its_limit_and_sources(lanewise):
     assert "read_ahead_kb" in done.stdout
 
 
-def test_a_drive_that_nobody_named_is_a_ceiling_and_what_to_do_is_said(lanewise, tmp_path):
+def test_a_drive_that_nobody_named_is_a_typical_one_and_what_to_do_is_said(lanewise, tmp_path):
     text = "lanewise: 1\nsystem: one\ndevices: {cpu0: {cpu: null}, gpu0: {gpu: l40s}, ssd0: {ssd: null}}\nlinks:\n"
     links = "  - {from: cpu0, to: gpu0, pcie: gen4 x16}\n  - {from: cpu0, to: ssd0, pcie: gen4 x4}\n"
     (tmp_path / "one.yaml").write_text(text + links)
     load = ("--load", "15GB", "--from", "ssd0", "--to", "gpu0", "--loader", "direct")
     words = " ".join(lanewise("predict", str(tmp_path / "one.yaml"), *load).stdout.split())
-    assert "storage: at most link ssd0->cpu0 (Gen4 x4); no figure for the rate of the drive" in words
+    assert "storage: ssd0, of unknown rate; no figure for the rate of the drive known" in words
     assert "write --from '3 GB/s'" in words
 
 

@@ -21,7 +21,7 @@ from lanewise.perf.flow import Flow, parse_flows
 from lanewise.perf.flow_demand import ENGINE_DOUBT
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import FlowRate, predict
-from lanewise.perf.resources import END_DOUBT
+from lanewise.perf.resources import NO_RATE
 from lanewise.results.estimate import robust_deviation
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation, Source
@@ -152,7 +152,7 @@ class ExpectationModel:
             return expectation(row, **block_expectation(changed, row, together, self._own(row)))
         if is_of_loader(row) and row.metric == "total":
             predicted = expectation(row, **load_expectation(self._changed(change), row, self.flows(row)))
-            return replace(predicted, ceiling=predicted.expected.note if END_DOUBT in predicted.expected.note else "")
+            return replace(predicted, ceiling=predicted.expected.note if NO_RATE in predicted.expected.note else "")
         if not covers(row):
             return expectation(row, note=f"the model has no {row.metric} of such a copy; compare with an earlier run")
         flows = self.flows(row)
@@ -179,7 +179,7 @@ class ExpectationModel:
 
     def _ceiling(self, rate: FlowRate) -> str:
         """What is not known of a drive or card, so that links say only what it cannot exceed; '' if all is known."""
-        if END_DOUBT in rate.doubt:
+        if NO_RATE in rate.doubt:
             return rate.doubt
         ends = {self.system.device(name).kind for route in rate.routes for name in (route.src, route.dst)}
         return rate.doubt if ends & {Kind.SSD, Kind.RAID} and "the speed of link" in rate.doubt else ""

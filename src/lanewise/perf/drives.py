@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lanewise.perf import packets
-from lanewise.perf.resources import END_DOUBT, UNKNOWN_LINK, Resource, link_resource
+from lanewise.perf.resources import END_DOUBT, NO_RATE, UNKNOWN_END, UNKNOWN_LINK, Resource, link_resource
 from lanewise.perf.uncertainty import RANGES, UNKNOWN
 from lanewise.routes.model import Hop
 from lanewise.routes.paths import memoized_by_figures
@@ -24,6 +24,7 @@ from lanewise.topology.model import Kind, System
 
 LEAST_WRITES = 0.09  # of the raw rate of the slot, see above
 _WRITES = "write.rate"
+DRIVE_DOUBT = f"{NO_RATE} known: what drives do in such a slot"
 WRITE_DOUBT = "a full cache or a small model writes a tenth of what the slot carries"
 
 
@@ -32,14 +33,15 @@ def unknown_end(system: System, device: str, hop: Hop, key: str = "") -> Iterato
     link = link_resource(system, hop)
     if link is None or link.kind == UNKNOWN_LINK:
         return
-    end = replace(link, kind="unknown_end", place=(device, key), name=f"{device}, of unknown rate", doubt=END_DOUBT)
+    end = replace(link, kind=UNKNOWN_END, place=(device, key), name=f"{device}, of unknown rate", doubt=END_DOUBT)
     end = end.within(RANGES[UNKNOWN])
     share, count = _median_share(system, key) if system.device(device).kind is Kind.SSD else (None, 0)
     if share is not None:
         raw = end.capacity / packets.PACKET_SHARE
         least, doubt = (LEAST_WRITES * raw, f"; {WRITE_DOUBT}") if key == _WRITES else (end.low, "")
+        doubt = DRIVE_DOUBT + doubt
         end = replace(
-            end, capacity=share * raw, low=min(end.low, least), basis="typical", doubt=end.doubt + doubt,
+            end, capacity=share * raw, low=min(end.low, least), basis="typical", doubt=doubt,
             rests_on=f"{share:.2f} of the raw rate of its link, median of {count} drives that state their {key}",
         )  # fmt: skip
     yield end, 1.0

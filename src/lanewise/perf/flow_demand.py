@@ -14,7 +14,7 @@ from lanewise.perf.duplex import Copier, RunningFlow, beside_opposite, taken_by_
 from lanewise.perf.flow import Flow
 from lanewise.perf.host import MEMORY
 from lanewise.perf.one_engine import taking_turns
-from lanewise.perf.resources import END_DOUBT, REQUESTS, UNKNOWN_LINK, Resource, figure_demand, weakest
+from lanewise.perf.resources import END_DOUBT, REQUESTS, UNKNOWN_END, UNKNOWN_LINK, Resource, figure_demand, weakest
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.perf.sockets import far_buffers, least_peer_writes
@@ -359,7 +359,7 @@ def _doubt(system: System, routes: Sequence[Route], per_byte: Mapping[Resource, 
     """Which missing figure makes the links' rate only a ceiling for this flow."""
     ends = {system.device(name).kind for route in routes for name in (route.src, route.dst)}
     if ends & {Kind.SSD, Kind.RAID} and not any(r.kind in ("drive_reads", "drive_writes") for r in per_byte):
-        return END_DOUBT
+        return next((r.doubt for r in per_byte if r.kind == UNKNOWN_END), END_DOUBT)
     copies = ends <= {Kind.GPU, Kind.CPU} and Kind.GPU in ends and routes[0].via is not Via.NETWORK
     over_pcie = any(hop.link.kind is LinkKind.PCIE for route in routes for hop in route.hops)
     return ENGINE_DOUBT if copies and over_pcie and not any(r.is_engine for r in per_byte) else ""

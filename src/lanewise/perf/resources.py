@@ -43,7 +43,9 @@ UNKNOWN_LINK = "unknown_link"
 REQUESTS = "requests"
 SLOWEST_SLOT, NEWEST_SLOT = (3, 4), (6, 16)  # generation and lanes
 SLOWEST_NETWORK, FASTEST_NETWORK = 1.25e9, 100e9  # B/s: 10GbE and 800 Gb/s
-END_DOUBT = "no figure for the rate of the drive or card known: a ceiling of the links"
+UNKNOWN_END = "unknown_end"  # the kind of a drive or card of unknown rate
+NO_RATE = "no figure for the rate of the drive"  # what doubts of ends of unknown rate begin with
+END_DOUBT = f"{NO_RATE} or card known: a ceiling of the links"
 NETWORK_DOUBT = "the rate of {} is not known: see ethtool or ibstat, or lanewise measure network"
 SPEED_DOUBT = "the speed of link {} is not known: see LnkSta of lspci -vv while it is busy, or lanewise measure gpu"
 

@@ -61,5 +61,5 @@ def _advice(load: ModelLoad) -> str:
     stage = load.stages[load.limit]
     if load.limit is LoadLimit.STORAGE and stage.doubt:
         known = "name the drive's part, or measure (lanewise measure storage FILE) and write --from '3 GB/s'"
-        return f"{load.limit}: at most {stage.detail}; {stage.doubt}: {known}"
+        return f"{load.limit}: {stage.detail}; {stage.doubt}: {known}"
     return f"{load.limit}: {stage.detail}{f' ({stage.doubt})' if stage.doubt else ''}"
