@@ -419,6 +419,12 @@ def test_what_differs_between_two_rows_is_the_first_cause(rows: list[str], head:
          "gpus: GH200 120GB\n", ["slow", "ok"]),
         (['path: step, flows: "host0->gpu0", value: 20 s', 'path: "step, pinned", flows: "host0->gpu0", value: 10 s'],
          "", ["slow"]),
+        # A dongle at an old port, an SD card, memory of an embedded chip.
+        (['path: USB 2.0 adapter, flows: "host0->pc", value: 311 Mbits/sec, line: 1 Gb/s'], "", ["ok"]),
+        (['path: USB 2.0 adapter, flows: "host0->pc", value: 200 Mbits/sec, line: 1 Gb/s'], "", ["slow"]),
+        (['flows: "sd0->host0", value: 88 MB/s, bytes: 16M', 'flows: "host0->sd0", value: 65 MB/s, bytes: 16M'], "",
+         ["unknown", "unknown"]),
+        (['flows: "host0->host0", value: 3900 MB/s'], "stated: {memory rate: 3200 MB/s}\n", ["fast"]),
         # One and two of the four NVLinks of a P100, two of a V100's six; half of one is neither.
         (['flows: "gpu0->gpu3", value: 36.39 GB/s', 'flows: "gpu0->gpu1", value: 18.31 GB/s'],
          "gpus: Tesla P100-SXM2-16GB\n", ["ok", "ok"]),

@@ -37,7 +37,7 @@ _BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 # Drives, arrays, and file systems or volumes over a network.
 _STORAGE = re.compile(
-    r"ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|hdd|sata|emmc|optane|usb|rbd|ceph|zfs|zpool|pool|nfs|smb|"
+    r"sd\d|sd-?card|ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|hdd|sata|emmc|optane|usb|rbd|ceph|zfs|zpool|pool|nfs|smb|"
     r"cifs|share|lustre|gpfs|beegfs|weka|s3|bucket|minio|ebs|iscsi|lun\d|dm-|loop\d|(?:sd|hd|vd|xvd)[a-z]\d*$"
 )
 

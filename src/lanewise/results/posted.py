@@ -31,7 +31,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "drive health": (r".+", "percentage used 98 %, thermal throttling"),
     "drive setting": (r".+", "using_dma = 0"),
     "fabric manager": (r".+", "not running"),
-    "memory rate": (r"\d[\d.]* ?[GT]B/s", "936 GB/s"),
+    "memory rate": (r"\d[\d.]* ?[MGT]B/s", "936 GB/s"),
 }
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from lanewise import units
@@ -17,6 +18,8 @@ from lanewise.results.posted import PostedFacts
 FINE_SHARE, SLOW_SHARE = 0.70, 0.66
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
 _SLOW_RING = 0.4
+# Thirteen packets of 512 B in each of 8,000 microframes a second (USB 2.0 specification, 5.8.4).
+_USB2, _USB2_PAYLOAD = re.compile(r"\busb ?2(?:\.0)?\b(?!\.)", re.IGNORECASE), 53.2e6
 # What of a line is all of its payload.
 _FILLED_LINE = 0.8
 
@@ -67,6 +70,9 @@ def _line(row: Observation, posted: PostedFacts) -> tuple[float, str]:
     stated = {statement.value for statement in posted.stated("line")} if across else set()
     text = line_of(row) or (stated.pop() if len(stated) == 1 else "")
     try:
-        return (units.parse(text, "B/s"), text) if text else (0.0, "")
+        rate = units.parse(text, "B/s") if text else 0.0
+        if rate > _USB2_PAYLOAD and _USB2.search(row.scenario):
+            return _USB2_PAYLOAD, f"{text} behind USB 2.0"
+        return rate, text
     except LanewiseError:
         return 0.0, ""
