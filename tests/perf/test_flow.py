@@ -82,3 +82,10 @@ def test_what_cannot_be_read_is_named_with_a_hint(text: str, cause: str) -> None
     with pytest.raises(FormatError, match=cause) as caught:
         parse_flows(text)
     assert caught.value.hint
+
+
+def test_more_pairs_than_anybody_reads_are_refused_before_they_are_made() -> None:
+    with pytest.raises(FormatError, match=r"is 4,004,001 flows, more than 100,000") as error:
+        parse_flows("gpu[0-2000]->gpu[0-2000] all-to-all")
+    assert "name fewer ends" in (error.value.hint or "")
+    assert len(parse_flows("gpu[0-199]->gpu[0-199] all-to-all")) == 200 * 199

@@ -19,6 +19,8 @@ _FLOW = re.compile(rf"^\s*(?P<src>{_END}?)\s*(?P<arrow><->|->|<-)\s*(?P<dst>{_EN
 _PIECE = re.compile(r"(?:^|,)((?:[^,\[]|\[[^\[\]]*+\]?)*+)")
 _Value: TypeAlias = float | bool | str | tuple[str, ...]
 _ALL = "all-to-all"
+# Of one all-to-all: those of 316 GPUs. More take minutes to predict, and no table shows them.
+MOST_PAIRS = 100_000
 _TWO_ENDS = "write source->destination, such as gpu0->gpu4 or host0->gpu1"
 _ONE_ARROW = "name its two ends; what lies between follows from the cabling: lanewise route SYSTEM gpu0 gpu1 shows it"
 _RESERVED = ("read", "sm", "cap", "every", "as", "after", _ALL)  # words that are no units
@@ -95,6 +97,9 @@ def _parse_one(piece: str, p2p: bool) -> list[Flow]:
     options = _options(piece, match["rest"])
     sources, targets = expand(match["src"]), expand(match["dst"])
     if options.pop(_ALL, False):
+        if len(sources) * len(targets) > MOST_PAIRS:
+            cause = f"'{shorten(piece.strip())}' is {len(sources) * len(targets):,} flows, more than {MOST_PAIRS:,}"
+            raise FormatError(cause, hint="name fewer ends, or a collective (predict --collective all_to_all)")
         pairs = [(a, b) for a in sources for b in targets if a != b]
     else:
         pairs = _pairs(piece, sources, targets)
