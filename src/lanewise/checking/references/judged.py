@@ -79,6 +79,8 @@ WITHIN_ONE = ("GPU memory", "host memory")
 HOST_COPIES = ("host to device", "device to host")
 # How near a rate must be to that of a link.
 _NEAR = 0.12
+# What a row is compared with is faster; of thousands of one path the fastest say as much.
+_MOST_ON_A_PATH = 200
 _IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path",
                       *(key for key in METHOD if key not in ("flows", "p2p", "phase")))  # fmt: skip
 
@@ -106,6 +108,9 @@ class References:
         self._siblings, self._paths = Siblings(rates), defaultdict(list)
         for row in rates:
             self._paths[identity(row, _IGNORED_ON_A_PATH)].append(row)
+        for path, rows in self._paths.items():
+            if len(rows) > _MOST_ON_A_PATH:
+                self._paths[path] = sorted(rows, key=lambda each: each.value or 0.0, reverse=True)[:_MOST_ON_A_PATH]
 
     def judge(self, result: PathResult) -> PathResult:
         """The result of a row that nothing was expected of, judged by its references if it has any."""
@@ -226,7 +231,7 @@ class References:
             yield from self._siblings.of_kind(row)
 
     def _on_path(self, row: Observation) -> list[Observation]:
-        """The rows of the same flows, however they were moved, this one included."""
+        """The rows of the same flows, however they were moved: the fastest where they are many."""
         return self._paths[identity(row, _IGNORED_ON_A_PATH)]
 
     def ability_of(self, row: Observation) -> GpuAbility | None:
