@@ -235,3 +235,9 @@ def test_a_file_without_end_is_refused(tmp_path):
     from lanewise.api import read_results as read
 
     assert "more than 512 MiB" in outcome(lambda: read("/dev/zero"), mebibytes=2048)
+
+
+@pytest.mark.parametrize("words", ["LatencyM", "Latency" + 300 * "x"])
+def test_a_title_of_a_matrix_that_says_more_is_read(words: str):
+    matrix = f"P2P=Enabled {words} Matrix (us)\n   GPU     0      1\n     0   1.00   2.50\n     1   2.50   1.00\n"
+    assert read_results(matrix, "f").observations

@@ -27,7 +27,8 @@ _SPEED = re.compile(
 _LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \((?:us|\u00b5s)\)$")
 _EARLY = re.compile(r"(?:Unidirectional P2P=Enabled Bandwidth|P2P=Enabled Latency) Matrix")
 _DEVICE = re.compile(r"Device: (\d+), (.+?), pciBusID")
-_SCENARIO = re.compile(r"(?:(?:Unidirectional|Bidirectional) )?P2P=[^M]*?(?= Matrix| \(GB)")
+_SCENARIO = re.compile(r"(?:(?:Unidirectional|Bidirectional) )?P2P=.{0,200}?(?= Matrix| \(GB)")
+_LONGEST = 80
 _CUT = re.compile(r"(?:(?:Uni|Bi)directional )?P2P=")
 
 
@@ -96,7 +97,8 @@ class _P2pSample:
 
     def rows(self, title: str, cells: Cells, metric: str) -> Iterator[Observation]:
         """The observations of one matrix."""
-        scenario = _SCENARIO.findall(title)[0].strip()
+        named = _SCENARIO.search(title)
+        scenario = (named[0] if named else title[:_LONGEST]).strip()
         for row, column, value in cells_of(cells):
             reached = "P2P=Enabled" in title and self.peers.get((f"gpu{row}", f"gpu{column}"), True)
             how = {"engine": self.engine, "p2p": "" if row == column else "on" if reached else "off"}
