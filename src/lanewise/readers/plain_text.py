@@ -35,7 +35,6 @@ _FLOWS = {
     "service": {"": "client->service", "write": "client->service", "read": "client->service"},
     "": {"": "source->target", "write": "source->target", "read": "source->target"},
 }
-_LONE_NUMBERS = re.compile(r"\d[\d.,:]*")
 # A line of a log, of code or a rule is no heading.
 _NO_HEADING = re.compile(r"^\W*$|^\d{4}-\d\d|^\d\d:\d\d|^[-=_*#|+ ]+$")
 _METRICS = {"B/s": ("goodput", "GB/s"), "1/s": ("iops", "1/s"), "s": ("latency", "us")}

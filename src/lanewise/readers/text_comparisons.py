@@ -12,7 +12,7 @@ from lanewise.readers.text_figures import LETTERS, TextFigure, plain
 from lanewise.readers.text_lines import other_of_lines
 from lanewise.readers.text_reasons import explained
 from lanewise.readers.text_tables import other_of_table
-from lanewise.results.figure_words import THINGS, count_in, work_in
+from lanewise.results.figure_words import RANDOM, THINGS, count_in, work_in
 
 # No row of a table is held against more than this, nor figures against each other that are farther off.
 _MOST_OF_LINE, _NEAR = 40, 4
@@ -92,7 +92,7 @@ def _is_like(wanted: TextFigure, figure: TextFigure) -> bool:
 
 def _is_random(figure: TextFigure) -> bool:
     """Whether the words right before a figure say that requests were in no order."""
-    return text_words.RANDOM.search(figure.words.between) is not None
+    return RANDOM.search(figure.words.between) is not None
 
 
 def _distance(figure: TextFigure, other: TextFigure) -> tuple[bool, int]:

@@ -90,7 +90,6 @@ _SEVERAL_OF = re.compile(
 )
 _LINE_ENDS = re.compile(r"\s{0,2}(?:$|[:,.;()/]|(?:and|but|with|in|for|where|is|does|bond|line)\b)", re.IGNORECASE)
 _SUFFIX_WAY = re.compile(r"\s{0,2}\(?(?:of |on |for |in )?(?:seq\w* |rand\w* )?([a-z0-9]+)", re.I)
-RANDOM = re.compile(r"\b(?:random|rand|rnd)", re.I)
 _OVER_NETWORK = re.compile(
     r"\b(?:smb|samba|cifs|nfs\w*|iscsi|iser|ceph|rbd|s3|nas|share[sd]?|sftp|ftp|rsync|webdav)\b", re.IGNORECASE
 )

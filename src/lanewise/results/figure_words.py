@@ -10,6 +10,7 @@ import re
 
 # What `tool` says of rows that were read from sentences and tables of no known tool.
 PLAIN_TEXT, TABLE = "plain text", "table"
+RANDOM = re.compile(r"\b(?:rand|rnd)", re.IGNORECASE)  # requests in no order
 
 VERSION = re.compile(
     r"\b(?:before|after|old|new|older|newer|previous(?:ly)?|earlier|upgrad\w*|downgrad\w*|update\w*|regress\w*|"

@@ -12,7 +12,7 @@ from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.parts import START, Reference
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
-from lanewise.results.figure_words import TABLE, count_in
+from lanewise.results.figure_words import RANDOM, TABLE, count_in
 from lanewise.results.observation import Observation
 
 # With more requests in flight a path is not slower. Half leaves room for threads that wait for each other: of 363 kept
@@ -27,7 +27,6 @@ _OF_ALONE = 0.6
 _FILLED = 0.7
 # Sizes that are those of a small file (B), not of a request.
 _FILE = (64 * 2**20, 2**30 - 1)
-_RANDOM = re.compile(r"\b(?:rand|rnd)|\brandom", re.IGNORECASE)
 _MAPPED = re.compile(r"\bm(?:emory[ -])?map(?:ped|s|ping)?\b|page ?fault", re.IGNORECASE)
 _NO_DRIVE = re.compile(r"gpu\d*$|host|cpu")
 
@@ -102,7 +101,7 @@ def _perhaps_cached(other: Observation, row: Observation) -> bool:
 
 
 def _is_random(row: Observation) -> bool:
-    return row.how.get("pattern", "").startswith("rand") or _RANDOM.search(row.scenario) is not None
+    return row.how.get("pattern", "").startswith("rand") or RANDOM.search(row.scenario) is not None
 
 
 def _waits_for_each(row: Observation) -> bool:
