@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
+from lanewise.perf.doubts import told_once
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input, writes_first
 from lanewise.perf.resources import REQUESTS, Resource, weakest
@@ -180,9 +181,9 @@ def flow_rate(
     slower = [each.doubt for each, amount in demand.per_byte.items() if each.low < flow_cases[0] * amount]
     other = demand.other_route
     slower += [other.doubt] if other is not None and (other.is_direct or other.low < flow_cases[0]) else []
-    doubt = "; ".join(dict.fromkeys(text for text in (doubt, *slower) if text))
     wires = [amount for resource, amount in demand.per_byte.items() if resource.link is not None]
     return FlowRate(
         flow=demand.flow, routes=demand.routes, rate=flow_cases[0], limit=name, basis=basis, rests_on=tuple(sources),
-        low=min(flow_cases), high=max(flow_cases), raw=flow_cases[0] * max(wires, default=1.0), doubt=doubt,
+        low=min(flow_cases), high=max(flow_cases), raw=flow_cases[0] * max(wires, default=1.0),
+        doubt=told_once((doubt, *slower)),
     )  # fmt: skip
