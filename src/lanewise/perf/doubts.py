@@ -20,4 +20,5 @@ def told_once(doubts: Iterable[str]) -> str:
             (doubt, ""),
         )
         names.setdefault(text, []).append(link)
-    return "; ".join(text.format(", ".join(fold(links))) if text in _OF_A_LINK else text for text, links in names.items())
+    told = (text.format(", ".join(fold(links))) if text in _OF_A_LINK else text for text, links in names.items())
+    return "; ".join(told)
