@@ -1,0 +1,187 @@
+"""Faults made on purpose on a healthy machine with NVLinks: does `lanewise check` see them in what the tools print?
+
+    python benchmarks/h200/provoked.py run --tools FOLDER -o OUT [--seconds 240]  # on the machine, by provoked.sh
+    python benchmarks/h200/provoked.py judge OUT                                  # anywhere: a table
+
+FOLDER holds nvbandwidth, p2p (p2pBandwidthLatencyTest), bw (bandwidthTest) and nccl/all_reduce_perf and its like. OUT
+gets one text for each case, as somebody would post it. What was done on purpose stands in the table alone: `check`
+gets the text, once without and once with dumps of the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LOADS = {
+    "memory": "import torch; torch.set_num_threads(64); a = torch.ones(2**28); b = torch.empty_like(a)\n"
+              "while True: b.copy_(a)",
+    "h2d": "import torch; a = torch.ones(2**28).pin_memory(); b = torch.empty_like(a, device='cuda:0')\n"
+           "while True: b.copy_(a, non_blocking=True); torch.cuda.synchronize()",
+    "nvlink": "import torch; a = torch.ones(2**28, device='cuda:0'); b = torch.empty_like(a, device='cuda:1')\n"
+              "while True: b.copy_(a, non_blocking=True); torch.cuda.synchronize()",
+    "compute": "import torch; a = torch.ones(8192, 8192, device='cuda:0', dtype=torch.bfloat16)\n"
+               "while True: a @ a; torch.cuda.synchronize()",
+}  # fmt: skip
+COPIES = "nvbandwidth -b 512 -i 3 -t"
+HOST = f"{COPIES} host_to_device_memcpy_ce device_to_host_memcpy_ce host_to_device_bidirectional_memcpy_ce"
+PEERS = f"{COPIES} device_to_device_memcpy_write_ce device_to_device_bidirectional_memcpy_write_ce"
+NCCL = "-b 1M -e 1G -f 4 -n 10 -w 3 -g {gpus}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command with its environment and what runs beside it; `shown`: the post has the command line, too."""
+
+    name: str
+    command: str
+    env: str = ""
+    beside: str = ""
+    shown: bool = False
+    cause: str = ""
+
+
+def nccl(name: str, operation: str = "all_reduce", env: str = "", *, beside: str = "", cause: str = "",
+         shown: bool = False) -> Case:  # fmt: skip
+    """A case of nccl-tests on all GPUs."""
+    return Case(name, f"nccl/{operation}_perf {NCCL}", env, beside, shown, cause)
+
+
+CASES = (
+    Case("nvbandwidth-host", HOST),
+    Case("nvbandwidth-host-beside-copies", HOST, beside="h2d", cause="another program copies to gpu0"),
+    Case("nvbandwidth-host-memory-busy", HOST, beside="memory", cause="the CPUs use the memory"),
+    Case("nvbandwidth-host-gpu-busy", HOST, beside="compute", cause="none: kernels do not slow copy engines"),
+    Case("nvbandwidth-host-far", HOST + " --disableAffinity", env="FAR=1", cause="buffers on the far NUMA node"),
+    Case("nvbandwidth-peers", PEERS),
+    Case("nvbandwidth-peers-beside-copies", PEERS, beside="nvlink", cause="another program copies gpu0->gpu1"),
+    Case("bandwidthTest-pinned", "bw --memory=pinned"),
+    Case("bandwidthTest-pageable", "bw --memory=pageable", cause="pageable memory"),
+    Case("p2p", "p2p"),
+    Case("p2p-beside-copies", "p2p", beside="nvlink", cause="another program copies gpu0->gpu1"),
+    nccl("all_reduce"),
+    nccl("all_gather", "all_gather"),
+    nccl("sendrecv", "sendrecv"),
+    nccl("all_reduce-p2p-off", env="NCCL_P2P_DISABLE=1", cause="peer copies off"),
+    nccl("all_reduce-p2p-off-shown", env="NCCL_P2P_DISABLE=1", cause="peer copies off", shown=True),
+    nccl("all_reduce-p2p-off-log", env="NCCL_P2P_DISABLE=1 NCCL_DEBUG=INFO", cause="peer copies off"),
+    nccl("all_gather-p2p-off", "all_gather", env="NCCL_P2P_DISABLE=1", cause="peer copies off"),
+    nccl("sendrecv-p2p-off", "sendrecv", env="NCCL_P2P_DISABLE=1", cause="peer copies off"),
+    nccl("all_reduce-sockets", env="NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1", cause="sockets"),
+    nccl("all_reduce-sockets-log", env="NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_DEBUG=INFO", cause="sockets"),
+    nccl("all_reduce-ll-shown", env="NCCL_PROTO=LL", cause="protocol LL", shown=True),
+    nccl("all_reduce-ll", env="NCCL_PROTO=LL", cause="protocol LL"),
+    nccl("all_reduce-one-channel-log", env="NCCL_MAX_NCHANNELS=1 NCCL_DEBUG=INFO", cause="one channel"),
+    nccl("all_reduce-one-channel", env="NCCL_MAX_NCHANNELS=1", cause="one channel"),
+    nccl("all_reduce-four-channels-shown", env="NCCL_MAX_NCHANNELS=4", cause="four channels", shown=True),
+    nccl("all_reduce-beside-copies", beside="nvlink", cause="another program copies gpu0->gpu1"),
+    Case("all_reduce-one-gpu", f"nccl/all_reduce_perf {NCCL.format(gpus=1)}", cause="one GPU alone: no transfer"),
+)  # fmt: skip
+
+
+def far_cpus() -> set[int]:
+    """CPUs of the last NUMA node, none if there is one node."""
+    nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
+    if len(nodes) < 2:
+        return set()
+    ranges = (nodes[-1] / "cpulist").read_text().strip().split(",")
+    ends = [[int(end) for end in part.split("-")] for part in ranges]
+    return {cpu for each in ends for cpu in range(each[0], each[-1] + 1)}
+
+
+@contextlib.contextmanager
+def load(name: str) -> Iterator[None]:
+    """Whatever runs beside a case, until it is done."""
+    if not name:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-c", LOADS[name]])
+    time.sleep(8)  # torch starts
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def run(tools: Path, out: Path, seconds: float) -> None:
+    """Each case in turn; one that would begin too late is left out."""
+    begun, gpus = time.monotonic(), sum(line.startswith("GPU") for line in _output(["nvidia-smi", "-L"]).splitlines())
+    for case in CASES:
+        if time.monotonic() - begun > seconds:
+            print("left out:", case.name)
+            continue
+        if "FAR" in case.env and not far_cpus():
+            print("one NUMA node:", case.name)
+            continue
+        command = case.command.format(gpus=gpus)
+        settings = dict(part.split("=") for part in case.env.split())
+        far = far_cpus() if settings.pop("FAR", "") else None
+        with load(case.beside):
+            printed = _output([str(tools / command.split()[0]), *command.split()[1:]], settings, far)
+        name = Path(command.split()[0]).name
+        line = f"$ {case.env} ./{name} {' '.join(command.split()[1:])}\n" if case.shown else ""
+        (out / f"{case.name}.txt").write_text(line + printed)
+        print(f"{time.monotonic() - begun:6.1f} s {case.name}: {len(printed)} characters", flush=True)
+
+
+def _output(command: list[str], env: dict[str, str] | None = None, cpus: set[int] | None = None) -> str:
+    def bind() -> None:
+        if cpus:
+            os.sched_setaffinity(0, cpus)
+
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})},
+                              preexec_fn=bind, check=False)  # fmt: skip
+    except subprocess.TimeoutExpired as late:
+        return late.stdout.decode() if isinstance(late.stdout, bytes) else (late.stdout or "")
+    return done.stdout + done.stderr
+
+
+def judge(out: Path) -> None:
+    """What check says of each text: without a description, and with the machine's dumps."""
+    print("| case | made | check alone: exit, slow of rows; first causes | with the dumps |\n|---|---|---|---|")
+    for case in CASES:
+        text = out / f"{case.name}.txt"
+        if text.exists():
+            dumps = ["--from", str(out / "dumps.txt")] if (out / "dumps.txt").exists() else []
+            alone, described = verdict([str(text)]), verdict(["--from", str(text), *dumps])
+            print(f"| {case.name} | {case.cause or 'healthy'} | {alone} | {described} |")
+
+
+def verdict(arguments: list[str]) -> str:
+    """Exit code, the last line with the numbers of verdicts, each finding and its first two causes."""
+    wide = {**os.environ, "COLUMNS": "300"}
+    done = subprocess.run(["lanewise", "check", *arguments], capture_output=True, text=True, check=False, env=wide)
+    counts = re.search(r"^\d+ rows: .*$", done.stdout, re.MULTILINE)
+    found = re.findall(r"^(?:slow|fault|unknown|fast): .*$|^  cause [12] .*$", done.stdout, re.MULTILINE)
+    said = "; ".join(re.sub(r"\s+", " ", line.strip())[:110] for line in found)
+    return f"{done.returncode}: {counts[0] if counts else done.stderr.strip()[:160]}; {said}".replace("|", "/")
+
+
+def main() -> None:
+    """Run or judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "judge"))
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--tools", type=Path)
+    parser.add_argument("-o", type=Path, dest="out")
+    parser.add_argument("--seconds", type=float, default=240)
+    arguments = parser.parse_args()
+    if arguments.what == "judge":
+        judge(arguments.folder)
+    else:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        run(arguments.tools, arguments.out, arguments.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+#!/bin/bash
+# Faults made on purpose (provoked.py) on a bare machine with GPUs, the CUDA toolkit, Python 3.12 with torch, no network.
+#
+#     OUT=results bash benchmarks/h200/provoked.sh
+#
+# PEERS   sources to build here (default .peers): nccl-tests/, nvbandwidth/, p2p/ and bw/ (the CUDA samples' .cu with
+#         p2p/Common/), and Boost's headers and program_options as Debian packages.
+# SECONDS_ALL  for the cases (default 240).
+set -u
+out=$(realpath -m "${OUT:-out/provoked}") peers=$(realpath -m "${PEERS:-.peers}") tools=$(mktemp -d)
+mkdir -p "$out/texts" "$tools/nccl"
+export PATH="${CUDA_HOME:-/usr/local/cuda}/bin:$PATH" PYTHONUNBUFFERED=1
+driver=/usr/lib/x86_64-linux-gnu
+for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib; do [ -e "$folder/libcuda.so.1" ] && driver=$folder && break; done
+for package in "$peers"/*.deb; do dpkg -x "$package" "$tools/boost"; done
+export CPATH=$tools/boost/usr/include LIBRARY_PATH=$tools/boost/usr/lib/x86_64-linux-gnu
+
+build_nvbandwidth() {
+    cd "$peers/nvbandwidth" && mkdir -p "$tools/objects" || return
+    for file in nvbandwidth.cpp memcpy.cpp json_output.cpp output.cpp testcase.cpp testcases_ce.cpp testcases_sm.cpp kernels.cu json/jsoncpp.cpp; do
+        nvcc -O2 -std=c++17 -arch=native -I. -c "$file" -o "$tools/objects/$(basename "$file").o" &
+    done
+    wait
+    nvcc -arch=native "$tools"/objects/*.o -o "$tools/nvbandwidth" "$LIBRARY_PATH/libboost_program_options.a" \
+        -Xlinker --allow-shlib-undefined -Xlinker "$driver/libnvidia-ml.so.1" -Xlinker "$driver/libcuda.so.1"
+}
+
+build_nccl_tests() {
+    local nccl header
+    nccl=$(python3 -c 'import pathlib, torch; print(next(pathlib.Path(torch.__file__).parents[1].glob("nvidia/nccl/lib/libnccl.so.2")))')
+    [ -e "$nccl" ] || nccl=$(ldconfig -p | sed -n 's|.*=> \(.*/libnccl.so.2\)$|\1|p' | head -n 1)
+    header=$(find "$(dirname "$nccl")/.." /usr/include /usr/local -name nccl.h 2> /dev/null | head -n 1)
+    mkdir -p "$tools/home/lib" "$tools/home/include" && cp -r "$(dirname "$header")"/nccl* "$tools/home/include/"
+    ln -s "$nccl" "$tools/home/lib/libnccl.so" && ln -s "$nccl" "$tools/home/lib/libnccl.so.2"
+    local arch
+    arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+    cp -r "$peers/nccl-tests" "$tools/tests" && make -C "$tools/tests" -j 12 NCCL_HOME="$tools/home" \
+        CUDA_HOME="${CUDA_HOME:-/usr/local/cuda}" NVCC_GENCODE="-gencode=arch=compute_$arch,code=sm_$arch"
+    cp "$tools"/tests/build/*_perf "$tools/nccl/"
+}
+
+(build_nvbandwidth) > "$out/nvbandwidth.log" 2>&1 &
+(build_nccl_tests) > "$out/nccl-tests.log" 2>&1 &
+(cd "$peers/p2p" && nvcc -O2 -std=c++17 -arch=native -ICommon p2pBandwidthLatencyTest.cu -o "$tools/p2p") > "$out/p2p.log" 2>&1 &
+(cd "$peers/bw" && nvcc -O2 -std=c++17 -arch=native -I../p2p/Common bandwidthTest.cu -o "$tools/bw") > "$out/bw.log" 2>&1 &
+wait
+ls -l "$tools" "$tools/nccl" | head -n 40
+export LD_LIBRARY_PATH="$tools/home/lib:$driver:${LD_LIBRARY_PATH:-}"
+{ nvidia-smi -L; nvidia-smi topo -m; lscpu; } > "$out/texts/dumps.txt" 2>&1
+{ nvidia-smi topo -p2p r; nvidia-smi nvlink -s; nvidia-smi -q; numactl -H; } > "$out/texts/more.txt" 2>&1
+python3 benchmarks/h200/provoked.py run --tools "$tools" -o "$out/texts" --seconds "${SECONDS_ALL:-240}"
+tail -n 5 "$out"/*.log
+tar -C "$out" -czf "$out/texts.tar.gz" texts && rm -r "$out/texts" "$tools"
