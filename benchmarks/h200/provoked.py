@@ -123,6 +123,9 @@ def run(tools: Path, out: Path, seconds: float) -> None:
             print("one NUMA node:", case.name)
             continue
         command = case.command.format(gpus=gpus)
+        if not (tools / command.split()[0]).exists():
+            print("not built:", case.name)
+            continue
         settings = dict(part.split("=") for part in case.env.split())
         far = far_cpus() if settings.pop("FAR", "") else None
         with load(case.beside):

@@ -50,4 +50,4 @@ export LD_LIBRARY_PATH="$tools/home/lib:$driver:${LD_LIBRARY_PATH:-}"
 { nvidia-smi topo -p2p r; nvidia-smi nvlink -s; nvidia-smi -q; numactl -H; } > "$out/texts/more.txt" 2>&1
 python3 benchmarks/h200/provoked.py run --tools "$tools" -o "$out/texts" --seconds "${SECONDS_ALL:-240}"
 tail -n 5 "$out"/*.log
-tar -C "$out" -czf "$out/texts.tar.gz" texts && rm -r "$out/texts" "$tools"
+cp "$out"/*.log "$out/texts/"; tar -C "$out" -czf "$out/texts.tar.gz" texts && rm -r "$out/texts" "$tools"

@@ -240,7 +240,10 @@ def _discovered(
 ) -> Discovery | None:
     """The machine of the dumps; without its devices there is only a note, unless nothing else is there to check."""
     from lanewise.api.discovery import from_dumps
+    from lanewise.discovery.nvidia_smi import NAMES
 
+    if not needed and all(dump.kind == NAMES for dump in dumps):
+        return None
     try:
         return from_dumps(dumps, catalog, "machine")
     except InputError as error:

@@ -16,7 +16,7 @@ from lanewise.errors import FormatError, Location
 KNOWN = (
     "known are captures, a tar or folder of /sys, hwloc XML, NCCL topology XML, lspci -tv and -vvv, lscpu, "
     "numactl --hardware, ibstat, "
-    "and nvidia-smi topo -m, topo -p2p and nvlink -s"
+    "nvidia-smi topo -m, topo -p2p and nvlink -s, and with them nvidia-smi's lists of GPUs"
 )
 _CARD = re.compile(r"\s*CA '([^']+)'")
 _PORT = re.compile(r"\s*(State|Rate|Link layer): (.+)")
@@ -84,6 +84,7 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
         (nvidia_smi.TOPO in matrices or topo, nvidia_smi.read_topo),
         (nvidia_smi.PEERS in matrices, nvidia_smi.read_peers),
         (nvidia_smi.is_nvlinks(text), nvidia_smi.read_nvlinks),
+        (nvidia_smi.has_names(text), nvidia_smi.read_names),
         (cpu_dumps.is_lscpu(text), cpu_dumps.read_lscpu),
         (cpu_dumps.is_cpuinfo(text), cpu_dumps.read_cpuinfo),
         (cpu_dumps.is_numactl(text), cpu_dumps.read_numactl),

@@ -24,7 +24,8 @@ OTHER = 0xFF00
 # Where two sources differ, the one named first is taken.
 KINDS = (
     "capture", "sysfs", "lspci -vvv", "NVML", "lspci -tv", "NCCL topology", "hwloc XML", "nvidia-smi topo -m",
-    "nvidia-smi topo -p2p", "nvidia-smi nvlink -s", "ibstat", "lscpu", "/proc/cpuinfo", "numactl --hardware",
+    "nvidia-smi topo -p2p", "nvidia-smi nvlink -s", "names of GPUs", "ibstat", "lscpu", "/proc/cpuinfo",
+    "numactl --hardware",
 )  # fmt: skip
 
 # What may differ from moment to moment, or is said in other words, is no contradiction.

@@ -1,9 +1,14 @@
-"""From `nvidia-smi topo -m` alone to devices and links: the smallest machine that shows these classes."""
+"""From `nvidia-smi topo -m` to devices and links: the smallest machine that shows these classes.
+
+What the devices are comes from the lists of nvidia-smi, lscpu and numactl, where these are there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from lanewise.catalog import Catalog
+from lanewise.discovery.cpus import add_cpus
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
 from lanewise.discovery.facts import MachineFacts
 from lanewise.topology.model import Kind
@@ -17,15 +22,15 @@ def matrix_names(merged: MachineFacts) -> list[str]:
     return [about for about, facts in merged.facts.items() if "listed" in facts]
 
 
-def draft_from_matrix(merged: MachineFacts) -> SystemDraft:
+def draft_from_matrix(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
     """Devices, switches and CPUs that give the matrix; what it hides is noted."""
     draft = SystemDraft()
     names = matrix_names(merged)
     words = {frozenset((pair.a, pair.b)): pair.word for pair in merged.pairs}
-    cpus = _cpus(_sockets(names, words, merged), merged, draft)
+    cpus = _cpus(_sockets(names, words, merged), merged, catalog, draft)
     for name in names:
         kind = Kind.GPU if name.startswith("GPU") else Kind.NIC
-        node = draft.add(kind, kind.value)
+        node = draft.add(kind, kind.value, _gpu_part(merged.word(name, "name"), catalog))
         node.label = merged.word(name, "alias") or name
         draft.names[name] = node.name
     number = 0
@@ -68,9 +73,17 @@ def _sockets(names: list[str], words: dict[frozenset[str], str], merged: Machine
     return groups
 
 
-def _cpus(groups: list[list[str]], merged: MachineFacts, draft: SystemDraft) -> list[tuple[str, list[str]]]:
+def _gpu_part(name: str, catalog: Catalog) -> str | None:
+    part = catalog.get(name) if name in catalog else None
+    return part.name if part and part.kind == "gpu" else None
+
+
+def _cpus(
+    groups: list[list[str]], merged: MachineFacts, catalog: Catalog, draft: SystemDraft
+) -> list[tuple[str, list[str]]]:
+    """The CPU of each group of devices."""
     taken: set[int] = set()
-    cpus = []
+    by_node = {}
     for group in groups:
         nodes = [node for name in group if (node := merged.number(name, "numa")) is not None]
         free = next(number for number in range(len(groups) + len(taken) + 1) if number not in taken)
@@ -80,8 +93,9 @@ def _cpus(groups: list[list[str]], merged: MachineFacts, draft: SystemDraft) -> 
             draft.note(f"no NUMA node in the dumps for {', '.join(group)}; node {node} is assumed")
         elif node != nodes[0]:
             draft.contradict(f"{', '.join(group)} are SYS away from others of NUMA node {nodes[0]}; taken as {node}")
-        cpus.append((draft.add(Kind.CPU, "cpu", None, node).name, group))
-    return cpus
+        by_node[node] = group
+    cpus = add_cpus(merged, set(by_node), catalog, draft)
+    return [(cpus[node], group) for node, group in by_node.items()]
 
 
 def _tree(names: list[str], cpu: str, bridge: str, words: dict[frozenset[str], str], draft: SystemDraft) -> None:

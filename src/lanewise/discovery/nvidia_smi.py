@@ -1,4 +1,4 @@
-"""`nvidia-smi topo -m`, `topo -p2p` and `nvlink -s`: with or without colours, network cards, affinities and legends."""
+"""`nvidia-smi topo -m`, `topo -p2p`, `nvlink -s` and its lists of GPUs: with or without colours, cards and legends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from lanewise.discovery.facts import DumpFacts, first
 from lanewise.errors import FormatError, Location
 
 TOPO, PEERS, NVLINKS = "nvidia-smi topo -m", "nvidia-smi topo -p2p", "nvidia-smi nvlink -s"
+NAMES = "names of GPUs"  # of nvidia-smi -L, of its table or of -q
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _NAME = re.compile(r"GPU\d+|NIC\d+|mlx\d+_\d+|[a-z]+\d*_\d+|ib\w+|roce\w+")
 _CLASS = re.compile(r"X|NV\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
@@ -26,6 +27,11 @@ _WHOLE = "keep the whole output of the command"
 _GPU = re.compile(r"GPU (\d{1,6}): (.*)")
 _LINK = re.compile(r"\s+Link \d+: (<inactive>|[\d.]+ GB/s)")
 _NONE = re.compile(r"all links are inactive", re.IGNORECASE)
+_LISTED = re.compile(r"GPU (\d{1,4}): (\S.{1,80}?) \(UUID: GPU-")
+_IN_TABLE = re.compile(
+    r"\|\s{1,6}(\d{1,4})\s{1,6}(\S[^|]{1,60}?)\s{1,24}(?:On|Off|WDDM|TCC|MCDM|N/A)\s{0,9}\|\s{0,9}[0-9A-F]{4,8}:"
+)
+_QUERIED = re.compile(r"\s{1,12}Product Name\s{1,60}: (\S.{1,80}?)\s*$")
 
 
 def plain(text: str) -> str:
@@ -165,3 +171,29 @@ def read_nvlinks(text: str, file: str) -> DumpFacts:
         facts.add(name, "nvlinks_off", len(states) - len(rates) or None, "Link", line)
         facts.add(name, "nvlink_rate", rates[0] if rates else None, "Link", line)
     return facts
+
+
+def has_names(text: str) -> bool:
+    """Whether the text holds a list of GPUs; that of `nvlink -s` is read with the NVLinks."""
+    return bool(_named(text)) and not is_nvlinks(text)
+
+
+def read_names(text: str, file: str) -> DumpFacts:
+    """The name of each GPU by its number; none that the table cut short."""
+    facts = DumpFacts(file, NAMES)
+    for line, number, name in _named(text):
+        facts.add(f"GPU{number}", "name", name if not name.endswith("...") else None, "GPU", line)
+    return facts
+
+
+def _named(text: str) -> list[tuple[int, int, str]]:
+    """Line, number and name of each GPU of `nvidia-smi -L`, of its table, and of `-q`, which lists them in order."""
+    named = []
+    queried = 0
+    for line, words in enumerate(text.split("\n"), 1):
+        if match := _LISTED.match(words) or _IN_TABLE.match(words):
+            named.append((line, int(match[1]), match[2]))
+        elif match := _QUERIED.match(words):
+            named.append((line, queried, match[1]))
+            queried += 1
+    return named
