@@ -6,9 +6,9 @@ import pytest
 
 from lanewise.blocks.pieces import Pieces
 from lanewise.catalog import builtin
-from lanewise.errors import LanewiseError
+from lanewise.errors import LanewiseError, UnknownName
 from lanewise.evidence.model import EvidenceMachine
-from lanewise.evidence.reading import read_machine
+from lanewise.evidence.reading import read_machine, ready_machine
 from lanewise.perf.flow import parse_flows
 from lanewise.results.traffic import BlockCopies, WeightLoad
 from lanewise.weights.prediction import WeightSource
@@ -110,3 +110,9 @@ def test_a_mistake_of_the_system_is_reported_with_the_line_of_the_whole_file() -
         machine(old="gpu: rtx-4090", new="gpu: rtx-4099").system(builtin())
     assert error.value.location is not None
     assert error.value.location.line == 8
+
+
+def test_machines_written_with_commas_are_told_apart() -> None:
+    with pytest.raises(UnknownName) as error:
+        ready_machine("rtx4090-rome, a100-a147")
+    assert error.value.hint == "separate machines by spaces: rtx4090-rome a100-a147"

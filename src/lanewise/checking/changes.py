@@ -61,6 +61,16 @@ def port_rate(part: Part, rate: float) -> ModelChange:
     return ModelChange(("port", part.name, str(rate)), change_system=change)
 
 
+def memory_rate(part: Part, rate: float) -> ModelChange:
+    """CPUs of that part with memory of `rate` (B/s)."""
+    figure = Figure(rate, "B/s", "fewer channels, or a lower clock")
+
+    def change(system: System) -> System:
+        return replace(system, catalog=system.catalog.with_part(part.with_figure("memory.rate", figure)))
+
+    return ModelChange(("memory rate", part.name, str(rate)), change_system=change)
+
+
 def fewer_nvlinks(device: str, down: int | None = None) -> ModelChange:
     """A GPU with that many of its NVLinks down; all, where None."""
 

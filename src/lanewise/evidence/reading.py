@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from lanewise import package_data
-from lanewise.errors import Contradiction, Location, error_location, unknown_name
+from lanewise.errors import Contradiction, Location, UnknownName, error_location, unknown_name
 from lanewise.evidence.collective_reading import collective_rows
 from lanewise.evidence.model import EACH, FIRST, TOTAL, EvidenceMachine, EvidenceRow
 from lanewise.evidence.traffic_reading import block_rows, load_row
@@ -32,8 +32,13 @@ def ready_machines() -> tuple[EvidenceMachine, ...]:
 
 def ready_machine(name: str, location: Location | None = None) -> EvidenceMachine:
     """The machine of that name that comes with Lanewise; UnknownName at `location` if there is none."""
-    if name not in package_data.names("evidence"):
-        raise unknown_name("measured machine", name, package_data.names("evidence"), location)
+    names = package_data.names("evidence")
+    if name not in names:
+        several = [part.strip() for part in name.split(",")]
+        if len(several) > 1 and set(several) <= set(names):
+            hint = f"separate machines by spaces: {' '.join(several)}"
+            raise UnknownName(f"unknown measured machine '{name}'", location=location, hint=hint)
+        raise unknown_name("measured machine", name, names, location)
     return _ready_machine(name)
 
 

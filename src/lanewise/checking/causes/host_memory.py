@@ -10,7 +10,7 @@ from lanewise.checking.causes.cards import without_time
 from lanewise.checking.references.side_by_side import COUNTS, HOST_MEMORY
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 
-_MEMORY_STEP = "sudo dmidecode -t memory | grep -E 'Locator|Size|Speed': which slots are empty; numactl -H"
+MEMORY_STEP = "sudo dmidecode -t memory | grep -E 'Locator|Size|Speed': which slots are empty; numactl -H"
 _NODE = re.compile(r"host\d*:\d")
 
 
@@ -22,7 +22,7 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     better = [other for other in symptom.better_rates() if _NODE.search(other.flow) or other.flow == row.flow]
     evidence = f"{_name(better[0].scenario, better[0].flow)} reached {value_text(better[0])}" if better else ""
     what = "memory channels: a module is missing or not trained, modules are unevenly placed, or run at a lower clock"
-    channels = Cause(("memory",), what, _MEMORY_STEP, evidence=evidence)
+    channels = Cause(("memory",), what, MEMORY_STEP, evidence=evidence)
     what = "the program: its version, threads, size of a block (a small one stays in a cache) or kind of stores"
     step = "compare STREAM with arrays of four times the caches, one thread a core: OMP_PROC_BIND=spread ./stream"
     program = Cause(("software",), what, step, evidence=evidence)

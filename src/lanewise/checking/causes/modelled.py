@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from lanewise import units
 from lanewise.checking import changes
 from lanewise.checking.cause import Cause, slow_link, speed
+from lanewise.checking.causes.host_buffers import empty_channels, far_buffers
 from lanewise.checking.causes.networks import NETWORK_WITH_A_MODEL
 from lanewise.checking.causes.nvlinks import nvlink_hops, some_nvlinks, unused_nvlinks
 from lanewise.checking.causes.posted import stated_causes
@@ -146,7 +147,10 @@ def _weigh(symptom: Symptom, cause: Cause) -> Cause | None:
 
 def _contradicted(symptom: Symptom, cause: Cause) -> bool:
     """Whether a fine row is better than it could be if that were so."""
+    engine = symptom.row.how.get("engine")
     for result in symptom.results:
+        if cause.key[0] == "memory" and result.row.how.get("engine") != engine:
+            continue  # what kernels copy comes from the CPU's cache, not from its memory (decision 13)
         if cause.change and result.verdict is Verdict.OK and cause.devices & symptom.model.route_devices(result.row):
             predicted, plain = symptom.model.value(result.row, cause.change), symptom.model.value(result.row)
             touched = predicted is not None and plain is not None and abs(predicted - plain) > 0.01 * plain
@@ -287,19 +291,6 @@ def slower_port(symptom: Symptom) -> Iterator[Cause]:
                 yield Cause(("port", *cards), what, step, change=change, devices=frozenset(cards))
 
 
-def far_buffers(symptom: Symptom) -> Iterator[Cause]:
-    """The host buffer on another NUMA node."""
-    copy, system = symptom.host_copy(), symptom.model.system
-    if copy is None or re.search(r"\d", symptom.row.how.get("NUMA node", "")):  # it is known where
-        return
-    _, device, near = copy
-    for node in sorted({node for cpu in system.of_kind(Kind.CPU) for node in system.numa_nodes(cpu) or (0,)}):
-        what = f"the host buffer lay on NUMA node {node}, away from the device"
-        step = f"run it under numactl --membind={near}, or lanewise measure gpu --flows 'host:{near}->{device}'"
-        change = changes.host_memory_on(node, device)
-        yield Cause(("memory", str(node)), what, step, change=change, devices=frozenset({device}))
-
-
 def peer_route(symptom: Symptom) -> Iterator[Cause]:
     """Two GPUs whose traffic goes up to the root port, or through host memory, or over PCIe in place of NVLinks."""
     flow, system = symptom.peer_flow, symptom.model.system
@@ -385,7 +376,9 @@ WITH_EVIDENCE: tuple[CauseFinder, ...] = (
     link_under_load, idle_link, wrong_node, compat_mode, nvlinks_not_in_use, one_among_equals, shared_uplink,
     noise,
 )  # fmt: skip
-WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (slower_link, slower_port, far_buffers, peer_route, fewer_nvlinks)
+WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (
+    slower_link, slower_port, empty_channels, far_buffers, peer_route, fewer_nvlinks,
+)  # fmt: skip
 FAST: tuple[CauseFinder, ...] = (wrong_unit, cached, better_link)
 
 

@@ -98,11 +98,19 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("pageable",), what, step)
 
 
+def _runs_alike(other: Observation, row: Observation) -> bool:
+    """Of copies of host memory: whether no fewer flows ran with the other row, by the same kind of copies."""
+    if row.path not in HOST_COPIES:
+        return True
+    other_flows, flows = (each.how.get("flows", "").count("->") for each in (other, row))
+    return other_flows >= flows and other.how.get("engine") == row.how.get("engine")
+
+
 def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
     """The same path was faster in another program: what this one counts, allocates or waits for."""
     row = symptom.row
     faster = [other for other in symptom.better(same_flow=True) if other.how.get("p2p") == row.how.get("p2p")]
-    faster = [other for other in faster if line_of(other) == line_of(row)]
+    faster = [other for other in faster if line_of(other) == line_of(row) and _runs_alike(other, row)]
     step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
     what = "the program itself: bytes counted otherwise, allocation, waiting or small copies between the large ones"
     if row.metric == COLLECTIVE:
