@@ -42,6 +42,12 @@ def test_all_rows_of_its_healthy_collectives_are_fine_with_them():
     assert [str(result.verdict) for result in described.results] == ["ok"] * 12
 
 
+def test_a_link_of_unknown_speed_makes_no_slow_copy_fine():
+    checkup = lanewise.check([DATA / "h200-pair-beside-copies.txt", DATA / "h200-pair-lists.txt"])
+    slow = {(result.row.flow, result.row.value) for result in checkup.results if str(result.verdict) == "slow"}
+    assert slow == {("host0->gpu0", 27.93e9), ("host0->gpu0", 23.30e9)}
+
+
 @pytest.mark.parametrize(("text", "names"), [
     ("GPU 0: Tesla T4 (UUID: GPU-1)\nGPU 1: NVIDIA L4 (UUID: GPU-2)\n", ["Tesla T4", "NVIDIA L4"]),
     (TABLE, ["NVIDIA A100-SXM4-80GB"]),

@@ -158,7 +158,7 @@ class ExpectationModel:
         flows = self.flows(row)
         rates = self._rates_of(flows, change)
         if row.metric == "total":
-            total = _total(rates, row)
+            total = replace(_total(rates, row), ceiling=next(filter(None, map(self._ceiling, rates)), ""))
             if _together(rates) == "several flows":
                 return total
             return _up_to_the_wire(self._down_to_one_way(total, rates, change), rates)
@@ -177,12 +177,10 @@ class ExpectationModel:
         one_way = min(self._rates_of((rate.flow,), change)[0].low for rate in rates)
         return replace(total, expected=replace(total.expected, low=min(total.expected.low, one_way)))
 
-    def _ceiling(self, rate: FlowRate) -> str:
-        """What is not known of a drive or card, so that links say only what it cannot exceed; '' if all is known."""
-        if NO_RATE in rate.doubt:
-            return rate.doubt
-        ends = {self.system.device(name).kind for route in rate.routes for name in (route.src, route.dst)}
-        return rate.doubt if ends & {Kind.SSD, Kind.RAID} and "the speed of link" in rate.doubt else ""
+    @staticmethod
+    def _ceiling(rate: FlowRate) -> str:
+        """What is not known of a drive, a card or a link, so that the rate is only what cannot be exceeded; else ''."""
+        return rate.doubt if NO_RATE in rate.doubt or "the speed of link" in rate.doubt else ""
 
     def _changed(self, change: ModelChange) -> System:
         if change.key not in self._systems:
