@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanewise.catalog import Catalog, Figure, Part
-from lanewise.catalog.typical import completed, typical_part
+from lanewise.catalog.typical import both_ways_share, completed, typical_part
 
 KEY = "engine.h2d.gen4"
 
@@ -157,3 +157,45 @@ def test_a_link_between_gpus_has_the_share_of_the_nearest_generation_of_its_fami
     assert goodput("xgmi-b").value == pytest.approx(0.75 * 40e9)
     assert goodput("xgmi-a").value == 45e9
     assert not goodput("c2c").known
+
+
+def test_a_link_of_amds_has_the_share_of_the_one_whose_rate_is_nearest() -> None:
+    parts = catalog(
+        link("slow", "AMD link A", 50e9, 42e9), link("fast", "AMD link B", 64e9, 48e9),
+        link("older", "AMD link C", 46e9), link("newer", "AMD link D", 77e9),
+    )  # fmt: skip
+    shares = {name: completed(parts, parts.get(name)).figure("nvlink.goodput") for name in ("older", "newer")}
+    assert shares["older"].value == pytest.approx(0.84 * 46e9)
+    assert shares["newer"].value == pytest.approx(0.75 * 77e9)
+
+
+def card(name: str, gen: int, **rates: float) -> Part:
+    """A GPU of Intel's with those engine figures: h2d_gen5=54e9."""
+    figures = {
+        f"engine.{key.replace('_', '.')}": Figure(rate, "B/s", f"a bench of {name}", basis="calibrated")
+        for key, rate in rates.items()
+    }
+    return Part(name, "gpu", f"Intel {name}", (), {"pcie.gen": Figure(gen, "1", name), **figures})
+
+
+def test_a_gpu_older_than_all_that_its_maker_measured_has_their_share_of_a_link() -> None:
+    known = (card("new", 5, h2d_gen5=54e9), card("newer", 5, h2d_gen5=58e9))
+    parts = catalog(*known, card("old", 4), card("oldest", 3), gpu("other", 26e9))
+    old = completed(parts, parts.get("old"))
+    figure = old.figure("engine.h2d.gen4")
+    assert (figure.value, figure.low, figure.high, figure.basis) == (28e9, 27e9, 29e9, "typical")
+    assert figure.source == "median of new, newer, of Gen5, scaled by 0.5"
+    assert not old.figure("engine.h2d.gen3").known  # scaled from that of Gen4
+    assert completed(parts, parts.get("oldest")).number("engine.h2d.gen3") == 14e9
+
+
+def test_copies_of_both_directions_count_of_cards_whose_copies_alone_are_typical() -> None:
+    known = (
+        card("a", 4, h2d_gen4=27e9, d2h_gen4=28e9, duplex_gen4=44e9),
+        card("b", 4, h2d_gen4=29e9, d2h_gen4=26e9, duplex_gen4=44e9), card("c", 4, duplex_gen4=52.25e9),
+    )  # fmt: skip
+    parts = catalog(*known, card("x", 4))
+    assert both_ways_share(parts, parts.get("x")) == pytest.approx(0.8)
+    parts = catalog(known[0], known[2], card("x", 4))
+    assert both_ways_share(parts, parts.get("x")) == pytest.approx((0.8 + 0.95) / 2)
+    assert both_ways_share(catalog(known[2], card("x", 4)), card("x", 4)) is None  # nobody's alone

@@ -97,8 +97,9 @@ def test_memory_of_the_far_socket_has_one_rate_for_both_directions_where_it_was_
     assert total(system, "cpu0<->gpu0") > 50
 
 
-@pytest.mark.parametrize(("gpu", "one_way"), [("mi300x", 48.635), ("mi210", 0.754 * 50), ("mi100", 0.754 * 46)])
-def test_infinity_fabric_carries_three_quarters_of_its_raw_rate_less_answers(gpu: str, one_way: float) -> None:
+# An MI210's link was measured; that of an MI100 has its share of the raw rate, as the two have lanes of like rates.
+@pytest.mark.parametrize(("gpu", "one_way"), [("mi300x", 48.635), ("mi210", 42.2), ("mi100", 0.844 * 46)])
+def test_infinity_fabric_carries_a_share_of_its_raw_rate_less_answers(gpu: str, one_way: float) -> None:
     system = machine(
         f"cpu0: {{cpu: null}}\n'gpu[0-2]': {{gpu: {gpu}}}",
         """{from: cpu0, to: 'gpu[0-2]', pcie: gen4 x16}
@@ -106,7 +107,7 @@ def test_infinity_fabric_carries_three_quarters_of_its_raw_rate_less_answers(gpu
         {from: gpu0, to: gpu2, nvlink: 2}""",
     )
     assert total(system, "gpu0->gpu1") == pytest.approx(one_way, rel=1e-3)
-    assert total(system, "gpu0<->gpu1") == pytest.approx(2 * 0.95 * one_way, rel=1e-3)
+    assert total(system, "gpu0<->gpu1") == pytest.approx(2 * 0.95 * one_way, rel=0.01)
     # One DMA engine fills a link and a quarter; a kernel would fill both, and the interval says so.
     two = lanewise.predict(system, "gpu0->gpu2").rates[0]
     assert two.rate / 1e9 == pytest.approx(1.25 * one_way, rel=1e-3)
@@ -289,7 +290,7 @@ ACKS = 8 / 280  # of the bytes of the other direction
 
 def test_acks_and_credits_of_the_other_direction_take_their_share_of_an_engine() -> None:
     # Each way X - c X; beside a slow copy y the fast one keeps X - c y.
-    system, one_way = pair("rtx-6000-ada"), 26.3
+    system, one_way = pair("rtx-6000-ada"), 26.48
     assert total(system, "gpu0<->gpu1") == pytest.approx(2 * one_way * (1 - ACKS))
     slow = lanewise.predict(system, "gpu0->gpu1, gpu1->gpu0 cap 4 GB/s").rates[0]
     assert slow.rate / 1e9 == pytest.approx(one_way - ACKS * 4)
@@ -345,18 +346,19 @@ def test_what_one_host_loses_is_not_taken_of_another() -> None:
 
 
 def test_reads_of_an_a100_starve_behind_its_writes_from_the_slowest_host_measured_to_the_fastest() -> None:
-    # 11, 12.5, 18.7 and 24.7 GB/s were measured while 24 go the other way; a host that is left out does not count.
+    # 8.9, 11, 12.5, 18.7 and 24.7 GB/s were measured while 24 go the other way; a host that is left out does not count.
     reads, writes = lanewise.predict(pair("a100-pcie-80gb"), "host0<->gpu0").rates
     assert reads.rate < 0.7 * writes.rate
-    assert reads.low < 11e9 < 24e9 < reads.high
+    assert reads.low < 8.88e9 < 23e9 < reads.high
     without = builtin().without_machine("a100-nvbandwidth-readme").get("a100-pcie-80gb")
-    assert without.number("engine.duplex_h2d.gen4") == 12.5e9
+    assert without.number("engine.duplex_h2d.gen4") == (11e9 + 12.5e9) / 2
 
 
 def test_host_copies_of_an_amd_card_both_ways_reach_the_share_of_other_amd_cards_of_its_generation() -> None:
-    # MI100 51.8 of 56.9 GB/s, RX 7900 XTX 48.2 of 57.4: an MI210 without figures gets the median of both shares.
-    system = machine("cpu0: {cpu: genoa}\ngpu0: {gpu: mi210}", "{from: cpu0, to: gpu0, pcie: gen4 x16}")
-    share = (51.8 / (28.35 + 28.53) + 48.2 / (28.41 + 29.01)) / 2
+    # MI100 51.8 of 56.9 GB/s, RX 7900 XTX 48.2 of 57.4, MI210 45 of 55.6, MI50 51.95 of the 56.9 that are typical: a
+    # W7900 without figures gets the median of the shares.
+    system = machine("cpu0: {cpu: genoa}\ngpu0: {gpu: radeon-pro-w7900}", "{from: cpu0, to: gpu0, pcie: gen4 x16}")
+    share = (51.8 / (28.35 + 28.53) + 48.2 / (28.41 + 29.01)) / 2  # the two in the middle
     alone = total(system, "host0->gpu0") + total(system, "gpu0->host0")
     assert total(system, "host0<->gpu0") == pytest.approx(share * alone, rel=0.01)
 
@@ -396,7 +398,7 @@ def test_both_directions_over_the_first_nvswitches_reach_less_than_twice_one() -
         {from: 'gpu[0-1]', to: nvs, nvlink: auto}""",
     )
     one = total(system, "gpu0->gpu1")
-    assert total(system, "gpu0<->gpu1") == pytest.approx(2 * one * (2 - 1 / 0.951), rel=1e-3)
+    assert total(system, "gpu0<->gpu1") == pytest.approx(2 * one * (2 - 1 / 0.946), rel=1e-3)
 
 
 def test_a_card_reads_a_gpu_at_another_socket_slowly_and_writes_to_it_fast() -> None:

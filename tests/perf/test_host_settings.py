@@ -102,7 +102,7 @@ def test_stages_of_an_a100_sxm_take_turns_below_a_port_of_an_epyc_both_ways(gpu:
     system = read_system((UNSTATED % (cpu, "")).replace("a100-sxm-80gb", gpu), "s.yaml")
     one, both = (lanewise.predict(system, flows, p2p=False).total for flows in ("gpu0->gpu1", "gpu0<->gpu1"))
     assert one == pytest.approx(17.5e9, rel=0.02)
-    assert both == pytest.approx(1 / (1 / 25e9 + 1 / 24.8e9 + GAP) if in_turns else 20.65e9, rel=0.02)
+    assert both == pytest.approx(1 / (1 / 25.4e9 + 1 / 25.7e9 + GAP) if in_turns else 20.65e9, rel=0.02)
 
 
 TENANT = """

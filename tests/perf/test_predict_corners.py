@@ -65,11 +65,12 @@ def test_memory_of_the_far_socket_comes_in_full_completions() -> None:
 
 
 def test_host_copies_both_ways_share_what_was_measured_of_both() -> None:
-    # Reads of an A100 starve behind its writes (15.6 of 24.81, beside 24 of 25); slow writes leave them their rate.
-    reads, writes = 24.81 - (24.81 - 15.6) / 24 * 25, 25 - (25 - 24) / 15.6 * 24.81
+    # Reads of an A100 starve behind its writes (12.5 of 25.7, beside 24 of 25.4); slow writes leave them their rate.
+    into, out = 25.7, (25 + 25.8) / 2
+    reads, writes = into - (into - 12.5) / 24 * out, out - (out - 24) / 12.5 * into
     assert rates("dgx-a100", "host0->gpu0, gpu0->host0") == pytest.approx([reads, writes], rel=1e-4)
     slow = rates("dgx-a100", "host0->gpu0, gpu0->host0 cap 5 GB/s")[0]
-    assert slow == pytest.approx(24.81 - (24.81 - 15.6) / 24 * 5, abs=0.02)
+    assert slow == pytest.approx(into - (into - 12.5) / 24 * 5, abs=0.02)
     assert rates("dgx-a100", "host0->gpu0")[0] > 20
     # Writes of the other GPU below the same uplink cost reads too, those below another one nothing.
     assert rates("dgx-a100", "host0->gpu0, gpu1->host0")[0] < 18

@@ -49,14 +49,14 @@ def low(cpu: str, flow: str, host: str = HOST) -> float:
 
 
 def test_copies_from_memory_of_an_unnamed_host_may_be_slower() -> None:
-    # 21.8 and 22.0 GB/s were measured where 24.8 is predicted (a100-four-pex88, a100-pair-one-uplink).
+    # 21.8 and 22.0 GB/s were measured where 25.7 is predicted (a100-four-pex88, a100-pair-one-uplink).
     assert low("null", "host0->gpu0") == pytest.approx(0.80)
     assert low("EPYC 7742", "host0->gpu0") == pytest.approx(0.93)
 
 
 def test_copies_to_it_are_not() -> None:
     # Writes wait for credits, not for data: 13 of 13 were within the interval. What there is of memory is not known.
-    assert low("null", "gpu0->host0") > 0.82
+    assert low("null", "gpu0->host0") > 0.81
     assert low("EPYC 7742", "gpu0->host0") == pytest.approx(0.93)
 
 

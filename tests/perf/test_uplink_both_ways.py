@@ -43,7 +43,7 @@ def test_writes_of_two_gpus_keep_reads_off_the_uplink_as_those_of_one_do(pair: S
     rates = lanewise.predict(pair, "host0<->gpu[0-1]").rates
     reads, writes = (sum(r.rate for r in rates if (r.flow.src == "host0") is into) for into in (True, False))
     alone = lanewise.predict(pair, "host0->gpu[0-1]").total
-    assert reads == pytest.approx(alone - kept_off() * writes, rel=0.1)
+    assert reads == pytest.approx(alone - kept_off() * writes, rel=0.15)
     assert 30e9 < reads + writes < 45e9
 
 

@@ -7,6 +7,7 @@ them too. Figures carried over from another part are no measurement of their own
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Iterator
@@ -68,7 +69,8 @@ def typical_part(catalog: Catalog, kind: str, gen: int | None, sockets: int = 1)
 def both_ways_share(catalog: Catalog, part: Part) -> float | None:
     """What host copies of both directions reach at once of their rates alone: median of other parts of its maker.
 
-    Those measured at the PCIe generation nearest to that of `part` count; None without any.
+    Those measured at the PCIe generation nearest to that of `part` count; None without any. A rate alone that nobody
+    measured is the typical one (decision 54).
     """
     own = part.number("pcie.gen") or max(GENERATIONS)
     for gen in sorted(GENERATIONS, key=lambda each: abs(each - own)):
@@ -76,11 +78,17 @@ def both_ways_share(catalog: Catalog, part: Part) -> float | None:
             figure.value / alone
             for other, figure in _stated(catalog, part, f"engine.duplex.gen{gen}")
             if _maker(other) == _maker(part) and isinstance(figure.value, float)
-            and (alone := sum(other.number(f"engine.{way}.gen{gen}") or 0.0 for way in ("h2d", "d2h")))
+            and (alone := _sum_alone(catalog, other, gen))
         ]  # fmt: skip
         if shares:
             return statistics.median(shares)
     return None
+
+
+def _sum_alone(catalog: Catalog, part: Part, gen: int) -> float | None:
+    """Its host copies of both directions, each alone, of that PCIe generation; None where one is not even typical."""
+    rates = [completed(catalog, part).number(f"engine.{way}.gen{gen}") for way in ("h2d", "d2h")]
+    return sum(rate for rate in rates if rate) if all(rates) else None
 
 
 def _missing(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:
@@ -124,7 +132,7 @@ def _typical(catalog: Catalog, part: Part, key: str) -> Figure | None:
         near = [pair for pair in near if _is_graphics_card(pair[0]) == _is_graphics_card(part)] or near
     chosen = near if (near and word) or key == _STAGING else stated
     if not chosen or (chosen is not near and _of_other_generations(catalog, part, key)):
-        return None
+        return _of_a_newer_generation(catalog, part, key)
     values = [figure.value for _, figure in chosen if isinstance(figure.value, float)]
     names = _named([other.name for other, _ in chosen])
     return Figure(
@@ -146,6 +154,26 @@ def _of_its_generation(catalog: Catalog, part: Part, key: str, near: _Stated) ->
     newer = [f"{key[:-1]}{each}" for each in GENERATIONS if gen < each <= own]
     measured = any(_maker(other) == _maker(part) for each in newer for other, _ in _stated(catalog, part, each))
     return alike if alike or measured else near
+
+
+def _of_a_newer_generation(catalog: Catalog, part: Part, key: str) -> Figure | None:
+    """An engine on links of the part's own generation where its maker states newer ones alone: their share of a link.
+
+    Engines of an older generation are left to those that the part states or that are typical of it, scaled.
+    """
+    own, gen = part.number("pcie.gen"), int(key[-1]) if key in _ENGINES else None
+    if gen is None or own != gen:
+        return None
+    measured = {each: [pair for pair in _stated(catalog, part, f"{key[:-1]}{each}") if _maker(pair[0]) == _maker(part)]
+                for each in GENERATIONS}  # fmt: skip
+    newer = min((each for each, pairs in measured.items() if pairs), default=gen)
+    if newer <= gen:
+        return None
+    scale = GENERATIONS[gen] / GENERATIONS[newer]  # of raw rates from Gen3 on: 128b/130b
+    values = [scale * figure.value for _, figure in measured[newer] if isinstance(figure.value, float)]
+    names = _named([other.name for other, _ in measured[newer]])
+    source = f"median of {names}, of Gen{newer}, scaled by {scale:.3g}"
+    return Figure(statistics.median(values), "B/s", source, basis="typical", low=min(values), high=max(values))
 
 
 def _of_other_generations(catalog: Catalog, part: Part, key: str) -> bool:
@@ -186,10 +214,14 @@ def _goodput_shares(catalog: Catalog) -> Iterator[tuple[Part, str, float]]:
             yield link, part.name, figure.value / raw
 
 
-def _generations_apart(one: Part, other: Part) -> int | None:
-    """By the numbers of NVLink generations, 0 within Infinity Fabric; None for links of two families."""
+def _generations_apart(one: Part, other: Part) -> float | None:
+    """By the numbers of NVLink generations, by the rates of Infinity Fabric; None for links of two families.
+
+    AMD numbers no generations, but each has faster lanes: 42 (Vega 20), 46, 50, 64 and 76.8 GB/s (MI350) a link.
+    """
     if _maker(one) == _maker(other) == "AMD":
-        return 0
+        rates = [part.number("nvlink.link_rate") for part in (one, other)]
+        return abs(math.log(rates[0] / rates[1])) if rates[0] and rates[1] else None
     first, second = (_NVLINK.match(part.title) for part in (one, other))
     return abs(int(first[1]) - int(second[1])) if first and second else None
 
