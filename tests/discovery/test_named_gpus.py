@@ -48,6 +48,16 @@ def test_a_link_of_unknown_speed_makes_no_slow_copy_fine():
     assert slow == {("host0->gpu0", 27.93e9), ("host0->gpu0", 23.30e9)}
 
 
+def test_pageable_memory_is_judged_as_such_with_and_without_a_description(tmp_path):
+    copies = tmp_path / "copies.txt"
+    copies.write_text(
+        " Device 0: NVIDIA H200\n Host to Device Bandwidth, 1 Device(s)\n PAGEABLE Memory Transfers\n"
+        "   Transfer Size (Bytes)\tBandwidth(GB/s)\n   32000000\t\t\t7.0\n"
+    )
+    for files in ([copies], [copies, DATA / "h200-pair-lists.txt"]):
+        assert [str(result.verdict) for result in lanewise.check(files).results] == ["ok"]
+
+
 @pytest.mark.parametrize(("text", "names"), [
     ("GPU 0: Tesla T4 (UUID: GPU-1)\nGPU 1: NVIDIA L4 (UUID: GPU-2)\n", ["Tesla T4", "NVIDIA L4"]),
     (TABLE, ["NVIDIA A100-SXM4-80GB"]),
