@@ -13,7 +13,7 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.causes.collectives import CollectiveChanges, next_steps
 from lanewise.checking.causes.machine import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.causes.modelled import Symptom, causes
-from lanewise.checking.causes.posted import posted_faults
+from lanewise.checking.causes.posted import posted_faults, stated_causes
 from lanewise.checking.causes.rows import row_causes
 from lanewise.checking.causes.units import mistaken_unit
 from lanewise.checking.collective_rows import MISFIT
@@ -204,7 +204,8 @@ class Knowledge:
         ability = self.references.ability_of(result.row)
         if self.model is not None and self.model.value(result.row) is not None:
             if result.row.metric == COLLECTIVE and self._collectives is not None:
-                return self._collectives.causes(result, results)
+                symptom = RowSymptom(result, self.conditions, results, self.posted, ability)
+                return self._collectives.causes(result, results, tuple(stated_causes(symptom)))
             return causes(
                 Symptom(result, self.conditions, results, self.posted, ability, model=self.model,
                         machine_causes=self.of_machine)

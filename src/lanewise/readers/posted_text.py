@@ -94,10 +94,18 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     """All statements of a text, each once, with the line where it first stands."""
     statements: dict[tuple[str, str], Statement] = {}
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
+    within_a_host = _only_within_a_host(relevant)
     for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file)):
-        statements.setdefault((statement.key, statement.value), statement)
+        if statement.key != "network transport" or not within_a_host:
+            statements.setdefault((statement.key, statement.value), statement)
     gpu = queried_gpu(lines) or listed_gpu(lines)
     return PostedFacts(_drives(relevant) | ({"gpu": gpu} if gpu else {}), tuple(statements.values()))
+
+
+def _only_within_a_host(lines: Sequence[NumberedLine]) -> bool:
+    """Whether all channels that NCCL lists lead to GPUs of one host, so that the network it found is not used."""
+    ways = {match[1] for _, line in lines if (match := _VIA.search(line))}
+    return bool(ways) and ways <= {"P2P", "SHM"}
 
 
 def _drives(lines: Sequence[NumberedLine]) -> dict[str, str]:

@@ -34,8 +34,11 @@ class CollectiveChanges:
     device: Callable[[str], str]
     models: CollectiveModels
 
-    def causes(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
-        """What would make a slow collective as slow as it is: one change, two if no single one, else the nearest.
+    def causes(
+        self, result: PathResult, results: Sequence[PathResult], stated: Sequence[Cause] = ()
+    ) -> tuple[Cause, ...]:
+        """What would make a slow collective as slow as it is: what is `stated` with the results, then one change of the
+        model, two if no single one, else the nearest.
 
         Close predictions come before intervals that the rate lies in, usual changes before unusual ones, near before
         far, and between hosts the network before NVLinks; before them a rank that every slow one of `results` has, and
@@ -54,7 +57,9 @@ class CollectiveChanges:
             return between_hosts and cause.key[1] == "nvlink", far, cause.distance(result)
 
         ranked = _each_kind_first(sorted(causes, key=order))
-        return (*_slow_rank(result, results, self.device), *ranked, *sockets)
+        settings = [cause for cause in stated if not cause.inconclusive]
+        rest = [cause for cause in stated if cause.inconclusive]
+        return (*_slow_rank(result, results, self.device), *settings, *ranked, *sockets, *rest)
 
     @cached_property
     def _changes(self) -> tuple[_Change, ...]:

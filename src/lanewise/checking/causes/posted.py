@@ -151,4 +151,7 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
 
 def _cause(cause: _StatedCause, statement: Statement) -> Cause:
     key = (cause.key, statement.key) if cause.key == "setting" else (cause.key,)
-    return Cause(key, cause.what.format(value=statement.value), cause.step, evidence=statement.source)
+    # Most virtual machines copy at full rate.
+    inconclusive = cause.key == "virtual machine"
+    what = cause.what.format(value=statement.value)
+    return Cause(key, what, cause.step, evidence=statement.source, inconclusive=inconclusive)

@@ -1,0 +1,86 @@
+"""What tools printed on two H200 while something was wrong on purpose (benchmarks/h200/provoked.py), and while nothing
+was: verdicts and causes, by the text alone and with the lists that people post beside it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lanewise import api
+from lanewise.checking.checkup import EXIT_FINE, EXIT_OPEN, EXIT_WRONG
+
+TEXTS = Path(__file__).parent / "provoked"
+LISTS = TEXTS / "lists"
+HEALTHY = ("nvbandwidth-host", "nvbandwidth-host-gpu-busy", "nvbandwidth-peers", "bandwidthTest-pinned",
+           "bandwidthTest-pageable", "p2p", "all_reduce", "all_gather", "sendrecv")  # fmt: skip
+# What is said first, where the text shows it; else what is among the first two.
+SHOWN = {
+    "all_reduce-p2p-off-shown": "NCCL_P2P_DISABLE=1",
+    "all_reduce-p2p-off-log": "NCCL_P2P_DISABLE=1",
+    "all_reduce-ll-shown": "NCCL_PROTO=LL",
+    "all_reduce-one-channel-log": "NCCL_MAX_NCHANNELS=1",
+    "all_reduce-four-channels-shown": "NCCL_MAX_NCHANNELS=4",
+}
+NOT_SHOWN = {
+    "all_reduce-p2p-off": "not in use|peer copies are off",
+    "all_gather-p2p-off": "not in use|peer copies are off",
+    "sendrecv-p2p-off": "not in use|peer copies are off",
+    "all_reduce-sockets-log": "NCCL_SHM_DISABLE=1|TCP sockets|NCCL_P2P_DISABLE=1",
+}
+OTHERS = ("all_reduce-sockets", "all_reduce-ll", "all_reduce-one-channel", "all_reduce-beside-copies",
+          "nvbandwidth-host-beside-copies", "nvbandwidth-host-memory-busy")  # fmt: skip
+
+
+@pytest.fixture(params=["alone", "with lists"])
+def checked(request):
+    beside = [LISTS] if request.param == "with lists" else []
+    return lambda name: api.check([TEXTS / f"{name}.txt", *beside])
+
+
+def first_causes(checkup, most):
+    slow = next(finding for finding in checkup.findings if finding.kind == "slow")
+    return [cause.what for cause in slow.causes[:most]]
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_slow_where_nothing_is_wrong(checked, name):
+    assert {str(result.verdict) for result in checked(name).results} <= {"ok", "unknown"}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_all_is_fine_where_the_lists_describe_the_machine(name):
+    assert api.check([TEXTS / f"{name}.txt", LISTS]).exit_code == EXIT_FINE
+
+
+@pytest.mark.parametrize("name", [*SHOWN, *NOT_SHOWN, *OTHERS])
+def test_what_is_wrong_is_slow(checked, name):
+    assert checked(name).exit_code == EXIT_WRONG
+
+
+@pytest.mark.parametrize(("name", "words"), SHOWN.items())
+def test_a_setting_that_is_shown_comes_first(checked, name, words):
+    assert words in first_causes(checked(name), 1)[0]
+
+
+@pytest.mark.parametrize(("name", "words"), NOT_SHOWN.items())
+def test_the_cause_is_among_the_first_two(checked, name, words):
+    causes = first_causes(checked(name), 2)
+    assert any(word in cause for cause in causes for word in words.split("|")), causes
+
+
+@pytest.mark.parametrize("name", [*SHOWN, *NOT_SHOWN, *OTHERS])
+def test_a_virtual_machine_or_an_idle_network_is_not_to_blame(checked, name):
+    causes = first_causes(checked(name), 1)
+    assert not any("virtual machine" in cause for cause in causes)
+    assert name.startswith("all_reduce-sockets") or not any("TCP sockets" in cause for cause in causes)
+
+
+@pytest.mark.parametrize("name", ["nvbandwidth-peers-beside-copies", "p2p-beside-copies"])
+def test_nvlinks_that_somebody_else_uses_too_are_not_called_fine(checked, name):
+    assert checked(name).exit_code in (EXIT_WRONG, EXIT_OPEN)
+
+
+def test_a_collective_of_one_gpu_is_no_transfer(checked):
+    assert checked("all_reduce-one-gpu").exit_code == EXIT_OPEN
