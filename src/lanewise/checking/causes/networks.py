@@ -83,7 +83,8 @@ def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
         return
     other_end = "network card" if row.path == "network" else "drive"
     what = f"{gpu} and the {other_end} hang below different switches, root complexes or sockets"
-    near = [*symptom.better(same_flow=False), *symptom.better(same_flow=True)]
+    # The same two ends are no nearer to each other in another mode; a flow of a network may use another card.
+    near = [*symptom.better(same_flow=False), *(symptom.better(same_flow=True) if row.path == "network" else ())]
     near = [other for other in near if other.settings == row.settings]
     if row.path == "network":
         # Host memory that is faster does not tell a far GPU from one whose data is staged.

@@ -18,7 +18,7 @@ from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
 from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
-from lanewise.checking.causes.named_conditions import named_conditions
+from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
 from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.causes.peers import (
     nvlinks_unused,
@@ -43,6 +43,7 @@ from lanewise.checking.references.parts import LEAST_RATE
 from lanewise.checking.references.paths import of_one_size, smaller_and_faster
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import names_limit
+from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
@@ -64,7 +65,7 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any)
+    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any, own_conditions)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
@@ -101,6 +102,8 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
 def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
     """The same path was faster in another program: what this one counts, allocates or waits for."""
     row = symptom.row
+    if of_plain_text(row) and row.path not in HOST_COPIES:
+        return  # of paths that no text names every figure is of the same one
     faster = [other for other in symptom.better(same_flow=True) if other.how.get("p2p") == row.how.get("p2p")]
     faster = [other for other in faster if line_of(other) == line_of(row)]
     step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
