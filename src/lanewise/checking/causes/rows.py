@@ -13,6 +13,7 @@ from dataclasses import replace
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import CARD_CAUSES, stated_link
+from lanewise.checking.causes.commonest import commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
@@ -55,6 +56,8 @@ _CHOICE_STEP = "compare NCCL_ALGO=Ring and Tree, NCCL_PROTO=Simple and LL128; NC
 # A collective's second column is of the same program.
 _IN_PLACE = " in place"
 _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
+# A single cause that nothing speaks for is not certain: the commonest other one of such a path is told after it.
+_LEAST_CAUSES = 2
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
 # Tools that copy from and to pinned memory alone.
@@ -72,6 +75,10 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
             known = by_key.setdefault(cause.key, cause)
             if cause.rank < known.rank:
                 by_key[cause.key] = cause
+    if symptom.result.verdict is not Verdict.FAST and not any(cause.rank <= 1 for cause in by_key.values()):
+        told = {key[0] for key in by_key}
+        others = [cause for cause in commonest(symptom) if cause.key[0] not in told]
+        by_key |= {cause.key: cause for cause in others[: max(0, _LEAST_CAUSES - len(by_key))]}
     return tuple(sorted(by_key.values(), key=lambda cause: cause.rank))
 
 
