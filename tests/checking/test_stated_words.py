@@ -29,6 +29,10 @@ STATED = {
     "Two hosts: 40 Gb/s with packets of 1500 bytes, 97 with 9000": "mtu",
     "Bus bandwidth 9 GB/s over two hosts with EDR cards, 22 expected": "staged",
     "ib_write_bw to a GPU in a KVM guest: 30 Gb/s, 95 expected": "virtual machine",
+    "iperf3 over a bond of two ports: 9.4 Gb/s of 20": "port",
+    "ib_write_bw from a GPU on the other NUMA node: 30 Gb/s, 95 expected": "far",
+    "ib_write_bw from memory of two H100 over one 400 Gb/s card: 390 and 250 Gb/s": "far",
+    "all_gather of two cards with an NVLink bridge: 9 GB/s, 40 expected": "nvlink",
 }  # fmt: skip
 
 
@@ -85,6 +89,23 @@ def test_gpudirect_that_is_slower_than_staging_crosses_a_root_complex(tmp_path: 
 )
 def test_a_slow_row_s_own_name_or_note_states_a_cause(row: str, cause: str, tmp_path: Path):
     assert first_causes(typed(tmp_path, row))[0] == cause
+
+
+def test_a_link_that_the_faster_of_two_drives_has_is_no_cause(tmp_path: Path):
+    checkup = checked("A USB 3 drive writes 0.8 MB/s over Samba, a USB 2 drive 20 MB/s", tmp_path)
+    assert "link" not in [cause.key[0] for cause in checkup.findings[0].causes if cause.evidence]
+
+
+def test_a_monitor_may_show_less_than_there_is(tmp_path: Path):
+    row = 'path: "reads, sampled", flows: "gpu0->gpu0", value: 28 GB/s'
+    assert "counting" in first_causes(typed(tmp_path, row, head="stated: {memory rate: 546 GB/s}\n"))
+
+
+@pytest.mark.parametrize(("value", "told"), [("no", True), ("yes", False)])
+def test_a_stated_variable_that_turns_something_off_is_a_cause(value: str, told: bool, tmp_path: Path):
+    row = 'flows: "gpu0->host1", value: 0.6 GB/s, line: 100 Gb/s'
+    causes = first_causes(typed(tmp_path, row, head=f'stated: {{UCX_IB_GPU_DIRECT_RDMA: "{value}"}}\n'))
+    assert (causes[0] == "setting") is told
 
 
 def test_what_a_fine_row_says_as_well_is_no_cause(tmp_path: Path):

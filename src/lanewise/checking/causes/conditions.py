@@ -12,6 +12,13 @@ SETTING = re.compile(
 )  # fmt: skip
 
 
+# A variable of the environment that turns something off.
+TURNED_OFF = re.compile(
+    r"\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_DISABLE)=(?i:1|y|yes|on|true)\b|"
+    r"\b([A-Z][A-Z0-9]*(?:_(?!DISABLE)[A-Z0-9]+)+)=(?i:0|n|no|off|false|none)\b"
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class NamedCondition:
     """Words that name a condition, the key of the cause that it is, what to say, and what to type."""
@@ -94,12 +101,30 @@ LESSER_LINK = _condition(
     r"risers?|chipset|pch|thunderbolt|oculink|usb ?2(?:\.0)?|(?:pcie|gen ?[1-6]|slots? of) x1|x1 slots?", "link",
     "the slot, riser, adapter or cable: a lesser link", LINK.step,
 )  # fmt: skip
+AWAY = _condition(rf"(?:{_AWAY})[ -]?(?:pcie )?(?:numa|socket|cpu|root)\w*", "memory", MEMORY.what, MEMORY.step)
 SHARED = _condition(
     r"at once|simultaneous\w*|concurrently|in parallel|at the same time",
     "shared",
     "what they share on the way: one real drive, a controller, a port, an uplink or the host's memory",
     "lspci -tv, lsblk -o NAME,PKNAME,TRAN, nvidia-smi topo -m: what is above all; add up the rates of all at once",
 )
+# Linux' bonding driver and switches choose a port by a hash of each flow's addresses (kernel, networking/bonding).
+BOND = _condition(
+    r"bond(?:ed|ing)?\d?|lacp|lag|link aggregation|802\.3ad|teaming", "port",
+    "a bond: each connection stays on one of its ports, and few connections use few of them",
+    "cat /proc/net/bonding/*; xmit_hash_policy=layer3+4; more connections than ports; ethtool -S of each port",
+)  # fmt: skip
+NVLINK = _condition(
+    r"nvlinks?(?: bridges?)?", "nvlink", "the NVLinks are not in use, or some are down: a bridge that is not seated",
+    "nvidia-smi nvlink -s; nvidia-smi topo -m; systemctl status nvidia-fabricmanager",
+)  # fmt: skip
+# Monitors sample and average, and their scales end: `nvidia-smi dmon` and such show less than what a copy reaches.
+COUNTER = _condition(
+    r"sampled|sampling|a monitor|(?:nvidia-smi )?dmon|nvtop|powermetrics|(?:task|activity) (?:manager|monitor)",
+    "counting",
+    "the monitor: it samples and averages, and may not show more than its scale",
+    "time a copy of known size: lanewise measure, nvbandwidth, or the program's own clock",
+)  # fmt: skip
 # In the order in which they are told where a row and a faster one differ in several.
 CONDITIONS = (
     MTU,
@@ -125,10 +150,8 @@ CONDITIONS = (
 )  # fmt: skip
 # Told of a slow row alone, whatever others reach: words that nobody writes of a path without that.
 OWN_CONDITIONS = (
-    SHARED, VIRTUAL,
-    LESSER_LINK,
-    _condition(rf"(?:{_AWAY})[ -]?(?:numa|socket|cpu)\w*", "memory",
-               MEMORY.what, MEMORY.step),
+    SHARED, VIRTUAL, LESSER_LINK, BOND, COUNTER,
+    AWAY,
     _condition(r"pageable|unpinned|not pinned|mmap\w*|mapped files?|memory[- ]mapped", "pageable",
                PAGEABLE.what, PAGEABLE.step),
 )  # fmt: skip

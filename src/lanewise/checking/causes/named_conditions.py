@@ -6,25 +6,22 @@ import re
 from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.conditions import CONDITIONS, DIRECT, OWN_CONDITIONS, READ_BY_PEERS
+from lanewise.checking.causes.conditions import AWAY, CONDITIONS, DIRECT, FAR, OWN_CONDITIONS, READ_BY_PEERS, TURNED_OFF
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, value_text
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
+# Paths between a GPU and another device.
+_BETWEEN = ("network", "storage", "peer")
 # Variables of the environment, as NCCL, UCX and CUDA have them, with their value.
 _VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b(?: ?= ?\S+)?")
-
-_OFF = re.compile(
-    r"\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_DISABLE)=(?:1|y|yes|on|true)\b|"
-    r"\b([A-Z][A-Z0-9]*(?:_(?!DISABLE)[A-Z0-9]+)+)=(?:0|n|no|off|false|none)\b"
-)
 
 
 def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
     """The conditions that the names of this row and of faster ones of the same path have, and that differ."""
     row = symptom.row
-    if off := _OFF.search(row.scenario):
+    if off := TURNED_OFF.search(row.scenario):
         what = f"a setting turns something off: {off[0]}"
         yield Cause(("setting",), what, f"run it again without {off[1] or off[2]}", evidence="the row's name")
     faster = [other for other in symptom.better_rates() if other.flow == row.flow and other.scenario != row.scenario]
@@ -66,7 +63,8 @@ def own_conditions(symptom: RowSymptom) -> Iterator[Cause]:
             if other.verdict is Verdict.OK and other.row.path == row.path]  # fmt: skip
     for condition in OWN_CONDITIONS:
         if (found := condition.words.search(name)) and not any(map(condition.words.search, fine)):
-            yield Cause(condition.key, condition.what, condition.step, evidence=f"the row says '{found[0]}'")
+            told = FAR if condition is AWAY and "gpu" in row.flow and row.path in _BETWEEN else condition
+            yield Cause(told.key, told.what, told.step, evidence=f"the row says '{found[0]}'")
 
 
 def _name(row: Observation) -> str:

@@ -11,6 +11,7 @@ from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_memory
 from lanewise.checking.references.drives import DriveAbility, half_of_a_link, lesser_drive_link
+from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT
@@ -319,6 +320,8 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
 def _over_time(symptom: RowSymptom, drive: str) -> Iterator[Cause]:
     """The drive itself, if the same requests of the same program were faster at another time."""
     row = symptom.row
+    if of_plain_text(row):
+        return  # its words say what differs
     like = [
         other for other in symptom.better(same_flow=True)
         if other.settings == row.settings and row.settings and other.scenario != row.scenario

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.conditions import CONDITIONS, LESSER_LINK, SETTING, VIRTUAL
+from lanewise.checking.causes.conditions import AWAY, CONDITIONS, FAR, LESSER_LINK, NVLINK, OWN_CONDITIONS, SETTING
 from lanewise.checking.causes.stated_words import own_words, stated_conditions
 from lanewise.checking.references.texts import of_plain_text, version_differs, words_of
-from lanewise.checking.symptom import RowSymptom, value_text
+from lanewise.checking.symptom import RowSymptom, line_of, value_text
+from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
 _LINK = re.compile(
     r"\bpcie?\b|\bslot\b|\blanes?\b|\bx(?:1|2|4|8|16)\b|\bgen ?[1-6]\b|\bcables?\b|\busb ?[23]?(?:\.\d)?\b|\briser\b|"
     r"\badapter\b|\bthunderbolt\b|\bfpga\b|\bxdma\b|\bcapture card\b|\bhub\b", re.I,
 )  # fmt: skip
-_SHARED = re.compile(r"\bat once\b|simultaneous|concurrent|in parallel|at the same time|\ball (?:drives|disks)\b", re.I)
 # Drives that were faster when new, empty, cool or just begun to be written.
 _WORN = re.compile(
     r"\bf?s?trim\b|\bdiscard|\bmonths?\b|\bweeks?\b|\b"
@@ -36,6 +36,7 @@ _NETWORK = re.compile(
     r"\bnetwork|\bnics?\b|\brdma|\broce|infiniband|\bib_|\befa\b|\bhosts\b|\bnodes\b|\d ?gb/s|gbps|"
     r"gbit|connectx|\b[eh]dr\b|\bndr|\bnixl|\bmooncake", re.I,
 )  # fmt: skip
+_SEVERAL_GPUS = re.compile(r"\bgpus|\b(?:two|three|four|eight|[2-9]) \w*[ABH]\d00", re.I)
 _STEPS = {
     "network": "compare with iperf3 -P 8 and ib_write_bw -q 4; top -H during the run: is one core busy?",
     "storage": "fio --direct=1 --bs=1M --iodepth=32 on the same file and on the device below it",
@@ -58,37 +59,48 @@ def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
     best = _held_against(symptom)
     words = " ".join(f"{words_of(each)} {each.how.get('after', '')}" for each in (row, best) if each is not None)
     judged_by_parts = row.path in ("host to device", "device to host") and not row.how.get("against")
-    facts = list({cause.key: cause for cause in (*_mentioned(row, words), *_differing(symptom, best))}.values())
-    facts.sort(key=lambda cause: cause.evidence == _EVIDENCE)
-    yield from facts[:1]
+    stated = [*_differing(symptom, best), *_mentioned(symptom, best, words)]
+    # A program's share is commoner than a second condition, and of several conditions none is shown alone.
+    first = stated[:1]
+    yield from first
     yield from _changed(row, best)
-    # Of several conditions none is shown alone.
-    yield from (replace(cause, inconclusive=True) for cause in facts[1:])
-    if (row.how.get("about") == "device" or _LINK.search(words)) and not judged_by_parts:
+    yield from (replace(cause, inconclusive=True) for cause in stated if cause not in first)
+    if not first and (row.how.get("about") == "device" or _LINK.search(words)) and not judged_by_parts:
         yield _LINK_CAUSE
     if not judged_by_parts:
         yield from _commonest(row)
 
 
-def _mentioned(row: Observation, words: str) -> Iterator[Cause]:
+def _mentioned(symptom: RowSymptom, best: Observation | None, words: str) -> Iterator[Cause]:
     """What the words say of the path, though no figure shows what the same is without it."""
+    row = symptom.row
     about = row.how.get("about", "")
-    if _GPU.search(words) and _NETWORK.search(words):
+    between = _GPU.search(words) and _NETWORK.search(words)
+    if between:
+        yield from _another_gpu(symptom)
         what = "data of the GPUs goes through host memory, or the card is far from its GPU"
         step = "NCCL_DEBUG=INFO must show GDRDMA; nvidia-smi topo -m: PIX or PXB to the card"
-        yield Cause(("staged",), what, step, evidence=_EVIDENCE)
-    if about == "storage" and _WORN.search(words):
+        yield Cause(("staged",), what, step, evidence="the text names GPUs and a network between them")
+    if about == "storage" and (worn := _WORN.search(words)):
         what = "the drive itself: its cache is full, it was not trimmed, it is hot or worn"
         step = "fstrim -av; smartctl -a; let it idle, then write again"
-        yield Cause(("drive",), what, step, evidence=_EVIDENCE)
-    if _SHARED.search(words):
-        what = "what they share on the way: one real drive, controller, port or uplink"
-        step = "lspci -tv and lsblk -o NAME,PKNAME,TRAN: what is above both; add up the rates of all at once"
-        what = what if about != "network" else "a port or uplink that they share"
-        yield Cause(("shared",), what, step, evidence=_EVIDENCE)
-    for condition in (VIRTUAL, LESSER_LINK):
-        if condition.words.search(words):
-            yield Cause(condition.key, condition.what, condition.step, evidence=_EVIDENCE)
+        yield Cause(("drive",), what, step, evidence=f"the text says '{worn[0]}'")
+    own = own_words(row, best) if best is not None else words
+    for condition in (*OWN_CONDITIONS, NVLINK):
+        # A link belongs to one of two devices, a guest or a bond to both runs.
+        if found := condition.words.search(own if condition is LESSER_LINK else words):
+            told = FAR if between and condition is AWAY else condition
+            yield Cause(told.key, told.what, told.step, evidence=f"the text says '{found[0]}'")
+
+
+def _another_gpu(symptom: RowSymptom) -> Iterator[Cause]:
+    """The place of a GPU, where another figure of the same line is fine: program, card and GPUDirect are."""
+    row = symptom.row
+    fine = [each.row for each in symptom.results if each.verdict is Verdict.OK and each.row.flow == row.flow]
+    fine = [each for each in fine if line_of(each) and line_of(each) == line_of(row)]
+    if fine and _SEVERAL_GPUS.search(words_of(row)):
+        evidence = f"another reached {value_text(fine[0])} of {line_of(row)}"
+        yield Cause(FAR.key, FAR.what, FAR.step, evidence=evidence)
 
 
 def _commonest(row: Observation) -> Iterator[Cause]:
@@ -130,9 +142,6 @@ def _changed(row: Observation, best: Observation | None) -> Iterator[Cause]:
     if SETTING.search(f"{words_of(row)} {words_of(best)}"):
         what = "the setting in which the two runs differ"
         yield Cause(("setting",), what, step, evidence=evidence, inconclusive=True)
-
-
-_EVIDENCE = "the text says so"
 
 
 def _differing(symptom: RowSymptom, best: Observation | None) -> Iterator[Cause]:
