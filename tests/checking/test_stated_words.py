@@ -117,3 +117,27 @@ def test_a_drive_in_another_mode_is_not_nearer_to_its_gpu(tmp_path: Path):
     row = 'path: {}, flows: "nvme0->gpu0", value: {} GB/s, bytes: 1 MiB'
     causes = typed(tmp_path, row.format("one file", 0.4), row.format("another", 2.4)).findings[0].causes
     assert all(not cause.evidence for cause in causes if cause.key[0] == "far")
+
+
+@pytest.mark.parametrize(
+    ("row", "cause", "what"),
+    [
+        ('path: iperf3 -P 8, flows: "host0->host1", value: 30 Gb/s, line: 100 Gb/s', "software", "one thread"),
+        ('path: scp, flows: "host0->host1", value: 2 Gb/s, line: 25 Gb/s', "software", "in one stream"),
+    ],
+)
+def test_the_limit_of_a_tool_that_a_slow_row_names_comes_before_what_is_common(
+    row: str, cause: str, what: str, tmp_path: Path
+):
+    first = typed(tmp_path, row).findings[0].causes[0]
+    assert (first.key[0], what in first.what) == (cause, True)
+
+
+def test_dd_has_one_request_in_flight(tmp_path: Path):
+    (finding,) = checked("dd reads 600 MB/s of an NVMe drive, 3400 MB/s expected", tmp_path).findings
+    assert finding.causes[0].what == "dd has one request in flight at a time"
+
+
+def test_iperf3_fills_a_line_of_10_gb_s_in_one_thread(tmp_path: Path):
+    causes = typed(tmp_path, 'path: iperf3, flows: "host0->host1", value: 4 Gb/s, line: 10 Gb/s').findings[0].causes
+    assert all("one thread, on one core" not in cause.what for cause in causes)

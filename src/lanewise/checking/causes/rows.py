@@ -32,6 +32,7 @@ from lanewise.checking.causes.peers import (
 )
 from lanewise.checking.causes.posted import stated_causes
 from lanewise.checking.causes.texts import text_causes
+from lanewise.checking.causes.tool_limits import tool_limits
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import is_coherent
 from lanewise.checking.named.hosts import one_memory
@@ -68,7 +69,7 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any, own_conditions)
+    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any, own_conditions, tool_limits)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
