@@ -12,7 +12,8 @@ from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.collectives import CollectiveChanges, next_steps
 from lanewise.checking.causes.machine import MachineState, machine_causes, non_peers_by_design, with_intended_policies
-from lanewise.checking.causes.modelled import Symptom, causes
+from lanewise.checking.causes.modelled import causes
+from lanewise.checking.causes.modelled_symptom import Symptom
 from lanewise.checking.causes.posted import posted_faults
 from lanewise.checking.causes.rows import row_causes
 from lanewise.checking.causes.units import mistaken_unit
