@@ -173,8 +173,23 @@ def test_a_drive_at_half_of_its_equals_may_have_a_narrow_link_and_one_that_write
     (finding, *_) = findings(*(f'flows: "{drive}->host0", value: {rate} GB/s' for drive, rate in rates.items()))
     assert [cause.key for cause in finding.causes] == [("link", "nvme3"), ("drive", "nvme3"), ("software",)]
     (finding, *_) = findings('flows: "nvme0->host0", value: 1.5 GB/s', 'flows: "host0->nvme0", value: 2.9 GB/s')
-    assert (finding.kind, causes(finding)) == (Verdict.SLOW, ["software"])
+    assert (finding.kind, causes(finding)) == (Verdict.SLOW, ["software", "setting"])
     assert finding.results[0].expected.limit == "writes to the same drive"
+
+
+def test_perftest_counts_megabytes_of_two_to_the_twenty():
+    row = 'flows: "host0->host1", value: 1139 MB/s, bytes: 64 KiB, line: 40 Gb/s'
+    (finding,) = findings(f"path: ib_write_bw, {row}")
+    assert causes(finding)[0] == "port"
+    assert "10 Gb/s" in finding.causes[0].what
+    (finding,) = findings(f"path: a program, {row}")
+    assert "port" not in causes(finding)
+
+
+def test_the_commonest_cause_of_a_path_is_told_after_a_single_one_that_nothing_speaks_for():
+    (finding,) = findings('path: wget, flows: "host0->host1", value: 3 Gb/s, line: 10 Gb/s, metric: total')
+    assert causes(finding)[:2] == ["software", "setting"]
+    assert finding.causes[1].rank == 5
 
 
 @pytest.mark.parametrize(("depth", "slow"), [(64, 1), (1, 0)])

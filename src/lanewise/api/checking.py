@@ -66,7 +66,7 @@ def check(
     ('slow', 0.47)
     """
     from lanewise.checking import checkup
-    from lanewise.discovery.nvidia_smi import NVLINKS
+    from lanewise.discovery.nvidia_smi import NAMES, NVLINKS
     from lanewise.results.conditions import PeerState
     from lanewise.results.posted import join
     from lanewise.results.sample import summarise
@@ -88,7 +88,7 @@ def check(
     by_number: dict[str, Mapping[str, Any]] = {}
     if files:
         by_number = _figures_by_number(dumps, target)
-        devices_known = not (posted and dumps) or any(dump.kind != NVLINKS for dump in dumps)
+        devices_known = not (posted and dumps) or any(dump.kind not in (NAMES, NVLINKS) for dump in dumps)
         discovered = None
         if dumps and devices_known and not by_number:
             discovered = _discovered(dumps, catalog, every_note, needed=not rows)
@@ -240,10 +240,7 @@ def _discovered(
 ) -> Discovery | None:
     """The machine of the dumps; without its devices there is only a note, unless nothing else is there to check."""
     from lanewise.api.discovery import from_dumps
-    from lanewise.discovery.nvidia_smi import NAMES
 
-    if not needed and all(dump.kind == NAMES for dump in dumps):
-        return None
     try:
         return from_dumps(dumps, catalog, "machine")
     except InputError as error:

@@ -36,11 +36,11 @@ class Cause:
     @property
     def rank(self) -> int:
         """0 (likeliest): evidence, and explains the loss; 1: evidence, no prediction; 2: explains it, no evidence;
-        3: evidence, explains a part of the loss; 4: the rest."""
+        3: evidence, explains a part of the loss; 4: the rest; 5: what is only common on such a path."""
         if self.explains:
             return 0 if self.evidence else 2
         if not self.evidence:
-            return 4
+            return 5 if self.inconclusive else 4
         return 1 if self.predicted is None and not self.inconclusive else 3
 
     def distance(self, result: PathResult) -> float:

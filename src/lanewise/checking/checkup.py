@@ -12,7 +12,8 @@ from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.collectives import CollectiveChanges, next_steps
 from lanewise.checking.causes.machine import MachineState, machine_causes, non_peers_by_design, with_intended_policies
-from lanewise.checking.causes.modelled import Symptom, causes
+from lanewise.checking.causes.modelled import causes
+from lanewise.checking.causes.modelled_symptom import Symptom
 from lanewise.checking.causes.posted import posted_faults, stated_causes
 from lanewise.checking.causes.rows import row_causes
 from lanewise.checking.causes.units import mistaken_unit
@@ -141,7 +142,8 @@ def check(
     results = []
     rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else rows
     others = other_gpus(posted, system, catalog or builtin(), device_of_word or {})
-    references = References(rows, posted, catalog or builtin())
+    titles = {name: part.title for name in system.of_kind(Kind.GPU) if (part := system.part(name))} if system else {}
+    references = References(rows, posted.completed(titles), catalog or builtin())
     if earlier:
         expect = expect_earlier(earlier)
     for row in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 SLOT = re.compile(r"(?i)gen(?P<gen>[1-6]) x(?P<lanes>16|8|4|2|1)")
 _ON_OFF = (r"(?i)on|off|yes|no|enabled|disabled|true|false|1|0", "on, off")
@@ -57,6 +57,11 @@ class PostedFacts:
         """The name that the text gives a device, empty if none."""
         kind = re.sub(r"\d+$", "", device)
         return self.devices.get(device) or self.devices.get(kind, "")
+
+    def completed(self, devices: Mapping[str, str]) -> PostedFacts:
+        """The same, with the names of further `devices`: those that a text gives come first."""
+        return replace(self, devices={**{name: title for name, title in devices.items() if not self.title(name)},
+                                      **self.devices})  # fmt: skip
 
     def stated(self, key: str) -> tuple[Statement, ...]:
         """All statements of one key."""

@@ -13,7 +13,7 @@ from lanewise.checking.causes.host_memory import MEMORY_STEP
 from lanewise.topology.model import Kind
 
 if TYPE_CHECKING:
-    from lanewise.checking.causes.modelled import Symptom
+    from lanewise.checking.causes.modelled_symptom import Symptom
 
 # How much of its channels a socket has filled where not all are: servers of 8 and 12 take 6, 4 or 2 of 8 and 8, 6 or 4
 # of 12 (memory population rules in Dell's and Supermicro's manuals), desktops 1 of 2.

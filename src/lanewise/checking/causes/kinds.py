@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
+from lanewise.checking.causes.conditions import SETTING
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 from lanewise.results.figure_words import VERSION
@@ -20,10 +21,6 @@ _COUNT = re.compile(
     r"\b(?:batch|bs|qd|depth|jobs|threads) ?=?\d{1,6}\b", re.I,
 )  # fmt: skip
 _MORE = re.compile(r"\b(?:small|large|smaller|larger|bigger|big|few|many|single|multi\w*|one)\b", re.I)
-_SETTING = re.compile(
-    r"\b(?:with|without|enabled?|disabled?|on|off|default|tuned|untuned|option|mode|config\w*)\b|(?<!\S)--?[a-z][\w-]+",
-    re.I,
-)  # fmt: skip
 _END = re.compile(r"gpu|host|cpu", re.I)
 _STEP = "change only that and measure again, twice each way"
 
@@ -47,9 +44,9 @@ def named_changes(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("requests",), what, "raise it until the rate no longer grows", evidence=evidence)
     # Rows that differ only in when they were measured may differ in anything of the machine.
     in_time = without_time(row.scenario) == without_time(best.scenario)
-    if not in_time and (VERSION.search(only) or _SETTING.search(only)):
+    if not in_time and (VERSION.search(only) or SETTING.search(only)):
         yield Cause(("software",), f"what differs between '{row.scenario}' and the other", _STEP, evidence=evidence)
-    if _SETTING.search(only):
+    if SETTING.search(only):
         yield Cause(("setting",), "the setting in which the two rows differ", _STEP, evidence=evidence)
 
 

@@ -1,78 +1,27 @@
-"""Causes that the names of rows say: two rows of one path whose names differ in a condition that somebody changed."""
+"""Causes that the names of typed rows say: a condition that somebody changed, or that a slow row states."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.causes.conditions import AWAY, CONDITIONS, DIRECT, FAR, OWN_CONDITIONS, READ_BY_PEERS, TURNED_OFF
+from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, value_text
+from lanewise.checking.verdict import Verdict
+from lanewise.results.observation import Observation
 
-
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    """Words that name a condition, the key of the cause that it is, what to say, and what to type."""
-
-    words: re.Pattern[str]
-    key: tuple[str, ...]
-    what: str
-    step: str
-
-
-def _condition(words: str, key: str, what: str, step: str) -> _Condition:
-    return _Condition(re.compile(rf"(?<![a-z])(?:{words})(?![a-z])", re.IGNORECASE), (key,), what, step)
-
-
-_CONDITIONS = (
-    _condition(r"mtu", "mtu", "the MTU: packets of 1500 B cost the CPU as much as those of 9000 B",
-               "ip link set DEVICE mtu 9000 at both ends and the switch"),
-    _condition(r"iommu|vt-?d|passthrough", "iommu", "the IOMMU translates each access of a device",
-               "boot with iommu=pt, or turn the IOMMU off in the BIOS"),
-    _condition(r"acs", "acs", "ACS redirects traffic between devices up to the root complex",
-               "turn ACS off in the BIOS, or sudo setpci -s PORT ECAP_ACS+6.w=0000 at each bridge"),
-    _condition(r"(?:re)?bar1?|resizable", "bar", "the window to the GPU's memory (BAR1) is small",
-               "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
-    _condition(r"gdr|gpu ?direct|(?:nvidia_)?peermem|nv_peer_mem", "staged",
-               "GPUDirect is not in use: data of the GPU goes through host memory",
-               "lsmod | grep -E 'nvidia_peermem|nv_peer_mem'; gdscheck -p; NCCL_DEBUG=INFO must show GDRDMA"),
-    _condition(r"relaxed[ _]ordering|relax(?:ed)? order", "relaxed ordering",
-               "PCIe relaxed ordering is off: writes wait for each other", "mlxconfig -d DEVICE set PCI_WR_ORDERING=1"),
-    _condition(r"(?<!_)(?:tcp(?: sockets?)?|rdma|roce|infiniband|ib|efa|verbs)", "transport",
-               "the transport: TCP sockets in place of RDMA, or another card",
-               "NCCL_DEBUG=INFO must show NET/IB or the plugin, not NET/Socket; UCX_TLS, FI_PROVIDER"),
-    _condition(r"numa|(?<!tcp )sockets?|numactl|membind|nps\d?", "memory",
-               "the host buffer or the program lies on a NUMA node away from the device",
-               "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"),
-    _condition(r"hot|thermal|throttl\w*|heatsink|power (?:cap|limit)", "throttling",
-               "the device is hot, or its power is capped",
-               "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER; nvme smart-log /dev/DEVICE"),
-    _condition(r"confidential|tdx|sev(?:-snp)?|cc", "confidential",
-               "confidential computing: copies are encrypted through a bounce buffer", "nvidia-smi conf-compute -f"),
-    _condition(r"vm|guest|virtual|bare ?metal|hypervisor|kvm|virtio", "virtual machine",
-               "the virtual machine: virtual devices, memory of any NUMA node, an IOMMU that translates",
-               "pass the device through, with huge pages of its NUMA node; compare on the host"),
-    _condition(r"riser|slot|m\.2|adapter|cable|chipset|pch|gen ?[1-6]", "link",
-               "the slot, riser or cable: a lesser link",
-               "while copies run: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; the slot of the faster row"),
-    _condition(r"pageable|malloc|pinned|page-locked", "pageable",
-               "the host memory is pageable: the driver copies it through a buffer of its own",
-               "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once"),
-)  # fmt: skip
-
+# Paths between a GPU and another device.
+_BETWEEN = ("network", "storage", "peer")
 # Variables of the environment, as NCCL, UCX and CUDA have them, with their value.
 _VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b(?: ?= ?\S+)?")
 
-_OFF = re.compile(
-    r"\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_DISABLE)=(?:1|y|yes|on|true)\b|"
-    r"\b([A-Z][A-Z0-9]*(?:_(?!DISABLE)[A-Z0-9]+)+)=(?:0|n|no|off|false|none)\b"
-)
-
 
 def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
-    """The conditions that the names of this row and of a faster one of the same path have, and that differ."""
+    """The conditions that the names of this row and of faster ones of the same path have, and that differ."""
     row = symptom.row
-    if off := _OFF.search(row.scenario):
+    if off := TURNED_OFF.search(row.scenario):
         what = f"a setting turns something off: {off[0]}"
         yield Cause(("setting",), what, f"run it again without {off[1] or off[2]}", evidence="the row's name")
     faster = [other for other in symptom.better_rates() if other.flow == row.flow and other.scenario != row.scenario]
@@ -80,19 +29,47 @@ def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
         if row.metric == "time" and (own := _VARIABLE.findall(row.scenario)):  # the faster time is no row of the answer
             yield Cause(("setting",), f"a setting: {', '.join(own)}", "run it again without", evidence="the row's name")
         return
+    # The name that differs in the fewest words shows what was changed alone, the fastest row what could be reached.
+    nearest = min(faster, key=lambda other: len(_words(other) ^ _words(row)))
     best = max(faster, key=lambda other: other.value or 0.0)
-    for condition in _CONDITIONS:
-        names = [_around(condition.words, name) for name in (row.scenario, best.scenario)]
-        if any(names) and names[0] != names[1]:
-            evidence = f"'{best.scenario}' reached {value_text(best)} on the same path"
-            yield Cause(condition.key, condition.what, condition.step, evidence=evidence)
+    yield from _differing(row, best)
+    if nearest is not best:
+        yield from _differing(row, nearest)
+
+
+def _differing(row: Observation, best: Observation) -> Iterator[Cause]:
+    """What the names of a row and of a faster one of its path differ in."""
+    evidence = f"'{best.scenario}' reached {value_text(best)} on the same path"
+    typed = not of_plain_text(row)
+    if typed and DIRECT.words.search(row.scenario) and not DIRECT.words.search(best.scenario):
+        yield Cause(READ_BY_PEERS.key, READ_BY_PEERS.what, READ_BY_PEERS.step, evidence=evidence)
+    else:
+        for condition in CONDITIONS if typed else ():  # of texts `stated_words`
+            if condition.differs(row.scenario, best.scenario):
+                yield Cause(condition.key, condition.what, condition.step, evidence=evidence)
     if variables := set(_VARIABLE.findall(best.scenario)) ^ set(_VARIABLE.findall(row.scenario)):
         what = f"a setting that differs between the two: {', '.join(sorted(variables))}"
-        evidence = f"'{best.scenario}' reached {value_text(best)} on the same path"
         step = "run both with NCCL_DEBUG=INFO, and set what the faster one has"
         yield Cause(("setting",), what, step, evidence=evidence)
 
 
-def _around(words: re.Pattern[str], name: str) -> str:
-    """The name if it has such a word, else nothing."""
-    return name if words.search(name) else ""
+def own_conditions(symptom: RowSymptom) -> Iterator[Cause]:
+    """What a slow row's own name or note says of its path, unless a fine row says the same."""
+    row = symptom.row
+    if of_plain_text(row):
+        return
+    name = _name(row)
+    fine = [_name(other.row) for other in symptom.results
+            if other.verdict is Verdict.OK and other.row.path == row.path]  # fmt: skip
+    for condition in OWN_CONDITIONS:
+        if (found := condition.words.search(name)) and not any(map(condition.words.search, fine)):
+            told = FAR if condition is AWAY and "gpu" in row.flow and row.path in _BETWEEN else condition
+            yield Cause(told.key, told.what, told.step, evidence=f"the row says '{found[0]}'")
+
+
+def _name(row: Observation) -> str:
+    return f"{row.scenario} {row.how.get('note', '')}"
+
+
+def _words(row: Observation) -> frozenset[str]:
+    return frozenset(re.findall(r"[\w=]+", row.scenario.lower()))

@@ -11,6 +11,7 @@ from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_memory
 from lanewise.checking.references.drives import DriveAbility, half_of_a_link, lesser_drive_link
+from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT
@@ -27,6 +28,7 @@ _HALF = (0.39, 0.53)
 # TCP gets 0.94 with packets of 1500 B, RDMA and larger packets 0.97 to 0.99.
 _OTHER_PORTS = (0.1, 1, 2.5, 10)
 _PAYLOAD, _PAYLOAD_OF_PORT = (0.915, 0.992), 0.96
+_OF_PERFTEST = re.compile(r"\bib_(?:write|read|send)_bw|\bperftest", re.IGNORECASE)
 # Cards for lines up to this (B/s) are put into narrow slots; what TCP gets of their wires: 3.3 of 4, 6.0 of 7.9 Gb/s.
 _SMALL_LINE, _OF_WIRES = 5.1e9, (0.74, 0.93)
 # Less than half of a stated slot is hardly its limit.
@@ -83,7 +85,8 @@ def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
         return
     other_end = "network card" if row.path == "network" else "drive"
     what = f"{gpu} and the {other_end} hang below different switches, root complexes or sockets"
-    near = [*symptom.better(same_flow=False), *symptom.better(same_flow=True)]
+    # The same two ends are no nearer to each other in another mode; a flow of a network may use another card.
+    near = [*symptom.better(same_flow=False), *(symptom.better(same_flow=True) if row.path == "network" else ())]
     near = [other for other in near if other.settings == row.settings]
     if row.path == "network":
         # Host memory that is faster does not tell a far GPU from one whose data is staged.
@@ -262,8 +265,10 @@ def lesser_port(symptom: RowSymptom) -> Iterator[Cause]:
     if _crosses_a_link(symptom) or not result.expected.value:
         return  # what lies between GPU and card is likelier
     line, rate = result.expected.value * 8e-9, (row.value or 0.0) * 8e-9
+    # perftest's MB/sec are of 2^20 bytes (`format_factor` in perftest_resources.c), whatever they were typed in as.
+    rates = (rate, rate * 2**20 / 1e6) if _OF_PERFTEST.search(row.scenario) and row.display_unit == "MB/s" else (rate,)
     for port in sorted({*_OTHER_PORTS, line / 2, line / 4}):
-        if port < line and _PAYLOAD[0] * port < rate < _PAYLOAD[1] * port:
+        if port < line and any(_PAYLOAD[0] * port < each < _PAYLOAD[1] * port for each in rates):
             what = f"a port on the way runs at {port:g} Gb/s, or one of {port:g} Gb/s carries all data"
             step = (
                 "ethtool DEVICE or ibstat at both ends: the rate of each port; ip route get ADDRESS: which card it is"
@@ -315,6 +320,8 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
 def _over_time(symptom: RowSymptom, drive: str) -> Iterator[Cause]:
     """The drive itself, if the same requests of the same program were faster at another time."""
     row = symptom.row
+    if of_plain_text(row):
+        return  # its words say what differs
     like = [
         other for other in symptom.better(same_flow=True)
         if other.settings == row.settings and row.settings and other.scenario != row.scenario

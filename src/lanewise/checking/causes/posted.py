@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.causes.conditions import TURNED_OFF
 from lanewise.checking.references.judged import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
 from lanewise.results.posted import PostedFacts, Statement
@@ -113,6 +114,11 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
         for statement in symptom.posted.stated(cause.statement):
             if path in cause.paths and re.fullmatch(cause.value, statement.value.strip()):
                 yield _cause(cause, statement)
+    known = {cause.statement for cause in _CAUSES}
+    for statement in symptom.posted.statements:
+        if statement.key not in known and TURNED_OFF.fullmatch(f"{statement.key}={statement.value.strip()}"):
+            what = f"a variable turns something off: {statement.key}={statement.value}"
+            yield Cause(("setting", statement.key), what, f"unset {statement.key}", evidence=statement.source)
 
 
 def posted_faults(posted: PostedFacts) -> Iterator[Cause]:

@@ -13,12 +13,13 @@ from dataclasses import replace
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import CARD_CAUSES, stated_link
+from lanewise.checking.causes.commonest import commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
 from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
-from lanewise.checking.causes.named_conditions import named_conditions
+from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
 from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.causes.peers import (
     nvlinks_unused,
@@ -31,6 +32,7 @@ from lanewise.checking.causes.peers import (
 )
 from lanewise.checking.causes.posted import stated_causes
 from lanewise.checking.causes.texts import text_causes
+from lanewise.checking.causes.tool_limits import tool_limits
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import is_coherent
 from lanewise.checking.named.hosts import one_memory
@@ -43,6 +45,7 @@ from lanewise.checking.references.parts import LEAST_RATE
 from lanewise.checking.references.paths import of_one_size, smaller_and_faster
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import names_limit
+from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
@@ -54,6 +57,8 @@ _CHOICE_STEP = "compare NCCL_ALGO=Ring and Tree, NCCL_PROTO=Simple and LL128; NC
 # A collective's second column is of the same program.
 _IN_PLACE = " in place"
 _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.width.current,pcie.link.width.max"
+# A single cause that nothing speaks for is not certain: the commonest other one of such a path is told after it.
+_LEAST_CAUSES = 2
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
 # Tools that copy from and to pinned memory alone.
@@ -64,13 +69,17 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any)
+    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any, own_conditions, tool_limits)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
             known = by_key.setdefault(cause.key, cause)
             if cause.rank < known.rank:
                 by_key[cause.key] = cause
+    if symptom.result.verdict is not Verdict.FAST and not any(cause.rank <= 1 for cause in by_key.values()):
+        told = {key[0] for key in by_key}
+        others = [cause for cause in commonest(symptom) if cause.key[0] not in told]
+        by_key |= {cause.key: cause for cause in others[: max(0, _LEAST_CAUSES - len(by_key))]}
     return tuple(sorted(by_key.values(), key=lambda cause: cause.rank))
 
 
@@ -109,6 +118,8 @@ def _runs_alike(other: Observation, row: Observation) -> bool:
 def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
     """The same path was faster in another program: what this one counts, allocates or waits for."""
     row = symptom.row
+    if of_plain_text(row) and row.path not in HOST_COPIES:
+        return  # of paths that no text names every figure is of the same one
     faster = [other for other in symptom.better(same_flow=True) if other.how.get("p2p") == row.how.get("p2p")]
     faster = [other for other in faster if line_of(other) == line_of(row) and _runs_alike(other, row)]
     step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"

@@ -1,4 +1,4 @@
-"""Causes of slow figures of plain text, and of rows whose names say what was changed: what their own words say first.
+"""Causes of slow figures of plain text: what their own words state first, then what is commonest on such a path.
 
 Of 184 kept slow questions without a GPU whose cause is known 142 had one in software, 31 in a link, 23 in the size or
 number of requests, 21 in a virtual machine and 13 in a setting (`tests/checking/threads`, November 2026).
@@ -8,36 +8,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.causes.conditions import AWAY, CONDITIONS, FAR, LESSER_LINK, NVLINK, OWN_CONDITIONS, SETTING
+from lanewise.checking.causes.stated_words import own_words, stated_conditions
 from lanewise.checking.references.texts import of_plain_text, version_differs, words_of
-from lanewise.checking.symptom import RowSymptom, value_text
+from lanewise.checking.symptom import RowSymptom, line_of, value_text
+from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
-_SETTING = re.compile(
-    r"\b(?:with|without|w/o?|enabled?|disabled?|on|off|default|tuned|untuned|setting|config\w*|option|mode|api)\b|"
-    r"(?<!\S)--?[a-z][\w-]+|=\w", re.I,
-)  # fmt: skip
 _LINK = re.compile(
     r"\bpcie?\b|\bslot\b|\blanes?\b|\bx(?:1|2|4|8|16)\b|\bgen ?[1-6]\b|\bcables?\b|\busb ?[23]?(?:\.\d)?\b|\briser\b|"
     r"\badapter\b|\bthunderbolt\b|\bfpga\b|\bxdma\b|\bcapture card\b|\bhub\b", re.I,
 )  # fmt: skip
-_VIRTUAL = re.compile(
-    r"\bvms?\b|\bguests?\b|\bkvm\b|\bqemu\b|\besxi\b|hyper-?v|proxmox|virtio|vmware|\bxen\b|virtualbox|\bwsl2?\b|"
-    r"virtual machine", re.I,
-)  # fmt: skip
-_SHARED = re.compile(r"\bat once\b|simultaneous|concurrent|in parallel|at the same time|\ball (?:drives|disks)\b", re.I)
 # Drives that were faster when new, empty, cool or just begun to be written.
 _WORN = re.compile(
     r"\bf?s?trim\b|\bdiscard|\bmonths?\b|\bweeks?\b|\b"
     r"after (?:\d+ ?(?:s|sec\w*|min\w*|[gt]b)\b|a while|some|much|writing)|"
     r"\blater\b|\bat first\b|\bcache (?:is )?full|\bsustained|\bfalls?\b|\bfell\b|\bdrops?\b|\bsteady", re.I,
 )  # fmt: skip
-_GPU = re.compile(r"\bgpus?\b|\bcuda|\bnccl|\brccl|\bgpu ?direct|\bgdr\b|\ball_?reduce|\b[ABH][123]00\b|\bV100\b", re.I)
+_GPU = re.compile(
+    r"\bgpus?\b|\bcuda|\bnccl|\brccl|\bgpu ?direct|\bgdr\b|\ball_?reduce|\bbus ?b(?:andwidth|w)\b|\b[ABH][123]00\b|"
+    r"\bV100\b", re.I,
+)  # fmt: skip
 _NETWORK = re.compile(
     r"\bnetwork|\bnics?\b|\brdma|\broce|infiniband|\bib_|\befa\b|\bhosts\b|\bnodes\b|\d ?gb/s|gbps|"
-    r"gbit|connectx|\bhdr|\bndr|\bnixl|\bmooncake", re.I,
+    r"gbit|connectx|\b[eh]dr\b|\bndr|\bnixl|\bmooncake", re.I,
 )  # fmt: skip
+_SEVERAL_GPUS = re.compile(r"\bgpus|\b(?:two|three|four|eight|[2-9]) \w*[ABH]\d00", re.I)
 _STEPS = {
     "network": "compare with iperf3 -P 8 and ib_write_bw -q 4; top -H during the run: is one core busy?",
     "storage": "fio --direct=1 --bs=1M --iodepth=32 on the same file and on the device below it",
@@ -47,6 +46,7 @@ _STEPS = {
 _LINK_STEP = (
     "while it runs: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; ethtool DEVICE; lsusb -t; another port or cable"
 )
+_LINK_CAUSE = Cause(("link",), "the link: a slower port, slot, cable or hub than the one that was meant", _LINK_STEP)
 
 
 def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
@@ -57,28 +57,55 @@ def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
     if not of_plain_text(row):
         return
     best = _held_against(symptom)
-    words = f"{words_of(row)} {row.how.get('after', '')} {words_of(best) if best is not None else ''}"
-    evidence = f"'{best.scenario}' reached {value_text(best)}" if best is not None else ""
-    if _GPU.search(words) and _NETWORK.search(words):
+    words = " ".join(f"{words_of(each)} {each.how.get('after', '')}" for each in (row, best) if each is not None)
+    judged_by_parts = row.path in ("host to device", "device to host") and not row.how.get("against")
+    stated = [*_differing(symptom, best), *_mentioned(symptom, best, words)]
+    # A program's share is commoner than a second condition, and of several conditions none is shown alone.
+    first = stated[:1]
+    yield from first
+    yield from _changed(row, best)
+    yield from (replace(cause, inconclusive=True) for cause in stated if cause not in first)
+    if not first and (row.how.get("about") == "device" or _LINK.search(words)) and not judged_by_parts:
+        yield _LINK_CAUSE
+    if not judged_by_parts:
+        yield from _commonest(row)
+
+
+def _mentioned(symptom: RowSymptom, best: Observation | None, words: str) -> Iterator[Cause]:
+    """What the words say of the path, though no figure shows what the same is without it."""
+    row = symptom.row
+    about = row.how.get("about", "")
+    between = _GPU.search(words) and _NETWORK.search(words)
+    if between:
+        yield from _another_gpu(symptom)
         what = "data of the GPUs goes through host memory, or the card is far from its GPU"
         step = "NCCL_DEBUG=INFO must show GDRDMA; nvidia-smi topo -m: PIX or PXB to the card"
-        yield Cause(("staged",), what, step, evidence=evidence)
-    about = row.how.get("about", "")
-    if about == "storage" and _WORN.search(words):
+        yield Cause(("staged",), what, step, evidence="the text names GPUs and a network between them")
+    if about == "storage" and (worn := _WORN.search(words)):
         what = "the drive itself: its cache is full, it was not trimmed, it is hot or worn"
-        yield Cause(("drive",), what, "fstrim -av; smartctl -a; let it idle, then write again", evidence=evidence)
-    yield from _changed(row, best, evidence)
-    link = Cause(("link",), "the link: a slower port, slot, cable or hub than the one that was meant", _LINK_STEP)
-    judged_by_parts = row.path in ("host to device", "device to host") and not row.how.get("against")
-    if (about == "device" or _LINK.search(words)) and not judged_by_parts:
-        yield link
-    if _SHARED.search(words):
-        yield _shared(about)
-    if _VIRTUAL.search(words):
-        what = "the virtual machine: virtual devices, memory of any NUMA node, an IOMMU that translates"
-        yield Cause(("virtual machine",), what, "measure the same on the host, or pass the device through")
-    if judged_by_parts:
-        return
+        step = "fstrim -av; smartctl -a; let it idle, then write again"
+        yield Cause(("drive",), what, step, evidence=f"the text says '{worn[0]}'")
+    own = own_words(row, best) if best is not None else words
+    for condition in (*OWN_CONDITIONS, NVLINK):
+        # A link belongs to one of two devices, a guest or a bond to both runs.
+        if found := condition.words.search(own if condition is LESSER_LINK else words):
+            told = FAR if between and condition is AWAY else condition
+            yield Cause(told.key, told.what, told.step, evidence=f"the text says '{found[0]}'")
+
+
+def _another_gpu(symptom: RowSymptom) -> Iterator[Cause]:
+    """The place of a GPU, where another figure of the same line is fine: program, card and GPUDirect are."""
+    row = symptom.row
+    fine = [each.row for each in symptom.results if each.verdict is Verdict.OK and each.row.flow == row.flow]
+    fine = [each for each in fine if line_of(each) and line_of(each) == line_of(row)]
+    if fine and _SEVERAL_GPUS.search(words_of(row)):
+        evidence = f"another reached {value_text(fine[0])} of {line_of(row)}"
+        yield Cause(FAR.key, FAR.what, FAR.step, evidence=evidence)
+
+
+def _commonest(row: Observation) -> Iterator[Cause]:
+    """What such a path is slow by most often, whatever the words."""
+    about = row.how.get("about", "")
     what = "the program, its driver or its settings: one thread, small requests, a copy or a lock on the way"
     yield Cause(("software",), what, _STEPS.get(about, "run another program over the same path and compare"))
     if about == "storage":
@@ -87,8 +114,8 @@ def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
     elif about == "service":
         what = "a setting of the service: batch size, requests in flight, precision, graphs or caching"
         yield Cause(("setting",), what, "compare the settings that both runs print at their start")
-    elif about != "host memory" and not judged_by_parts:
-        yield link
+    elif about != "host memory":
+        yield _LINK_CAUSE
 
 
 def _below_a_wish(row: Observation) -> Iterator[Cause]:
@@ -103,23 +130,40 @@ def _below_a_wish(row: Observation) -> Iterator[Cause]:
     yield Cause(("setting",), what, "env | grep NCCL; cat /etc/nccl.conf; unset them and measure again")
 
 
-def _changed(row: Observation, best: Observation | None, evidence: str) -> Iterator[Cause]:
-    """The version or setting that two figures' words differ in."""
+def _changed(row: Observation, best: Observation | None) -> Iterator[Cause]:
+    """The version or setting that two figures' words differ in: that something differs does not yet say what."""
     if best is None:
         return
     step = "change only that and measure again, twice each way"
-    if version_differs(row, best):
-        yield Cause(("software",), "what changed between the two versions or runs", step, evidence=evidence)
-    else:
-        yield Cause(("software",), "the program or driver in which the two runs differ", step, evidence=evidence)
-    if _SETTING.search(f"{words_of(row)} {words_of(best)}"):
-        yield Cause(("setting",), "the setting in which the two runs differ", step, evidence=evidence)
+    evidence = f"'{own_words(best, row)}' reached {value_text(best)}"
+    what = "the program or driver in which the two runs differ"
+    what = "what changed between the two versions or runs" if version_differs(row, best) else what
+    yield Cause(("software",), what, step, evidence=evidence, inconclusive=True)
+    if SETTING.search(f"{words_of(row)} {words_of(best)}"):
+        what = "the setting in which the two runs differ"
+        yield Cause(("setting",), what, step, evidence=evidence, inconclusive=True)
 
 
-def _shared(about: str) -> Cause:
-    what = "what they share on the way: one real drive, controller, port or uplink"
-    step = "lspci -tv and lsblk -o NAME,PKNAME,TRAN: what is above both; add up the rates of all at once"
-    return Cause(("shared",), what if about != "network" else "a port or uplink that they share", step)
+def _differing(symptom: RowSymptom, best: Observation | None) -> Iterator[Cause]:
+    """The conditions in which the words of the figure and of the better one differ."""
+    row = symptom.row
+    if best is not None:
+        yield from stated_conditions(row, best)
+    elif (faster := _fastest(symptom)) is not None:
+        # Nothing says that the two are compared: only what the slow one names itself counts.
+        yield from (cause for cause in stated_conditions(row, faster) if _names(row, cause))
+
+
+def _names(row: Observation, cause: Cause) -> bool:
+    """Whether the words of a figure name the condition that a cause is."""
+    return any(each.key == cause.key and each.words.search(words_of(row)) for each in CONDITIONS)
+
+
+def _fastest(symptom: RowSymptom) -> Observation | None:
+    """The fastest figure of the same path under another name."""
+    row = symptom.row
+    faster = [other for other in symptom.better_rates() if other.flow == row.flow and other.scenario != row.scenario]
+    return max(faster, key=lambda other: other.value or 0.0, default=None)
 
 
 def _held_against(symptom: RowSymptom) -> Observation | None:
