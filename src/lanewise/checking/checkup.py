@@ -143,16 +143,19 @@ def check(
     rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else rows
     others = other_gpus(posted, system, catalog or builtin(), device_of_word or {})
     titles = {name: part.title for name in system.of_kind(Kind.GPU) if (part := system.part(name))} if system else {}
-    references = References(rows, posted.completed(titles), catalog or builtin())
+    references = References(rows, posted, catalog or builtin())
+    with_titles = References(rows, posted.completed(titles), catalog or builtin()) if titles else references
     if earlier:
         expect = expect_earlier(earlier)
     for row in rows:
         # The model has no rate of pageable memory: a core copies it into the driver's buffer.
-        by_rows = of_plain_text(row) or row.how.get("host memory") == "pageable"
-        expectation = nothing_described if by_rows and not earlier else expect
+        by_rows = row.how.get("host memory") == "pageable"
+        expectation = nothing_described if (by_rows or of_plain_text(row)) and not earlier else expect
         result = judge(row, expectation(row), relative_tolerance=tolerance)
         if not earlier:
-            result = references.judge(result)
+            # Where the model does not tell of a described GPU, what its part can do does.
+            by_parts = by_rows or (model is not None and bool(model.expect(row).ceiling))
+            result = (with_titles if by_parts else references).judge(result)
             open_row = result.verdict in (Verdict.UNKNOWN, Verdict.FAILED)
             if open_row and not _of_bounds(row) and (not covers(row) or _no_latency(row, model)):
                 left_aside.append(result)
@@ -160,7 +163,7 @@ def check(
         results.append(_of_another_machine(result, others) if not earlier else result)
     results.sort(key=_badness)
     known = machine_causes(machine, target)
-    knowledge = Knowledge(machine.conditions, known, model, posted, references, tuple(left_aside))
+    knowledge = Knowledge(machine.conditions, known, model, posted, with_titles, tuple(left_aside))
     findings = _findings(results, knowledge)
     findings += _unjudged_findings(results)
     findings += incomplete_results(rows, system)
@@ -202,9 +205,9 @@ class Knowledge:
         return ranked if unit is None or (ranked and ranked[0].rank == 0) else (unit, *ranked)
 
     def _of_the_path(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
-        """Causes by the model where it predicts the row, else by the rows alone."""
+        """Causes by the model where it predicts more than a ceiling of the row, else by the rows alone."""
         ability = self.references.ability_of(result.row)
-        if self.model is not None and self.model.value(result.row) is not None:
+        if self.model is not None and self.model.tells(result.row):
             if result.row.metric == COLLECTIVE and self._collectives is not None:
                 symptom = RowSymptom(result, self.conditions, results, self.posted, ability)
                 return self._collectives.causes(result, results, tuple(stated_causes(symptom)))

@@ -107,6 +107,11 @@ class ExpectationModel:
         except LanewiseError as error:
             return expectation(row, note=error.cause)
 
+    def tells(self, row: Observation) -> bool:
+        """Whether more than a ceiling is predicted of a row."""
+        predicted = self.expect(row)
+        return predicted.expected.value is not None and not predicted.ceiling
+
     def value(self, row: Observation, change: ModelChange = AS_DESCRIBED) -> float | None:
         """The same in SI alone; None where the model has none."""
         return self.expect(row, change).expected.value

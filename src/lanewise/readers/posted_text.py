@@ -19,7 +19,7 @@ from lanewise.readers.posted_links import (
     slow_links,
 )
 from lanewise.readers.posted_memory import memory_rates
-from lanewise.results.posted import PostedFacts, Statement
+from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
 _RELEVANT = re.compile(
@@ -40,7 +40,7 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("confidential computing", "on", re.compile(
         r"CC status: ?ON|Confidential Compute[^:]{0,80}: ?(?:ON|Enabled)", re.I)),
     ("GPUDirect RDMA", "off", re.compile(r"GPU ?Direct RDMA Disabled|GDR 0\b|nv_peer_mem(?:ory)? (?:is )?not loaded")),
-    ("virtual machine", "yes", re.compile(r"Hypervisor vendor:|Virtualization Mode\s*: Pass-Through")),
+    ("virtual machine", BY_LSCPU, re.compile(r"Hypervisor vendor:|Virtualization Mode\s*: Pass-Through")),
     ("tunnel", "Thunderbolt or USB4", re.compile(
         r"Thunderbolt (?:[345]|Bridge)|USB4 |Barlow Ridge|Titan Ridge|Alpine Ridge|Maple Ridge|Goshen Ridge")),
     ("resizable BAR", "off", re.compile(r"Resizable BAR\s*: ?(?:Off|Disabled|No)", re.I)),

@@ -33,6 +33,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "fabric manager": (r".+", "not running"),
     "memory rate": (r"\d[\d.]* ?[MGT]B/s", "936 GB/s"),
 }
+BY_LSCPU = "by lscpu"  # a virtual machine that nobody mentions
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 

@@ -10,7 +10,7 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import TURNED_OFF
 from lanewise.checking.references.judged import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
-from lanewise.results.posted import PostedFacts, Statement
+from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 _PEER_PATHS = ("peer", "peer, staged", "collective")
 _ALL_GPU_PATHS = (*HOST_COPIES, *_PEER_PATHS, "network", "storage")
@@ -157,7 +157,8 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
 
 def _cause(cause: _StatedCause, statement: Statement) -> Cause:
     key = (cause.key, statement.key) if cause.key == "setting" else (cause.key,)
-    # Most virtual machines copy at full rate.
-    inconclusive = cause.key == "virtual machine"
     what = cause.what.format(value=statement.value)
-    return Cause(key, what, cause.step, evidence=statement.source, inconclusive=inconclusive)
+    # Most virtual machines copy at full rate: that lscpu shows one speaks for nothing.
+    if cause.key == "virtual machine" and statement.value == BY_LSCPU:
+        return Cause(key, what, cause.step, inconclusive=True)
+    return Cause(key, what, cause.step, evidence=statement.source)
