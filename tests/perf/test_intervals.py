@@ -260,9 +260,9 @@ def test_far_memory_of_a_cpu_that_one_machine_measured_may_be_slower_or_faster_e
 
 @pytest.mark.parametrize("port", ["cpu0", "sw0"])
 def test_stages_of_a_gpu_that_nobody_measured_may_take_turns(port: str) -> None:
-    # Two RTX 2080 Ti below one switch copy 5.7 GB/s where a stage alone has 12 to 13.
+    # Two RTX 2080 Ti, which do, copy 5.7 GB/s below one switch where a stage alone has 12 to 13.
     switch = "sw0: {switch: null}, " if port == "sw0" else ""
-    text = ONE_GPU.replace("gpu0: {gpu: l40s}", f'{switch}"gpu[0-1]": {{gpu: rtx-2080-ti}}')
+    text = ONE_GPU.replace("gpu0: {gpu: l40s}", f'{switch}"gpu[0-1]": {{gpu: gtx-1080-ti}}')
     uplink = "{from: cpu0, to: sw0, pcie: gen3 x16}, " if port == "sw0" else ""
     links = f'{uplink}{{from: {port}, to: "gpu[0-1]", pcie: gen3 x16}}'
     rate = lanewise.predict(read_system(text % links, "s.yaml"), "gpu0->gpu1", p2p=False).rates[0]
