@@ -58,6 +58,7 @@ def test_traffic_of_one_root_port_stays_on_one_xgmi_link() -> None:
     system = sockets("rome", "rtx-6000-ada")
     link = builtin().get("rome").number("intersocket.link_rate") or 0.0
     assert total(system, "gpu0->gpu4") == pytest.approx(link / 1e9)
+    assert total(sockets("rome-or-milan", "rtx-6000-ada"), "gpu0->gpu4") == pytest.approx(link / 1e9)
     assert total(system, "gpu0->gpu4, gpu1->gpu5") == pytest.approx(link / 1e9)
     assert total(system, "gpu0->gpu4, gpu2->gpu6") == pytest.approx(2 * link / 1e9)
     # The answers to what is written travel against the data of the other direction (41.6 of 2 x 22.2 measured).
