@@ -50,3 +50,17 @@ def test_a_card_taken_from_its_series_may_still_overlap() -> None:
     rate = staged("new", "gpu0->gpu1", builtin().with_part(card)).rates[0]
     assert rate.rate < 6.5e9  # two RTX 3070 Ti 5.5, RTX 3090 5.9
     assert rate.high > 11e9
+
+
+@pytest.mark.parametrize(("gpu", "most"), [("v100-sxm2", 2 * 0.86), ("a100-sxm-80gb", 2 * 0.70 * 1.07)])
+def test_a_gpu_older_than_todays_sample_may_have_been_measured_with_the_one_before(gpu: str, most: float) -> None:
+    # 200 MB a direction wait in the driver's queue, so both run all the time: V100 18.7 GB/s for 11.05 one way.
+    system = read_system(PAIR % gpu, "s.yaml")
+    one, both = (
+        lanewise.predict(system, flows, p2p=False, schedule="p2pBandwidthLatencyTest")
+        for flows in ("gpu0->gpu1", "gpu0<->gpu1")
+    )
+    share = both.rates[0].rate / one.total
+    assert share == pytest.approx(0.70, rel=0.01)
+    assert one.rates[0].rate * most <= both.total_high * 1.01
+    assert (both.total_high > 1.6 * one.total) == (gpu == "v100-sxm2")

@@ -12,7 +12,9 @@ first runs, then both until the first has ended, then the second. Counted until 
 
 p2pBandwidthLatencyTest issues five copies of 160 MB since CUDA 11 ("cudaMemcpy*Async may infinitely block waiting for
 room to push the operation", says its source). Its 1.40 times one way and s = 0.86 give Q = 0.68 n; with that the two
-machines that were measured with five copies of 4 GiB get 1.01 (measured 0.99 and 1.00).
+machines that were measured with five copies of 4 GiB get 1.01 (measured 0.99 and 1.00). Before CUDA 11 it issued 200 MB
+of a direction, which fits into the queue: both run all the time, 1.72 times one way (four V100 of a host: 1.69). So of
+GPUs that are older, all up to Gen3, the interval holds both.
 
 AMD's runtimes copy a chunk to host memory and then on, and have no such queue: ROCr (Runtime::CopyMemory of its
 runtime.cpp) runs opposite copies at once, HIP (VirtualGPU::submitCopyMemoryP2P of ROCclr's rocvirtual.cpp) one after
@@ -28,7 +30,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from lanewise.perf import packets
-from lanewise.perf.known_parts import part_of
+from lanewise.perf.known_parts import number_of, part_of
 from lanewise.perf.measured_capacity import BESIDE, MEASURED, CapacityClass, as_measured
 from lanewise.perf.resources import Resource, cite, is_of_amd, weakest
 from lanewise.perf.route_demand import summed
@@ -58,6 +60,7 @@ _OVERLAP = (
 )
 _QUEUE = 546e6  # B of one direction that wait in the driver's queue while the other is issued
 _SAMPLE_SIZE = 800e6  # B of one direction that p2pBandwidthLatencyTest issues before the other
+_NEWEST_BEFORE_CUDA_11 = 3  # the PCIe generation of Volta and Turing; Ampere, of Gen4, needs CUDA 11
 
 
 class Opposite(StrEnum):
@@ -107,6 +110,7 @@ class Staging:
     kind: tuple[str, ...] = ()
     measured: float | None = None
     of_amd: bool = False
+    older_sample: bool = False  # whether the GPU is older than the sample that issues 800 MB (CUDA 11)
 
     @property
     def capacity_class(self) -> CapacityClass:
@@ -146,7 +150,8 @@ class Staging:
         nominal = beside["nominal"]
         if self.size is not None or self.opposite is Opposite.SAMPLE:
             share = _share(nominal, self.size or _SAMPLE_SIZE)
-            return {bound: share * factor for bound, factor in _SAMPLE_RANGE.items()}
+            shares = {bound: share * factor for bound, factor in _SAMPLE_RANGE.items()}
+            return {**shares, "high": nominal} if self.older_sample and self.size is None else shares
         return {"low": _share(nominal, math.inf), "nominal": _share(nominal, _SAMPLE_SIZE), "high": nominal}
 
 
@@ -285,7 +290,8 @@ def staging(
     bases, rests = [*(each for each, _ in cited), basis], [*(text for _, text in cited), rests_on]
     kind = (rests_on, *_places(stages, port))
     text = f"staging of {name} through host memory"
-    return Staging(text, weakest(bases), "; ".join(rests), rates, order, kind=kind, of_amd=of_amd)
+    return Staging(text, weakest(bases), "; ".join(rests), rates, order, kind=kind, of_amd=of_amd,
+                   older_sample=(number_of(system, src, "pcie.gen") or math.inf) <= _NEWEST_BEFORE_CUDA_11)  # fmt: skip
 
 
 def _places(stages: Sequence[Amounts], port: Amounts) -> tuple[str, ...]:
