@@ -22,8 +22,9 @@ links:
 """
 ONE = TEXT.replace("gb200", "gh200-480gb")
 # Shares of a module's memory, medians of the machines measured; both ways reads / R + writes / W = 1.
-READS, WRITES = 0.977, 0.952
+READS, WRITES = 0.9355, 0.9505
 BOTH = 2 * READS * WRITES / (READS + WRITES)
+WEIGHT = 0.995  # what a write gets of what a read gets while both fill the memory
 
 
 def rate(text: str, flow: str) -> float:
@@ -37,7 +38,7 @@ def test_a_gh200_480gb_reads_what_the_memory_of_its_module_has() -> None:
     for name in ("gh200-superbench", "gh200-dual", "gh200-cannon", "gh200-nvbandwidth-23", "gh200-quad"):
         catalog = catalog.without_machine(name)
     unmeasured = predict(read_system(ONE, "grace.yaml", catalog=catalog), parse_flows("host0->gpu0")).rates[0].rate
-    assert unmeasured == pytest.approx(384e9 * 0.977)  # of two GB300 beside as much memory
+    assert unmeasured == pytest.approx(384e9 * 0.907)  # the median of what other modules read
 
 
 def test_a_module_with_faster_memory_reads_what_the_links_carry() -> None:
@@ -47,7 +48,7 @@ def test_a_module_with_faster_memory_reads_what_the_links_carry() -> None:
     left_out = predict(read_system(fast, "grace.yaml", catalog=catalog), parse_flows("host0->gpu0")).rates[0].rate
     assert left_out == pytest.approx(10 * 45e9 * 0.9)
     rates = predict(read_system(fast, "grace.yaml"), parse_flows("host0<->gpu0")).rates
-    assert sum(flow.rate for flow in rates) == pytest.approx(512e9 * BOTH)  # 490 GB/s measured
+    assert sum(flow.rate for flow in rates) == pytest.approx(512e9 * BOTH, rel=1e-4)  # 490 GB/s measured
 
 
 def test_the_engine_figure_of_another_machine_stands_in_for_one_left_out() -> None:
@@ -75,7 +76,8 @@ def test_more_links_than_the_gpu_has_are_refused() -> None:
 
 def test_both_directions_share_the_memory_of_the_cpu() -> None:
     rates = predict(read_system(ONE, "grace.yaml"), parse_flows("host0<->gpu0")).rates
-    assert [flow.rate for flow in rates] == pytest.approx([384e9 * BOTH / 2] * 2)
+    reads = 384e9 / (1 / READS + WEIGHT / WRITES)
+    assert [flow.rate for flow in rates] == pytest.approx([reads, WEIGHT * reads], rel=1e-6)
 
 
 def test_both_directions_of_a_gpu_get_less_than_the_memory_gives_two() -> None:

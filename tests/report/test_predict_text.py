@@ -65,20 +65,19 @@ def test_flows_fit_the_terminal_and_their_sources_are_footnotes() -> None:
     prediction = lanewise.predict("rack-16gpu", "gpu0->gpu4, gpu1->gpu5")
     assert predict.render_flow_rates(prediction, Screen(80)) == snapshot("""\
 rack-16gpu
-flow           GB/s  interval      limit                      basis       source
-gpu0->gpu4    21.65  18.7 to 23.0  peer writes through the    calibrated  [1]
-                                   root complex of cpu0 at
-                                   rp1
-gpu1->gpu5    21.65  18.7 to 23.0  peer writes through the    calibrated  [1]
-                                   root complex of cpu0 at
-                                   rp1
-all together  43.30  37.3 to 46.0
+flow           GB/s  interval      limit                     basis       source
+gpu0->gpu4    21.85  19.2 to 23.0  link cpu0->sw1 (Gen5      calibrated  [1] [2]
+                                   x16)
+gpu1->gpu5    21.85  19.2 to 23.0  link cpu0->sw1 (Gen5      calibrated  [1] [2]
+                                   x16)
+all together  43.70  38.4 to 46.0
 not shown in 80 columns: route
 
 calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates)
-[1] sapphire-rapids peer.rate.gen5 = 43.3 GB/s, carried over from skylake-sp,
-    packets of 64 B allow 45.1 GB/s at Gen5 (Gen3 hosts get 0.87 to 1.01 of what
-    64 B packets allow)\
+[1] PCIe base specification
+[2] 64 B packets from cpu0 on: sapphire-rapids peer.payload = 64 B, carried over
+    from skylake-sp, Intel CPUs forward GPU peer traffic in 64 B packets (NCCL
+    graph/topo.h planning table)\
 """)
 
 

@@ -226,7 +226,7 @@ def finish_times(
 
     >>> transfer = lanewise.finish_times("rack-16gpu", "gpu0->gpu4 1 GiB, gpu1->gpu5 4 GiB @10 ms")[0]
     >>> round(transfer.finish * 1e3, 1)  # ms
-    49.2
+    47.7
     """
     from lanewise.perf.transfers import finish_times as simulate
 

@@ -29,6 +29,8 @@ _OF_GENERATION = {
 }
 _GOODPUT = "nvlink.goodput"
 _NVLINK = re.compile(r"NVLink (\d)")
+_STAGES = "staging.stages"
+_SERIES = re.compile(r"\bGeForce RTX \d")  # 20, 30, 40, 50: the chips of one generation, in cards for desktops
 _GRAPHICS = re.compile(r"\b(?:GeForce|RTX|TITAN|Quadro|Radeon)\b")
 _MOST_NAMES = 6
 _Stated: TypeAlias = "list[tuple[Part, Figure]]"
@@ -38,8 +40,8 @@ def completed(catalog: Catalog, part: Part) -> Part:
     """`part` with typical figures of `catalog` where it states none."""
     done = catalog.completed.get(part)
     if done is None:
-        missing = dict(_missing(catalog, part))
-        done = Part(part.name, part.kind, part.title, part.aliases, {**part.figures, **missing}) if missing else part
+        done = _with_figures(part, dict(_stages_of_its_series(catalog, part)))
+        done = _with_figures(done, dict(_missing(catalog, done)))
         catalog.completed[part] = done
     return done
 
@@ -89,6 +91,24 @@ def _sum_alone(catalog: Catalog, part: Part, gen: int) -> float | None:
     """Its host copies of both directions, each alone, of that PCIe generation; None where one is not even typical."""
     rates = [completed(catalog, part).number(f"engine.{way}.gen{gen}") for way in ("h2d", "d2h")]
     return sum(rate for rate in rates if rate) if all(rates) else None
+
+
+def _with_figures(part: Part, figures: dict[str, Figure]) -> Part:
+    return Part(part.name, part.kind, part.title, part.aliases, {**part.figures, **figures}) if figures else part
+
+
+def _stages_of_its_series(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:
+    """How stages of staged copies run on the other GeForce cards of its series, if those that were measured agree.
+
+    All that were measured of RTX 20 and 30 take turns (RTX 2080 Ti; RTX 3090 of six machines), none of RTX 40 and 50.
+    """
+    series = _SERIES.search(part.title) if part.kind == "gpu" and not part.figure(_STAGES).known else None
+    if series is None:
+        return
+    stated = [pair for pair in _stated(catalog, part, _STAGES) if series[0] in pair[0].title]
+    if len({figure.value for _, figure in stated}) == 1:
+        source = f"as {_named([other.name for other, _ in stated])}, of the same series"
+        yield _STAGES, replace(stated[0][1], source=source, basis="typical", machines=(), condition="")
 
 
 def _missing(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:

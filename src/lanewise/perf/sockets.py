@@ -34,6 +34,12 @@ from lanewise.topology.model import Kind, LinkKind, System
 # and 0.54 or more both ways.
 UNKNOWN_PEERS = 0.35 / SOCKET_SETTINGS[0]
 UNKNOWN_FAR = SOCKET_SETTINGS[0] * SOCKET_SHARE["xgmi"][0] / SOCKET_SHARE["xgmi"][1]
+# What devices of one root port get at least of the far socket's memory, as a share of the raw rate of one xGMI link.
+FAR_SHARE = SOCKET_SHARE["xgmi"][1]
+FAR_SOURCE = (
+    f"{FAR_SHARE} of the raw rate of one xGMI link: MI210 on EPYC 9554, MI100 on EPYC 7763 and MI50 on EPYC Rome get "
+    "0.70, 0.71 and 1.06 both ways"
+)
 # Cards of 200 Gb/s that read a GPU at another socket: 11 GB/s of an A30 (23 of host memory), 10.1 of an A100.
 READS_OF_GPU, READS_RANGE = 10.5e9, (0.7, 2.3)
 READS_SOURCE = (
@@ -114,12 +120,12 @@ def _is_cpu(system: System, name: str) -> bool:
 
 
 def _unmeasured_far_memory(system: System, hop: Hop) -> Resource | None:
-    """On xGMI: of an EPYC what one link carries, both directions; else that of all links, which limits nothing else.
+    """On xGMI: of an EPYC FAR_SHARE of a link, both directions; else all links, which limit nothing else.
 
-    An MI100 on two EPYC 7763 gets 24.9 GB/s of far memory one way and both ways together, an MI210 on two EPYC 9554
-    45: 0.99 and 1.0 of the data of one link; eight MI100 on EPYC 7003 get 1.11. Staged copies between sockets of EPYC
-    7302, 7002 and 9374F get less. On hosts whose CPUs are not named an A100 and an MI350X get twice what they get one
-    way, others of A100 21 GB/s: there no limit is taken, and the interval begins at one link.
+    Peers get less of such a link of Rome and Genoa (0.67 and 0.63); where they get more (Turin, 0.91), so does memory.
+    Staged copies between sockets of EPYC 7302, 7002 and 9374F get less. On hosts whose CPUs are not named an A100 and
+    an MI350X get twice what they get one way, others of A100 21 GB/s: there no limit is taken, and the interval begins
+    at one link.
     """
     part = part_of(system, hop.start)
     if part is None or part.text("intersocket.kind") not in ("xgmi", None):
@@ -128,12 +134,14 @@ def _unmeasured_far_memory(system: System, hop: Hop) -> Resource | None:
     if one is None:
         return None
     most = 2 * socket_links(part, hop) * one.capacity
-    is_named = system.part(hop.start) is not None
-    return replace(
-        one, kind="far_memory", name=f"memory of the far socket of {hop.start}",
-        capacity=one.capacity if is_named else most, low=one.low if is_named else UNKNOWN_FAR * one.capacity,
-        high=max(most, 2 * socket_links(part, hop) * one.high),
-    )  # fmt: skip
+    far = replace(one, kind="far_memory", name=f"memory of the far socket of {hop.start}",
+                  high=max(most, 2 * socket_links(part, hop) * one.high))  # fmt: skip
+    if system.part(hop.start) is None:
+        return replace(far, capacity=most, low=UNKNOWN_FAR * one.capacity)
+    raw = part.number("intersocket.raw") if hop.link.rate is None else hop.link.rate / socket_links(part, hop)
+    if raw is None or one.capacity >= FAR_SHARE * raw:
+        return far
+    return replace(far, capacity=FAR_SHARE * raw, basis="typical", rests_on=FAR_SOURCE)
 
 
 def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:

@@ -12,7 +12,13 @@ first runs, then both until the first has ended, then the second. Counted until 
 
 p2pBandwidthLatencyTest issues five copies of 160 MB since CUDA 11 ("cudaMemcpy*Async may infinitely block waiting for
 room to push the operation", says its source). Its 1.40 times one way and s = 0.86 give Q = 0.68 n; with that the two
-machines that were measured with five copies of 4 GiB get 1.01 (measured 0.99 and 1.00).
+machines that were measured with five copies of 4 GiB get 1.01 (measured 0.99 and 1.00). Before CUDA 11 it issued 200 MB
+of a direction, which fits into the queue: both run all the time, 1.72 times one way (four V100 of a host: 1.69). So of
+GPUs that are older, all up to Gen3, the interval holds both.
+
+AMD's runtimes copy a chunk to host memory and then on, and have no such queue: ROCr (Runtime::CopyMemory of its
+runtime.cpp) runs opposite copies at once, HIP (VirtualGPU::submitCopyMemoryP2P of ROCclr's rocvirtual.cpp) one after
+the other, as one lock guards one buffer of all GPUs (Device::p2p_stage_ops_).
 """
 
 from __future__ import annotations
@@ -24,7 +30,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from lanewise.perf import packets
-from lanewise.perf.known_parts import part_of
+from lanewise.perf.known_parts import number_of, part_of
 from lanewise.perf.measured_capacity import BESIDE, MEASURED, CapacityClass, as_measured
 from lanewise.perf.resources import Resource, cite, is_of_amd, weakest
 from lanewise.perf.route_demand import summed
@@ -54,6 +60,7 @@ _OVERLAP = (
 )
 _QUEUE = 546e6  # B of one direction that wait in the driver's queue while the other is issued
 _SAMPLE_SIZE = 800e6  # B of one direction that p2pBandwidthLatencyTest issues before the other
+_NEWEST_BEFORE_CUDA_11 = 3  # the PCIe generation of Volta and Turing; Ampere, of Gen4, needs CUDA 11
 
 
 class Opposite(StrEnum):
@@ -78,6 +85,9 @@ _BESIDE: dict[Stages, dict[Bound, float]] = {
     Stages.OVERLAP: {"low": 0.70, "nominal": 0.86, "high": 1.0},
     Stages.IN_TURNS: {"low": 0.80, "nominal": 0.96, "high": 1.0},
 }
+# Of AMD's: as stages in turns where ROCr runs both at once, down to one after the other in HIP.
+_BESIDE_OF_AMD: dict[Bound, float] = {"low": 0.50, "nominal": 0.96, "high": 1.0}
+_STEPS_OF_AMD = "; AMD's runtimes copy in two steps, one after the other (ROCclr rocvirtual.cpp, ROCr runtime.cpp)"
 # What became of it with the sample, as factors of the share: 1.22 to 1.44 times one way for 1.40 on fifteen machines.
 _SAMPLE_RANGE: dict[Bound, float] = {"low": 0.86, "nominal": 1.0, "high": 1.07}
 
@@ -99,6 +109,8 @@ class Staging:
     size: float | None = None
     kind: tuple[str, ...] = ()
     measured: float | None = None
+    of_amd: bool = False
+    older_sample: bool = False  # whether the GPU is older than the sample that issues 800 MB (CUDA 11)
 
     @property
     def capacity_class(self) -> CapacityClass:
@@ -131,12 +143,15 @@ class Staging:
         beside = _BESIDE[self.stages]
         if self.opposite is Opposite.NONE:
             return dict.fromkeys(_BOUNDS, 1.0)
+        if self.of_amd:
+            return _BESIDE_OF_AMD
         if self.opposite is Opposite.IN_TURNS:
             return beside
         nominal = beside["nominal"]
         if self.size is not None or self.opposite is Opposite.SAMPLE:
             share = _share(nominal, self.size or _SAMPLE_SIZE)
-            return {bound: share * factor for bound, factor in _SAMPLE_RANGE.items()}
+            shares = {bound: share * factor for bound, factor in _SAMPLE_RANGE.items()}
+            return {**shares, "high": nominal} if self.older_sample and self.size is None else shares
         return {"low": _share(nominal, math.inf), "nominal": _share(nominal, _SAMPLE_SIZE), "high": nominal}
 
 
@@ -149,7 +164,20 @@ def stages_of(system: System, src: str) -> Stages:
     """How the stages of copies from `src` run."""
     part = part_of(system, src)
     text = part.text("staging.stages") if part is not None and part.kind == "gpu" else None
+    if text is None and _is_amd_gpu(system, src):
+        return Stages.IN_TURNS
     return Stages(text) if text is not None else Stages.OVERLAP
+
+
+def _is_amd_gpu(system: System, src: str) -> bool:
+    part = system.part(src)
+    return part is not None and part.kind == "gpu" and is_of_amd(part)
+
+
+def _is_taken_from_its_series(system: System, src: str) -> bool:
+    """Whether the stages are those of other cards of its series, which the next one need not be like."""
+    part = part_of(system, src)
+    return part is not None and part.kind == "gpu" and part.figure("staging.stages").basis == "typical"
 
 
 def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amounts]) -> list[tuple[Resource, float]]:
@@ -254,10 +282,16 @@ def staging(
     if basis == _NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
         in_turns = _rates({bound: sum(_time(each, bound) for each in stages) for bound in _BOUNDS}, gaps)
         rates["low"] = min(rates["low"], in_turns["low"])
+    if _is_taken_from_its_series(system, src):
+        overlap = _rates({bound: max(_time(each, bound) for each in limits) for bound in _BOUNDS}, gaps)
+        rates["high"] = max(rates["high"], overlap["high"])
+    of_amd = _is_amd_gpu(system, src)
+    rests_on += _STEPS_OF_AMD if of_amd else ""
     bases, rests = [*(each for each, _ in cited), basis], [*(text for _, text in cited), rests_on]
     kind = (rests_on, *_places(stages, port))
     text = f"staging of {name} through host memory"
-    return Staging(text, weakest(bases), "; ".join(rests), rates, order, kind=kind)
+    return Staging(text, weakest(bases), "; ".join(rests), rates, order, kind=kind, of_amd=of_amd,
+                   older_sample=(number_of(system, src, "pcie.gen") or math.inf) <= _NEWEST_BEFORE_CUDA_11)  # fmt: skip
 
 
 def _places(stages: Sequence[Amounts], port: Amounts) -> tuple[str, ...]:
