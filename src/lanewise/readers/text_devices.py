@@ -54,7 +54,9 @@ _ACROSS = re.compile(
     r"\balgbw\b|ethernet|\bhdr\b|\bndr\b|inter-?node|multi-?node|deepep|\d ?[kKM]i?B\b", re.IGNORECASE,
 )  # fmt: skip
 _PAGEABLE = re.compile(
-    r"\bpageable|\bunpinned|\bmmap\w*|\bmapped|\bmalloc\b|\bnon-pinned|\bwithout pinn", re.IGNORECASE
+    r"\bpageable|\bunpinned|\bmmap\w*|\bmapped|\bmalloc\b|\bnon-pinned|\bwithout pinn|"
+    r"\benqueue(?:write|read)buffer\b",  # of plain memory, as clpeak and most programs of OpenCL use it
+    re.IGNORECASE,
 )
 _PINNED = re.compile(r"(?<!un)(?<!non-)\bpinned|\bpage-?locked|\bcudahostalloc", re.IGNORECASE)
 _BY_SM = re.compile(r"\bby (?:the )?sms?\b|_sm\b|\bkernels?\b", re.IGNORECASE)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from lanewise.catalog.drive_models import drive_series
 from lanewise.readers.text_figures import TextFigure
 from lanewise.readers.text_gpus import gpus_in, same_gpu
+from lanewise.results.figure_reasons import asked_for_no_more, other_work
 
 # No link to a host or peer carries as much in one direction (NVLink 5: 900 GB/s; B/s).
 _OWN_MEMORY = 1e12
@@ -19,14 +20,8 @@ _OVER_NVLINK = re.compile(
     r"\bnvlink|\bpeers?\b|\bp2p\b|reduce|gather|\bxgmi|\bgrace\b|\bg[hb][23]00\b|c2c|memory|memtest|vram|hbm|triad",
     re.IGNORECASE,
 )
-# Programs that compute, and the two rates of one collective: of several none is a measure of the others.
-_COMPUTED = re.compile(
-    r"\b(?:algbw|busbw|gzip|pigz|zstd|lz4|lzo|bzip2|xz|zlib|snappy|brotli|sha\d{1,3}|md5|crc32)\b", re.I
-)
 # Counters of what a program happened to move.
 _OBSERVED = re.compile(r"\bnvidia-smi\b|\bdmon\b|\bi[of]top\b|\bnload\b|\bwhile (?:training|serving|idle)\b", re.I)
-# iperf sends UDP at 1 Mb/s unless it is asked for more (iperf3's manual, -b); it counts 2^20 for a mega or 10^6 (B/s).
-_UDP, _UDP_ASKED = re.compile(r"\budp\b|\biperf3? .*-u\b", re.IGNORECASE), (0.9e6 / 8, 1.1e6 / 8)
 # Which links lie between a GPU and its peers differs from one to the next.
 _TO_OTHERS = re.compile(
     r"\bto (?:the |all |its )?(?:next|others?|another|neighbou?rs?)\b(?! (?:ports?|slots?|nodes?|hosts?))",
@@ -58,7 +53,7 @@ def of_other_things(first: TextFigure, second: TextFigure, words: Sequence[str])
     own = high > _OWN_MEMORY or (low < _OF_A_LINK < high / 3 and _is_own_memory(first, line))
     if own and first.quantity.si == "B/s":
         return True
-    return len({match.lower() for match in _COMPUTED.findall(line)}) > 1
+    return other_work(whole, f"{second.words.between} {second.words.after}")
 
 
 def _unlike(first: str, second: str) -> bool:
@@ -98,5 +93,5 @@ def one_way(figure: TextFigure, nominal: TextFigure) -> float:
 def no_rate(figure: TextFigure) -> bool:
     """Whether a figure is a counter at rest or of what was lost: nothing that another could be faster than."""
     words = f"{figure.words.between} {figure.row} {figure.head}"
-    unasked = _UDP.search(figure.words.before) is not None and _UDP_ASKED[0] <= figure.quantity.value <= _UDP_ASKED[1]
+    unasked = figure.quantity.si == "B/s" and asked_for_no_more(figure.words.before, figure.quantity.value)
     return figure.quantity.value == 0 or unasked or _LOST.search(words) is not None

@@ -7,6 +7,7 @@ measure of one that stands on a lower rung. What a text says nothing of explains
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def _words(*patterns: str) -> re.Pattern[str]:
@@ -43,6 +44,9 @@ _LESS_IS_FASTER = (
     _words(r"\b(?:q|int|fp|bf)(\d{1,2})(?:_\w+)?\b"),
     _words(r"\b(?:context|ctx|isl)(?: (?:length|size|of))?\W{0,3}(\d{1,7})\b", r"\b(\d{1,7})k? (?:context|ctx)\b"),
 )
+_SIZE = _words(
+    r"\b(\d{1,6}) ?([kmg]?)(?:i?b|bytes?)?[ -](?:blocks?|messages?|msgs?|packets?|buffers?|requests?|records?)\b"
+)
 # The slower of two figures says the first, the faster one the second.
 _PAIRS = (
     (_words(r"\b(?:one|single|1) (?:\w+ )?(?:streams?|threads?|flows?|connections?|clients?|jobs?|cores?|process)\b"),
@@ -57,6 +61,12 @@ _PAIRS = (
     (_words(r"\bsmall files?\b"), _words(r"\b(?:large|big|one|single) (?:\w+ )?files?\b")),
     # A disk turns as fast at its inner tracks, which are shorter.
     (_words(r"\binner\b|\bat the end\b"), _words(r"\bouter\b|\bat the (?:beginning|start)\b")),
+    # What was read before lies in memory, and what a drive took first in its fast cells.
+    (_words(r"\bfirst (?:reads?|runs?|pass|epoch|time|try)\b|\bbefore warm-?up\b"),
+     _words(r"\b(?:second|next|later|third) (?:reads?|runs?|pass|one|epoch|time|try)\b|\bagain\b|\bafterwards\b|"
+            r"\bafter warm-?up\b")),
+    (_words(r"\bafter \d+ ?(?:[GT]i?B|min\w*|s|seconds)\b|\bsustained\b|\bsteady\b"),
+     _words(r"\bfresh\b|\bempty\b|\bburst\b|\bslc\b|\bpeak\b|\bat first\b")),
     (_words(r"\bdesktop\b|\blaptop\b|\bnotebook\b"), _words(r"\bservers?\b|\bworkstation\b")),
 )  # fmt: skip
 # Only the slower one says so: what passes a cache by or fills it, goes through host memory between two GPUs, or is
@@ -89,8 +99,40 @@ _BY_SHARE = (
 )
 
 
+# Programs that compute, and the two rates of one collective: of several none is a measure of the others.
+_COMPUTED = _words(
+    r"\b(algbw|busbw|gzip|pigz|zstd|lz4|lzo|bzip2|xz|zlib|snappy|brotli|sha\d{1,3}|md5|crc32|memcpy|memset|aes)\b"
+)
+
+
+def other_work(first: str, second: str) -> bool:
+    """Whether the words of two figures name different programs that compute, or different rates of one collective."""
+    found = [{match.lower() for match in _COMPUTED.findall(words)} for words in (first, second)]
+    return bool(all(found) and found[0] != found[1])
+
+
+# iperf sends UDP at 1 Mb/s unless it is asked for more (iperf3's manual, -b), of 10^6 bits or 2^20 (B/s).
+_UDP, _UDP_ASKED = _words(r"\budp\b|\biperf3? .*-u\b"), (0.9e6 / 8, 1.1e6 / 8)
+
+
+def asked_for_no_more(words: str, rate: float) -> bool:
+    """Whether a rate (B/s) is what its program sends unless it is asked for more."""
+    return _UDP_ASKED[0] <= rate <= _UDP_ASKED[1] and _UDP.search(words) is not None
+
+
 def explained(slower: str, faster: str, share: float = 0.0) -> bool:
     """Whether the words of two figures say why the first is less on a sound machine; `share`: how much it has."""
+    if _by_words(slower, faster):
+        return True
+    return any(
+        share >= least and low.search(slower) and high.search(faster) and not low.search(faster)
+        for least, low, high in _BY_SHARE
+    )
+
+
+@lru_cache(maxsize=4096)
+def _by_words(slower: str, faster: str) -> bool:
+    """Whether words alone say why one figure is less, asked once for all figures that are called so."""
     media = [{at for at, pattern in enumerate(_MEDIA) if pattern.search(words)} for words in (slower, faster)]
     if all(media) and not media[0] & media[1]:
         return True
@@ -101,11 +143,6 @@ def explained(slower: str, faster: str, share: float = 0.0) -> bool:
     if any(each.search(slower) and not each.search(faster) for each in _ONLY_SLOWER):
         return True
     if any(each.search(faster) and not each.search(slower) for each in _ONLY_FASTER):
-        return True
-    if any(
-        share >= least and low.search(slower) and high.search(faster) and not low.search(faster)
-        for least, low, high in _BY_SHARE
-    ):
         return True
     if _DUPLEX.search(slower):
         return _DUPLEX.search(faster) is None
@@ -119,7 +156,13 @@ def _on_a_lower_rung(slower: str, faster: str) -> bool:
             numbers = [_number(pattern, words) for words in (slower, faster)]
             if None not in numbers and sign * (numbers[0] or 0) < sign * (numbers[1] or 0):
                 return True
-    return False
+    return 0 < _size(slower) < _size(faster)
+
+
+def _size(words: str) -> float:
+    """The size of what is moved at once, as words say it in bytes; 0 if they do not."""
+    match = _SIZE.search(words)
+    return float(match[1]) * {"k": 1e3, "m": 1e6, "g": 1e9}.get(match[2].lower(), 1.0) if match else 0.0
 
 
 def _number(pattern: re.Pattern[str], words: str) -> float | None:
