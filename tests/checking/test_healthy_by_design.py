@@ -41,6 +41,16 @@ HEALTHY = {
         "path: Wi-Fi, flows: host0->router, value: 420 Mb/s",
         "path: cable, flows: host0->router, value: 941 Mb/s",
     ),
+    "a mobile network": (
+        "",
+        "path: LTE, flows: host0->internet, value: 41 Mb/s",
+        "path: fibre, flows: host0->internet, value: 930 Mb/s",
+    ),
+    "files in memory": (
+        "",
+        "path: tmpfs, flows: host0->vol0, value: 3.1 GB/s",
+        "path: ext4, flows: host0->vol0, value: 0.8 GB/s",
+    ),
     "two models of GPUs": (MIXED, "flows: host0->gpu0, value: 25.1 GB/s", "flows: host0->gpu1, value: 12.4 GB/s"),
     "sizes in names": (
         "",

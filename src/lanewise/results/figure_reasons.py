@@ -56,7 +56,8 @@ _PAIRS = (
      _words(r"\blocal(?:ly)?\b|\binternal\b|\binstance (?:store|storage)\b")),
     (_words(r"\b(?:between|across) (?:the |two |both )?(?:nodes|hosts|machines|servers)\b|\binter-?node\b"),
      _words(r"\b(?:inside|within|in|on) (?:one|a single|the same) (?:node|host|machine|server)\b|\bintra-?node\b")),
-    (_words(r"\bwi-?fi\b|\bwireless\b|\bwlan\b"), _words(r"\bcabled?\b|\bwired?\b|\bethernet\b|\blan\b")),
+    (_words(r"\bwi-?fi\b|\bwireless\b|\bwlan\b|\blte\b|\b[45]g\b"),
+     _words(r"\bcabled?\b|\bwired?\b|\bethernet\b|\blan\b|\bfib(?:re|er)\b")),
     (_words(r"\bon (?:the |a )?cpu\b"), _words(r"\bon (?:the |a )?(?:gpu|card)\b")),
     (_words(r"\bsmall files?\b"), _words(r"\b(?:large|big|one|single) (?:\w+ )?files?\b")),
     # A disk turns as fast at its inner tracks, which are shorter.
@@ -66,7 +67,8 @@ _PAIRS = (
      _words(r"\b(?:second|next|later|third) (?:reads?|runs?|pass|one|epoch|time|try)\b|\bagain\b|\bafterwards\b|"
             r"\bafter warm-?up\b")),
     (_words(r"\bafter \d+ ?(?:[GT]i?B|min\w*|s|seconds)\b|\bsustained\b|\bsteady\b"),
-     _words(r"\bfresh\b|\bempty\b|\bburst\b|\bslc\b|\bpeak\b|\bat first\b")),
+     _words(r"\bfresh\b|\bempty\b|\bburst\b|\bslc\b|\bpeak\b|\bat first\b|"
+            r"\bfirst (?:minutes?|seconds?|\d+ ?[GT]i?B)\b")),
     (_words(r"\bdesktop\b|\blaptop\b|\bnotebook\b"), _words(r"\bservers?\b|\bworkstation\b")),
 )  # fmt: skip
 # Only the slower one says so: what passes a cache by or fills it, goes through host memory between two GPUs, or is
@@ -89,6 +91,7 @@ _ONLY_FASTER = (
         r"\bdevice[ -]to[ -]device\b|\bd2d\b|\bdtod\b",
     ),
     _words(r"\blocalhost\b|\bloop-?back\b|127\.0\.0\.1"),
+    _words(r"\btmpfs\b|\bram ?(?:disk|drive)\b|/dev/shm\b|\ball zeros?\b|\bzero(?:es|s| pages)\b"),
 )
 # Slower by design, but not by any factor: what goes over another socket (Xeons keep 0.7 and more of 56 GB/s,
 # `references.siblings`), and one stream of the kernel's TCP beside RDMA (30 and more of 100 Gb/s: ESnet's pages on
