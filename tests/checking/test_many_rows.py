@@ -2,7 +2,7 @@
 
 from lanewise.catalog import builtin
 from lanewise.checking import checkup
-from lanewise.checking.references import siblings, side_by_side, stated_limits
+from lanewise.checking.references import paths, siblings, side_by_side, stated_limits
 from lanewise.readers.tool_results import ToolValue, observation
 
 
@@ -54,3 +54,25 @@ def test_words_of_lines_that_are_uneven_are_looked_for_on_networks_alone(monkeyp
         for flow in ("nvme0->host0", "nvme1->host0", "host0->nvme0")
     ]
     assert len(checkup.check(rows, catalog=builtin()).results) == 3
+
+
+def test_rows_that_differ_in_their_values_alone_are_compared_with_a_few(monkeypatch):
+    calls: list[object] = []
+    asks = paths._asks_no_more
+    monkeypatch.setattr(paths, "_asks_no_more", counted(calls, asks))
+    flow = ToolValue("dd", "nvme0->host0", path="storage")
+    how, settings = {"mode": "direct"}, {"bytes": 2**20}
+    rows = [observation("dd", "dd", flow, 1.0 + at % 7 / 100, how, settings) for at in range(400)]
+    results = checkup.check(rows, catalog=builtin()).results
+    assert len(results) == 400
+    assert len(calls) <= 100 * len(rows)  # 200 a row and question before
+
+
+def test_the_fastest_of_many_like_rows_is_what_another_is_compared_with():
+    flow = ToolValue("dd", "nvme0->host0", path="storage")
+    values = [*(1e9 + at for at in range(400)), 3e9, 1e8]
+    rows = [observation("dd", "dd", flow, value / 1e9, {"mode": "direct"}, {"bytes": 2**20}) for value in values]
+    results = checkup.check(rows, catalog=builtin()).results
+    slow = [result for result in results if result.verdict == "slow"]
+    assert len(slow) == 401
+    assert all(result.expected.value == 3e9 for result in slow)

@@ -11,6 +11,7 @@ from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.readers import spelled_quantities
+from lanewise.readers.text_devices import memory_of
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.results.observation import Observation, Source
 from lanewise.results.posted import SLOT, STATEMENTS, VARIABLE, PostedFacts, Statement
@@ -111,6 +112,9 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     if "line" in how:
         how["line"] = spelled_quantities.line(how["line"])
     how |= {"flows": names, "tool": "typed in"}
+    if path_of(flows[0]) in ("host to device", "device to host") and "engine" not in how:
+        how.setdefault("host memory", memory_of(f"{node['path'].text()} {node['note'].text()}"))
+        how = {key: value for key, value in how.items() if value}
     if node["p2p"].given or path_of(flows[0]).startswith("peer"):
         how["p2p"] = "on" if p2p else "off"
     settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}

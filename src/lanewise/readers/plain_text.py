@@ -26,6 +26,9 @@ from lanewise.results.observation import Observation, Source
 MOST_FIGURES = 400
 # Nor does a sentence or a row of a table have more than this, nor hold figures against each other that are farther off.
 _MOST_OF_LINE = 40
+# A line that carries so much payload is full (`references.lines`: fine from there on).
+_FILLED, _TOO_MUCH = 0.7, 1.2
+_LOCAL = re.compile(r"\blocal|\bcache|\bdis[ck]s?\b|\bdrives?\b|\bmemory\b", re.IGNORECASE)
 _LONGEST_HEADING = 120
 _FLOWS = {
     "network": {"": "host0->host1", "write": "host0->host1", "read": "host1->host0"},
@@ -219,7 +222,9 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     label = figure.words.label
     how = {"tool": PLAIN_TEXT, "heading": figure.heading, "label": label, "about": figure.path, "way": figure.way}
     how |= {"after": figure.words.after.strip()[:60]} if LETTERS.search(figure.words.after) else {}
-    if figure.expected[0]:
+    if port and figure.crosses and figure.quantity.si == "B/s" and _by_its_line(figure, units.parse(port, "B/s")):
+        how["line"] = port
+    elif figure.expected[0]:
         unit = figure.quantity.unit
         how |= {"expected": units.show(figure.expected[0], unit), "expectation": figure.expected[1]}
         how |= {"against": figure.against} if figure.against else {}
@@ -245,6 +250,15 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     return Observation(
         figure.name, flow, metric, figure.quantity.value, unit, Source.MEASURED, settings=settings, path=path, how=how,
     )  # fmt: skip
+
+
+def _by_its_line(figure: TextFigure, line: float) -> bool:
+    """Whether a line says more of a figure than another figure does: it is full, or carries less than the figure."""
+    if figure.expected[1] != "other":
+        return False
+    share = figure.quantity.value / line
+    local = _LOCAL.search(f"{figure.words.between} {figure.words.after}") is not None
+    return _FILLED <= share <= 1 or (share > _TOO_MUCH and not local)
 
 
 def _note(rows: Sequence[Observation], count: int) -> str:

@@ -48,6 +48,19 @@ _NAMES = re.compile(
     r"threads?|jobs?|clients?|streams?|width|table|figure|fig|section|chapter|acceptance|n-max|x)[ =:#.-]*$",
     re.IGNORECASE,
 )
+# Counts in a row: 'by 1, 2, 4 and 8 threads', 'when GPUs increase from 4 to 5, 6, 7, and 8'.
+_THINGS = (
+    r"(?:threads?|jobs?|clients?|streams?|cores?|ranks?|gpus?|cards?|nodes?|hosts?|servers?|machines?|drives?|disks?|"
+    r"ssds?|bits?|process(?:es)?|workers?|queues?|connections?|users?|flows?|vms?|pods?|lanes?|ports?|nics?|files?)"
+)
+_INTEGERS = r"\d{1,5}(?:,? (?:(?:and|or|to) )?\d{1,5})"
+_COUNTED = re.compile(
+    rf"(?<![\w.,]){_INTEGERS}{{0,16}}(?= {_THINGS}\b)|\b{_THINGS} (?:\w{{2,12}} ){{0,2}}from {_INTEGERS}{{1,16}}"
+    r"(?![\d.]| ?[kKMGT]?i?[bB](?:ps|/s))",
+    re.IGNORECASE,
+)
+# A count's own name: 'the maximum IOPS around 190' is no rate of bytes.
+_OF_COUNTS = re.compile(r"\b(?:iops|pps|qps|tps)\b[^\d,;.:]{0,24}$", re.IGNORECASE)
 # The number of an item of a list; a share.
 _ITEM, _SHARE = re.compile(r"\W*\d{1,3}[.)] "), re.compile(r"\s*%")
 # Figures of one sentence are of one kind: nobody compares what differs more.
@@ -84,7 +97,13 @@ def bare_quantities(line: str, found: Sequence[TextQuantity], *, bits: bool) -> 
         if pair and not _NAMES.search(before[: pair.start("number")]):
             bare += _like(pair, [quantity], bits=bits)
     taken = {quantity.start for quantity in found}
-    bare = [each for each in bare if each.start not in taken and not _SHARE.match(line, each.end)]
+    counted = [match.span() for match in _COUNTED.finditer(line)]
+    bare = [
+        each for each in bare
+        if each.start not in taken and not _SHARE.match(line, each.end) and not line.startswith("-", each.end)
+        and not any(start <= each.start < end for start, end in counted)
+        and not (each.si == "B/s" and _OF_COUNTS.search(line[max(0, each.start - 40) : each.start]))
+    ]  # fmt: skip
     return sorted({each.start: each for each in bare}.values(), key=lambda each: each.start)
 
 

@@ -10,9 +10,10 @@ from lanewise.readers import text_words
 from lanewise.readers.text_devices import size_in
 from lanewise.readers.text_figures import LETTERS, TextFigure, plain
 from lanewise.readers.text_lines import other_of_lines
-from lanewise.readers.text_reasons import explained
 from lanewise.readers.text_tables import other_of_table
-from lanewise.results.figure_words import RANDOM, THINGS, count_in, work_in
+from lanewise.readers.text_unlike import no_rate, of_other_things, one_way, perhaps_bits
+from lanewise.results.figure_reasons import explained
+from lanewise.results.figure_words import OF_ONE_PATH, RANDOM, THINGS, count_in, work_in
 
 # No row of a table is held against more than this, nor figures against each other that are farther off.
 _MOST_OF_LINE, _NEAR = 40, 4
@@ -40,13 +41,13 @@ _OF_ANY_OTHER_WAY = 0.1
 _UNEVEN = re.compile(
     r"internet|cloud|\bwan\b|\bisp\b|speed ?test|wi-?fi|wireless|\blte\b|\b[45]g\b|dsl|modem|phone", re.I
 )
+# Lines to the internet carry a tenth up of what they carry down (DOCSIS 3.0, ADSL).
+_UP_AND_DOWN = re.compile(r"\bdownload\w*\b.*\bupload|\bupload\w*\b.*\bdownload", re.IGNORECASE)
+_OF_DOWNLOAD = 0.1
 _SENTENCE_END = re.compile(r"[.!?]\s")
 # The driver copies pageable memory through a buffer of its own (`references.paths.same_path` tolerates as much).
 _PAGEABLE, _OF_PINNED = re.compile(r"\b(?:pageable|unpinned)\b(?!.*\bm(?:map|apped))", re.IGNORECASE), 0.2
-# No link to a host or peer carries as much in one direction (NVLink 5: 900 GB/s; B/s).
-_OWN_MEMORY = 1e12
 _REST = " \u2026 "
-# What a list begins with is of all its figures.
 _PREAMBLE = re.compile(r"^.*:(?=\s|$)")
 _COLLECTIVE = re.compile(r"all_?|reduce_?scatter")
 _BUT = re.compile(r"\b(?:but|while|whereas|only|yet|however)\b")
@@ -59,23 +60,29 @@ def with_expectations(figures: Sequence[TextFigure], measured: Sequence[TextFigu
     wanted = [figure for figure in figures if figure.role in ("expected", "nominal")][:_MOST_OF_LINE]
     measured_lines = {(figure.line, figure.quantity.si) for figure in measured}
     alone = [figure for figure in wanted if (figure.line, figure.quantity.si) not in measured_lines]
+    headings = {figure.heading for figure in measured}
     for at, figure in enumerate(measured):
         same_line = [each for each in wanted if each.line == figure.line and _is_like(each, figure)]
-        near = same_line or [each for each in alone if _is_like(each, figure)]
+        near = same_line or [
+            each for each in alone if _is_like(each, figure) and each.heading not in headings - {figure.heading}
+        ]
         if near:
             best = min(near, key=lambda each: (abs(each.line - figure.line), _distance(each, figure), each.role))
-            figure = replace(figure, expected=(best.quantity.value, best.role))
+            if not perhaps_bits(figure, best):
+                figure = replace(figure, expected=(one_way(figure, best), best.role))
         else:
-            other = _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])
-            other = other or other_of_table(figure, measured) or other_of_lines(figure, measured)
-            if other is not None and not _as_pageable(figure, other):
+            other = None if no_rate(figure) else _other_of_line(figure, measured[max(0, at - _NEAR) : at + _NEAR + 1])
+            if not no_rate(figure):
+                other = other or other_of_table(figure, measured) or other_of_lines(figure, measured)
+            if other is not None and not _as_pageable(figure, other) and not perhaps_bits(figure, other):
                 figure = replace(figure, expected=(other.quantity.value, "other"), against=other.name)
         yield figure
 
 
 def _as_pageable(figure: TextFigure, other: TextFigure) -> bool:
     """Whether a copy of pageable memory has as much of another as a healthy machine gives it."""
-    words = f"{figure.words.between} {figure.row} {figure.words.after if figure.words.suffixed else ''}"
+    after = figure.words.after if figure.words.suffixed else _BREAK.split(figure.words.after, maxsplit=1)[0]
+    words = f"{figure.words.between} {figure.row} {after}"
     return _PAGEABLE.search(words) is not None and figure.quantity.value >= _OF_PINNED * other.quantity.value
 
 
@@ -120,6 +127,8 @@ def _held_against(figure: TextFigure, other: TextFigure) -> bool:
     first, second = sorted((figure, other), key=lambda each: (each.line, each.quantity.start))
     if figure.quantity.si != other.quantity.si:
         return False
+    if "of" in (plain(first.words.between), plain(second.words.between)) and first.role != "only":
+        return False  # what something is a share of is no measurement
     if figure.quantity.si == "s" and not (first.line == second.line and _is_sentence(first, second)):
         return False
     if first.line == second.line and _is_sentence(first, second):
@@ -162,10 +171,15 @@ def _listed(first: TextFigure, second: TextFigure) -> bool:
     # More at once get no less together, nor larger pieces: fewer and smaller ones that do are as they should be.
     if (all(counts) and counts[0] < counts[1]) or (all(sizes) and sizes[0] < sizes[1]):
         return False
-    if explained(slower, faster) or _SAID.search(second.words.between):
+    if all(sizes) and sizes[0] > sizes[1] and (first.quantity.si == "s" or first.path == "service"):
+        return False  # what is larger takes longer
+    low, high = sorted((first.quantity.value, second.quantity.value))
+    if explained(slower, faster, low / high if high else 0.0) or _SAID.search(second.words.between):
         return False
-    # A GPU's own memory is no measure of what reaches it.
-    if max(first.quantity.value, second.quantity.value) > _OWN_MEMORY and first.quantity.si == "B/s":
+    of_one = len({first.way, second.way} - {""}) > 1 or all(sizes) or all(counts)
+    if not of_one and not OF_ONE_PATH.search(f"{words[0]} {second.words.between} {second.words.after}"):
+        return False
+    if of_other_things(first, second, words):
         return False
     kinds = [frozenset(word.lower().rstrip("s") for word in _KINDS.findall(each)) for each in words]
     new = kinds[1] - kinds[0]
@@ -184,6 +198,8 @@ def _alike_ways(first: TextFigure, second: TextFigure) -> bool:
         # A drive writes small requests in no order into its cache, and reads them from its medium.
         in_order = not (_is_random(first) or _is_random(second))
         return in_order and slower.way == "read" and faster.way == "write"
+    if _UP_AND_DOWN.search(line) and slower.quantity.value >= _OF_DOWNLOAD * faster.quantity.value:
+        return False
     least = _OF_OTHER_WAY if first.path in ("network", "device") else _OF_ANY_OTHER_WAY
     return slower.quantity.value < least * faster.quantity.value and _UNEVEN.search(line) is None
 
@@ -194,7 +210,9 @@ def _own_words(first: TextFigure, second: TextFigure) -> list[str]:
     parted = _BREAK.search(between)
     ends, starts = (parted.start(), parted.end()) if parted else (0, 0)
     rest = _BREAK.split(second.words.after, maxsplit=1)[0]
-    before = _PREAMBLE.sub("", plain(first.words.between))
+    # What a list begins with is of all its figures, unless each has its own.
+    before = plain(first.words.between)
+    before = before if ":" in between[starts:] else _PREAMBLE.sub("", before)
     return [f"{before} {between[:ends]}".strip(), f"{plain(between[starts:])}{_REST}{rest}"]
 
 

@@ -37,8 +37,9 @@ _FROM = re.compile(
 # Figures of a GPU that are no lone copy over its link.
 _OTHER = re.compile(
     r"\b(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|nccl|rccl|busbw|algbw|bus bandwidth|stream|triad|hbm|"
-    r"(?:gpu|device|vram|global|local) memory(?: bandwidth)?|vram|nvlinks?|kernels?|both (?:ways|directions)|"
-    r"bi-?dir\w*|duplex|at once|simultaneous\w*|together|total|sum|aggregate\w*|all (?:two|four|eight|\d+|gpus)|"
+    r"(?:gpu|device|vram|global|local|its|its own) memory(?: bandwidth)?|vram|nvlinks?|kernels?|"
+    r"both (?:ways|directions)|bi-?dir\w*|duplex|at once|simultaneous\w*|together|total|sum|aggregate\w*|"
+    r"all (?:two|four|eight|\d+|gpus)|"
     r"in parallel|concurrent\w*|files?|nvme|ssd|drives?|"
     r"disks?|network|nics?|rdma|ib_\w+|roce|hosts|nodes|machines|gds|cufile|storage|infiniband|"
     r"ethernet|unified|managed|uvm|um|each)\b",
@@ -53,7 +54,9 @@ _ACROSS = re.compile(
     r"\balgbw\b|ethernet|\bhdr\b|\bndr\b|inter-?node|multi-?node|deepep|\d ?[kKM]i?B\b", re.IGNORECASE,
 )  # fmt: skip
 _PAGEABLE = re.compile(
-    r"\bpageable|\bunpinned|\bmmap\w*|\bmapped|\bmalloc\b|\bnon-pinned|\bwithout pinn", re.IGNORECASE
+    r"\bpageable|\bunpinned|\bmmap\w*|\bmapped|\bmalloc\b|\bnon-pinned|\bwithout pinn|"
+    r"\benqueue(?:write|read)buffer\b",  # of plain memory, as clpeak and most programs of OpenCL use it
+    re.IGNORECASE,
 )
 _PINNED = re.compile(r"(?<!un)(?<!non-)\bpinned|\bpage-?locked|\bcudahostalloc", re.IGNORECASE)
 _BY_SM = re.compile(r"\bby (?:the )?sms?\b|_sm\b|\bkernels?\b", re.IGNORECASE)

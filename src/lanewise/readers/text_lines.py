@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from lanewise.readers.text_devices import size_in
 from lanewise.readers.text_figures import LETTERS, TextFigure, plain
 from lanewise.readers.text_gpus import gpus_in
-from lanewise.readers.text_reasons import explained
-from lanewise.results.figure_words import THINGS, count_in, work_in
+from lanewise.results.figure_reasons import explained
+from lanewise.results.figure_words import THINGS, VERSION, count_in, work_in
 
 # A text that has no more figures of one kind than this is about them.
 _FEW = 3
 _LABEL = re.compile(r"\s*[-*\u2022>]{0,3}\s*(?P<label>[^:=|]{2,60}?)\s*[:=\u2192]")
 _SENTENCE = re.compile(r"\W{0,3}[A-Z][^:=|]{8,140}$")
 _WORD = re.compile(r"[A-Za-z]{4,}")
+_NUMBER = re.compile(r"\d+")
 _WHEN = re.compile(
     r"\b(?:yesterday|today|now|before|after|earlier|later|since|then|previous(?:ly)?|originally|initially|last|old|new)\b",
     re.I,
@@ -77,6 +78,9 @@ def _labelled(slower: TextFigure, faster: TextFigure) -> bool:
         " ".join(word for word in label.split() if word not in other.split())
         for label, other in (labels, labels[::-1])
     ]  # fmt: skip
+    # Rows of a list: 'GPU 1 -> GPU 0', 'GPU 2 -> GPU 0'.
+    if len({_NUMBER.sub("", label) for label in labels}) == 1 and not any(map(VERSION.search, own)):
+        return False
     counts = [count_in(words) for words in labels]
     if explained(labels[0], labels[1]):
         return False

@@ -13,7 +13,7 @@ from lanewise.readers.text_devices import size_in
 from lanewise.readers.text_figures import LETTERS, TextFigure
 from lanewise.readers.text_gpus import gpus_in
 from lanewise.readers.text_quantities import UNIT
-from lanewise.readers.text_reasons import explained
+from lanewise.results.figure_reasons import explained
 from lanewise.results.figure_words import CONDITION, THINGS, count_in, work_in
 
 # What the head above the labels says where they are settings.

@@ -40,7 +40,8 @@ _NOMINAL = re.compile(
     r"\badvertis\w*|\brated\b|\bclaim\w*|\bpromis\w*|\bnominal\w*|\btheor(?:y|etical\w*)|\bspec(?:s|'d|ified|ifications?)?\b|"
     r"\bline[ -]?rate\b|\bcapable of\b|\bcan do\b|\bdata ?sheet\b|\bmarketed\b|\bvendor\b|\bsold (?:as|with)\b|"
     r"\bmax(?:imum)? (?:link|possible|theoretical)\b|\blimit is\b|\bceiling\b|\bsaid to\b|\battainable\b|"
-    r"(?<=[,;] )the (?:drive|disk|memory|link|card|port|line|slot|bus|wire) (?:can|has|does|carries)\b", re.I,
+    r"(?<=[,;] )the (?:drive|disk|memory|link|card|port|line|slot|bus|wire) "
+    r"(?:can|has|does|carries|manages|delivers)\b", re.I,
 )  # fmt: skip
 _EXPECTED_AFTER = re.compile(
     r"\s{0,2}(?:(?:is|are|was|were|would be|that is|which is|i|we)\s){0,2}(?:expect|what i|normal)", re.I

@@ -24,6 +24,25 @@ CONDITION = re.compile(
     r"compress\w*|collective)\b|"
     r"(?<!\S)--?[a-z][\w-]+|\b[A-Za-z_]{3,}=(?!\d)\w+", re.I,
 )  # fmt: skip
+# What says that two figures are of one path: they are held against each other, one is a program or a layer on the
+# way of the other, or it is called the same.
+_HELD = (
+    r"\b(?:but|only|while|whereas|where|though|although|however|yet|instead|than|versus|vs|against|just|merely|barely|"
+    r"slow\w*|slower|drop\w*|falls?|fell|loses?|lost|worse|poor\w*|should|expect\w*|why|no more|stops? at|stuck|"
+    r"same|alone|itself|direct(?:ly)?|local(?:ly)?|others?|another|else(?:where)?|each|later|again|now|"
+    r"together|at once|both|less|up to|of which|tested)\b"
+)
+_PROGRAMS = (
+    r"\b(?:iperf\d?|netperf|ntttcp|qperf|sockperf|perftest|ib_\w+|ucx\w*|osu\w*|mpi\w*|nccl\w*|rccl|msccl\w*|gloo|oneccl|"
+    r"fio|dd|hdparm|diskspd|iozone|ior|bonnie\S*|crystaldiskmark|spdk|bdevperf|sqlio|rsync|scp|sftp|ssh|ftp|wget|curl|cp|"
+    r"robocopy|samba|smb\w*|cifs|nfs\w*|iscsi|iser|ceph|rbd|krbd|librbd|drbd|zfs|btrfs|md|lvm|luks|gocryptfs|fuse|virtio|"
+    r"vhost|sr-?iov|dpdk|testpmd|tcp|udp|rdma|roce|efa|verbs|libfabric|ipoib|sockets?|gpudirect|gdr|vpn|wireguard|ipsec|openvpn|tls|nebula|tailscale|bridge|bond|overlay|"
+    r"flannel|calico|cilium|pods?|containers?|docker|wsl|vms?|guests?|hosts?|bare|native\w*|proxy|gateway|router|"
+    r"cuda|rocm|hip\w*|opencl|sycl|vulkan|torch|pytorch|tensorflow|jax|numpy|python|trtexec|triton|vllm|sglang|tensorrt|"
+    r"llama\.cpp|bandwidthtest|nvbandwidth|p2p|gds|buffers?|alloc\w*|window\w*|timings?|algorithms?|protocols?|clocks?|"
+    r"governor|gdrcopy|copy engine|kernel|pinned|pageable|numa|node \d|transfer\w*)\b"
+)
+OF_ONE_PATH = re.compile(rf"{CONDITION.pattern}|{_HELD}|{_PROGRAMS}", re.IGNORECASE)
 # How much is asked for at once, of how many, in which size: other work, which no condition explains.
 WORK = re.compile(
     r"\b\d{1,6} ?(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|procs?|process\w*|"
@@ -45,8 +64,11 @@ _COUNTS |= {"single": 1, "sixteen": 16}
 _COUNT = re.compile(
     rf"\b(?:({'|'.join(_COUNTS)})|(?<![\w.])(\d{{1,6}})(?![.\d]) ?x?)\b ?"
     r"(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|process\w*|gpus?|cards?|nodes?|hosts?|servers?|senders?|pairs?|drives?|disks?|osds?|nics?|ports?|"
-    r"vms?|pods?|copies|flows?|files?|queues?|concurrent|of them|at once|together|(?=\W*$))", re.I,
+    r"vms?|pods?|copies|flows?|files?|queues?|concurrent|of them|at once|together|"
+    r"(?:nvidia |rtx |gtx |tesla |amd )?(?-i:[ABHLTVPM]I?)\d{1,3}[A-Z0-9]{0,3}\b|(?=\W*$))", re.I,
 )  # fmt: skip
+# 'three drives have 15 GB/s, six 20'
+_SPELLED = re.compile(rf"\b({'|'.join(_COUNTS)})(?= \d)", re.IGNORECASE)
 # What a tool counted besides: io=285240KB, runt=900011msec.
 _COUNTED = re.compile(r"\b(?:io|runt|total|time|elapsed|duration|bytes|transferred|cycles?\w*)=\S{1,40}")
 
@@ -64,4 +86,5 @@ def work_in(words: str) -> frozenset[str]:
 def count_in(words: str) -> int:
     """How many of something words name last, 0 if they name none."""
     found = [_COUNTS[match[1].lower()] if match[1] else int(match[2]) for match in _COUNT.finditer(words)]
+    found = found or [_COUNTS[match[1].lower()] for match in _SPELLED.finditer(words)]
     return found[-1] if found else 0

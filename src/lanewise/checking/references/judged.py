@@ -61,6 +61,7 @@ from lanewise.checking.references.texts import PlainTextRows, of_plain_text
 from lanewise.checking.references.together import of_each_at_once, of_one_alone, of_sets_alike
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT, PostedFacts
@@ -71,6 +72,7 @@ NO_COLLECTIVES = "without a description of the machine a collective is checked b
 UNNAMED_COLLECTIVE = (
     "the table does not say which collective it is: add a line with the command, such as all_gather_perf"
 )
+ASKED_FOR_NO_MORE = "iperf sends UDP at 1 Mb/s unless it is asked for more: measure with -b 0"
 UNNAMED = "nobody named the GPU"
 NOT_IN_CATALOGUE = "the catalogue does not have"
 RATES = ("goodput", "total", COLLECTIVE)
@@ -81,8 +83,30 @@ HOST_COPIES = ("host to device", "device to host")
 _NEAR = 0.12
 # What a row is compared with is faster; of thousands of one path the fastest say as much.
 _MOST_ON_A_PATH = 200
+# Of rows that differ in their values alone: dd may have run 20,000 times.
+_MOST_ALIKE = 16
 _IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path",
                       *(key for key in METHOD if key not in ("flows", "p2p", "phase")))  # fmt: skip
+
+
+def _of_one_name(rows: Sequence[Observation]) -> Iterator[list[Observation]]:
+    """The rows in groups that differ in their values alone, each group in the order of its values."""
+    groups: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
+    for row in rows:
+        key = row.scenario, row.flow, row.metric, row.path, row.note, *sorted(row.settings.items()), *row.how.items()
+        groups[key].append(row)
+    for group in groups.values():
+        yield sorted(group, key=lambda each: each.value or 0.0, reverse=True) if len(group) > _MOST_ALIKE else group
+
+
+def _fastest(rows: Sequence[Observation]) -> list[Observation]:
+    """The rows that others are compared with: of many that differ in their values alone the fastest."""
+    return [row for group in _of_one_name(rows) for row in group[:_MOST_ALIKE]]
+
+
+def _spread(rows: Sequence[Observation]) -> list[Observation]:
+    """The rows that a median is taken of: of many that differ in their values alone some, evenly over the values."""
+    return [row for group in _of_one_name(rows) for row in group[:: math.ceil(len(group) / _MOST_ALIKE)]]
 
 
 @dataclass
@@ -100,12 +124,13 @@ class References:
     def __post_init__(self) -> None:
         self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
         self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
+        rows, self.rows = self.rows, _fastest(self.rows)
         self._measured = measured(self.rows)
         rates = [
-            row for row in self.rows
+            row for row in _spread(rows)
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE
         ]  # fmt: skip
-        self._siblings, self._paths = Siblings(rates), defaultdict(list)
+        self._siblings, self._paths = Siblings(rates, self.posted), defaultdict(list)
         for row in rates:
             self._paths[identity(row, _IGNORED_ON_A_PATH)].append(row)
         for path, rows in self._paths.items():
@@ -125,6 +150,8 @@ class References:
             return _judged(row, above, Verdict.FAST)
         if names_limit(row):
             return replace(result, note=NO_MEASUREMENT)
+        if row.path == "network" and asked_for_no_more(f"{row.scenario} {row.note}", row.value):
+            return replace(result, note=ASKED_FOR_NO_MORE)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
         if older := self._older_host(row):

@@ -35,8 +35,9 @@ _FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.75, 64 * 2**20
 # Below it nothing moves data between GPUs of one host: eight RTX 4090 at two EPYC 7543 staged 0.8 GB/s.
 _LEAST_RING = 0.4e9
 # One core copies pageable memory into the driver's buffer, at 5 to 14 GB/s whatever the link (ProjectPhysX' page of
-# OpenCL-Benchmark: 9.9 GB/s on a B300 of Gen6 x16, 14.1 on a B200 of Gen5 x16).
-_BY_ONE_CORE = 5e9
+# OpenCL-Benchmark: 9.9 GB/s on a B300 of Gen6 x16, 14.1 on a B200 of Gen5 x16; clpeak's results: 4.6 on a TITAN V, of
+# which an eighth is left off).
+BY_ONE_CORE = 4e9
 # A CPU waits for each of its reads of a GPU's memory: 0.52 to 0.55 GB/s whatever the link (gdrcopy's README).
 _READ_BY_CPU = 0.3e9
 # PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
@@ -136,7 +137,7 @@ def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iter
     elif len(flows) > 1:
         low, slow = 0.38, 0.35  # one way of both: 11 of 26 on an A100
     elif row.how.get("host memory") == "pageable":
-        low = slow = min(0.2, _BY_ONE_CORE / nominal)
+        low = slow = min(0.2, BY_ONE_CORE / nominal)
     elif row.how.get("engine") == "CPU" and row.path == "device to host":
         low = slow = _READ_BY_CPU / nominal
     elif row.how.get("engine") == "CPU":

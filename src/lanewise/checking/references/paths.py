@@ -9,12 +9,15 @@ from lanewise import units
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.named.links import stated_links
-from lanewise.checking.references.parts import START, Reference
+from lanewise.checking.references.by_design import less_by_design
+from lanewise.checking.references.parts import BY_ONE_CORE, START, Reference
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
 from lanewise.results.figure_words import RANDOM, TABLE, count_in
 from lanewise.results.observation import Observation
 
+# Repeated runs of one path differ by a few per cent (TOLERANCES).
+_OF_PATH = 0.75
 # With more requests in flight a path is not slower. Half leaves room for threads that wait for each other: of 363 kept
 # questions none that is healthy has less.
 _OF_FEWER = 0.5
@@ -34,7 +37,7 @@ _NO_DRIVE = re.compile(r"gpu\d*$|host|cpu")
 def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The best rate that the same path reached in another row; of short requests in one with the same settings."""
     rows = [each for each in rows if (_same_requests(each, row) if too_short(row) else not too_short(each))]
-    rows = [each for each in rows if line_of(each) == line_of(row)]
+    rows = [each for each in rows if line_of(each) == line_of(row) and not less_by_design(row, each)]
     # Of loads the drive, the page cache and other loaders are no measure of each other.
     rows = [each for each in rows if row.path != "load" or each.how.get("mode") == row.how.get("mode")]
     rows = [
@@ -45,12 +48,14 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
     rows = [each for each in rows if not (_fills_its_link(row) and stated_links(each) != stated_links(row))]
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
-    tolerated = 0.2 if row.how.get("host memory") == "pageable" else 0.75
+    tolerated = 0.2 if row.how.get("host memory") == "pageable" else _OF_PATH
     size = row.settings.get("bytes", 0)
     if best is not row and best.value and best.settings.get("bytes", size) >= size:
-        known = " ".join(filter(None, (best.scenario, best.how.get("host memory", ""))))
+        memory = best.how.get("host memory", "")
+        known = best.scenario if memory in best.scenario else f"{best.scenario} {memory}"
         nominal = _with_start(best, row)
-        limit, low = f"the same path in '{known}'", tolerated * nominal
+        low = min(tolerated * nominal, BY_ONE_CORE) if tolerated < _OF_PATH else tolerated * nominal
+        limit = f"the same path in '{known}'"
         yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from lanewise.checking.references.by_design import less_by_design
 from lanewise.checking.references.detours import flows_together
 from lanewise.checking.references.host_nodes import STATED_NODE
 from lanewise.checking.references.latencies import ends
@@ -18,6 +19,7 @@ from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 from lanewise.results.sample import Sample
 
 LEAST_PAIRS = 2
@@ -33,7 +35,8 @@ _IGNORED = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD)
 class Siblings:
     """The rates of one check by kind of path, and those of pairs of peers by kind and pair."""
 
-    def __init__(self, rates: Sequence[Observation]) -> None:
+    def __init__(self, rates: Sequence[Observation], posted: PostedFacts | None = None) -> None:
+        self._posted = posted or PostedFacts()
         self._kinds: dict[Identity, list[Observation]] = defaultdict(list)
         self._pairs: dict[tuple[str | None, ...], dict[frozenset[str], list[float]]] = defaultdict(
             lambda: defaultdict(list)
@@ -66,6 +69,7 @@ class Siblings:
         like = [
             each for each in self._kinds[kind_of_path(row)]
             if each.value and each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
+            and not less_by_design(row, each) and not self._other_models(row, each)
         ]  # fmt: skip
         # What several paths at once share differs from set to set.
         if not like or row.path == "peer" or not one_pair(row):
@@ -80,6 +84,14 @@ class Siblings:
             values, slow, middle = near, _OF_NODE, statistics.median(near)
         limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
         yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
+
+    def _other_models(self, row: Observation, other: Observation) -> bool:
+        """Whether the devices of two rows are named and are of different models."""
+        names = [
+            {self._posted.title(end) for flow in flows_of(each) for end in (flow.src, flow.dst)} - {""}
+            for each in (row, other)
+        ]
+        return bool(all(names)) and not names[0] & names[1]
 
 
 def kind_of_path(row: Observation | Sample) -> Identity:

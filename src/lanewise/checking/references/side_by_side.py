@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanewise.checking.references.by_design import less_by_design
 from lanewise.checking.references.parts import Reference
 from lanewise.checking.symptom import line_of
 from lanewise.results.observation import Observation
@@ -47,6 +48,7 @@ def of_like(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference
     if not side_by_side(row):
         return
     like = [each for each in rows if side_by_side(each) and _kind(each) == _kind(row) and each is not row]
+    like = [each for each in like if not less_by_design(row, each)]
     best = max((each for each in like if each.flow == row.flow), key=lambda each: each.value or 0.0, default=None)
     if best is not None and best.value and best.settings == row.settings:
         low = _OF_LIKE * best.value

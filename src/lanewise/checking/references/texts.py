@@ -18,6 +18,7 @@ from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
+from lanewise.results.figure_reasons import explained
 from lanewise.results.figure_words import CONDITION, PLAIN_TEXT, THINGS, VERSION, without_counts, work_in
 from lanewise.results.observation import Observation
 
@@ -77,7 +78,7 @@ class PlainTextRows:
         for each in self._kinds[_kind(row)][:_MOST_COMPARED]:
             if each is row or (each.value or 0.0) <= row.value:
                 return None
-            if _differ_in_a_condition(row, each):
+            if _differ_in_a_condition(row, each) and not explained(*_conditions(row, each)):
                 return each
         return None
 
@@ -136,6 +137,15 @@ def _differ_in_a_condition(row: Observation, other: Observation) -> bool:
     headings = [each.how.get("heading", "") for each in (row, other)]
     named = named or (all(map(_VERSIONED.search, headings)) and any(map(str.isdigit, "".join(texts))))
     return any(texts) and named and not any(map(THINGS.search, texts))
+
+
+def _conditions(row: Observation, other: Observation) -> tuple[str, str]:
+    """The words that say under which condition each of two figures was measured: after it where they stand there."""
+    afters = [each.how.get("after", "").strip(" ,;") for each in (row, other)]
+    labels = [each.how.get("label", "").strip(" ,;") for each in (row, other)]
+    if afters[1] and labels[1].endswith(afters[0] or "\n"):
+        return afters[0], afters[1]
+    return words_of(row), words_of(other)
 
 
 def version_differs(row: Observation, other: Observation) -> bool:

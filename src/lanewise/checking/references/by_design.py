@@ -1,0 +1,20 @@
+"""Whether what two rows are called says why one is less than the other on a sound machine."""
+
+from __future__ import annotations
+
+from lanewise.results.figure_reasons import explained, other_work
+from lanewise.results.observation import Observation
+
+
+def less_by_design(row: Observation, other: Observation) -> bool:
+    """Whether the names and notes of two rows say why the first is the lesser: a cache, an older link, other work."""
+    slower, faster = _words(row), _words(other)
+    if slower == faster:
+        return False  # it explains nothing
+    share = (row.value or 0.0) / other.value if other.value else 0.0
+    return explained(slower, faster, share) or other_work(slower, faster)
+
+
+def _words(row: Observation) -> str:
+    """What somebody called a row, with what was noted of it."""
+    return " ".join(filter(None, (row.scenario, row.how.get("note", ""))))
