@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from lanewise.catalog import BASES, Catalog, Part, builtin, unit_of
-from lanewise.discovery.pci_ids import PARTS as PARTS_BY_PCI_ID
+from lanewise.catalog.pci_parts import PARTS as PARTS_BY_PCI_ID
 from lanewise.errors import UnknownName
 
 GPUS = """

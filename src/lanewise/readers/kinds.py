@@ -97,7 +97,7 @@ def read_results(text: str, file: str) -> ImportedResults:
         results = [pasted_tables.read_text(short, file)]
     if not results and timed_sizes.is_text(distinct):
         results = [timed_sizes.read_text(short, file)]
-    if not any(result.observations or result.peers or result.notes for result in results):
+    if not any(each.observations or each.peers or each.notes or each.posted.statements for each in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
     return with_claims(merge([*results, posted]), sentences(short), file)
 

@@ -1,0 +1,32 @@
+"""A test that the measuring tool itself calls failed is a finding, however fine the rates of the others are."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.checking.checkup import check
+from lanewise.readers.kinds import read_results
+
+FINE = """nvbandwidth Version: v0.8
+Device 0: NVIDIA H200 (00000000:19:00)
+Running host_to_device_memcpy_ce.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0
+ 0     55.31
+SUM host_to_device_memcpy_ce 55.31
+Running device_to_device_memcpy_read_ce.
+"""
+LATER = [
+    ("[CUDA_ERROR_SYSTEM_NOT_READY] system not yet initialized in cuCtxCreate", 1),
+    ("Waived: needs two GPUs", 0),
+]
+
+
+@pytest.mark.parametrize(("line", "exit_code"), LATER)
+def test_a_case_that_failed_is_a_finding_and_one_that_was_waived_is_none(line: str, exit_code: int):
+    results = read_results(FINE + line + "\n", "f")
+    checkup = check(results.observations, posted=results.posted)
+    assert checkup.exit_code == exit_code
+    titles = [finding.title for finding in checkup.findings]
+    failed = [title for title in titles if title.startswith("a test of the tool failed: nvbandwidth, device_to_device")]
+    assert len(failed) == exit_code
