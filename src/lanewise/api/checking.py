@@ -66,7 +66,7 @@ def check(
     ('slow', 0.47)
     """
     from lanewise.checking import checkup
-    from lanewise.discovery.nvidia_smi import NVLINKS
+    from lanewise.discovery.nvidia_smi import NVLINKS, PEERS
     from lanewise.results.conditions import PeerState
     from lanewise.results.posted import join
     from lanewise.results.sample import summarise
@@ -91,7 +91,10 @@ def check(
         devices_known = not (posted and dumps) or any(dump.kind != NVLINKS for dump in dumps)
         discovered = None
         if dumps and devices_known and not by_number:
-            discovered = _discovered(dumps, catalog, every_note, needed=not rows)
+            if all(dump.kind in (NVLINKS, PEERS) for dump in dumps):
+                lost += _peers_alone(dumps, every_note)
+            else:
+                discovered = _discovered(dumps, catalog, every_note, needed=not rows)
     else:
         rows += summarise(quick_samples(every_note) if samples is None else samples)
         discovered = _discover_this_machine(catalog, every_note)
@@ -248,6 +251,20 @@ def _discovered(
             raise
         notes.append(f"the dumps describe no machine: {error.cause}")
         return None
+
+
+def _peers_alone(dumps: Sequence[DumpFacts], notes: list[str]) -> list[PeerState]:
+    """The pairs that `topo -p2p` calls no peers, by the GPUs' numbers, where no other dump says what the GPUs are."""
+    from lanewise.results.conditions import STATUS
+
+    states = [replace(each, a=each.a.lower(), b=each.b.lower()) for dump in dumps for each in dump.peers]
+    lost = [state for state in states if state.possible is False]
+    for status in dict.fromkeys(state.status for state in lost):
+        pairs = list(dict.fromkeys("-".join(sorted((s.a, s.b))) for s in lost if s.status == status))
+        shown = f"{', '.join(pairs[:3])}{f' and {len(pairs) - 3} more' if len(pairs) > 3 else ''}"
+        reason = STATUS.get(status, status)
+        notes.append(f"no peers, by the driver: {shown} ({reason}); --system or topo -m tells whether they should be")
+    return lost
 
 
 def _plain_text(path: Path) -> ImportedResults | None:

@@ -74,6 +74,8 @@ _TUNNELS = {
     (INTEL, device)
     for device in (0x0B26, 0x1133, 0x1136, 0x156D, 0x1576, 0x1578, 0x15C0, 0x15D3, 0x15DA, 0x15E7, 0x15EA, 0x15EF)
 }
+_VIRTUAL_PORTS = {(0x1B36, 0x000C), (0x15AD, 0x07A0)}
+_VIRTUAL_PORT_NAMES = re.compile(r"QEMU PCIe Root port|VMware PCI Express Root Port")
 _VMD = {0x201D, 0x28C0, 0x467F, 0x9A0B, 0xA77F, 0x7D0B}
 _NVSWITCHES = {0x1AC2, 0x1AF1, 0x22A3}
 
@@ -111,6 +113,14 @@ def is_in_card(vendor: int | None, device: int | None, name: str) -> bool:
 def is_tunnel(vendor: int | None, device: int | None, name: str) -> bool:
     """Whether this is an end of a Thunderbolt or USB4 tunnel, whose ports state Gen1 whatever the tunnel does."""
     return (vendor, device) in _TUNNELS or "Thunderbolt" in name or "USB4" in name
+
+
+def is_virtual_port(vendor: int | None, device: int | None, name: str) -> bool:
+    """Whether a port is one that a hypervisor makes up: its speed and lanes are settings, not those of a slot.
+
+    Root ports of QEMU (x-speed and x-width of pcie-root-port, 16 GT/s and x32 if not set) and VMware; pci.ids.
+    """
+    return (vendor, device) in _VIRTUAL_PORTS or bool(_VIRTUAL_PORT_NAMES.search(name))
 
 
 def is_vmd(vendor: int | None, device: int | None, name: str) -> bool:

@@ -1,9 +1,12 @@
-"""A test that the measuring tool itself calls failed is a finding, however fine the rates of the others are."""
+"""What tools say besides rates: tests that failed, however fine the others are, and pairs of GPUs that are no peers."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from lanewise import api
 from lanewise.checking.checkup import check
 from lanewise.readers.kinds import read_results
 
@@ -30,3 +33,12 @@ def test_a_case_that_failed_is_a_finding_and_one_that_was_waived_is_none(line: s
     titles = [finding.title for finding in checkup.findings]
     failed = [title for title in titles if title.startswith("a test of the tool failed: nvbandwidth, device_to_device")]
     assert len(failed) == exit_code
+
+
+def test_pairs_that_the_driver_calls_no_peers_are_said_where_nothing_else_is_known(tmp_path: Path):
+    path = tmp_path / "topo-p2p.txt"
+    path.write_text("$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n")
+    checkup = api.check([path])
+    assert checkup.exit_code == 3
+    [note] = checkup.notes
+    assert note.startswith("no peers, by the driver: gpu0-gpu1 (not supported)")
