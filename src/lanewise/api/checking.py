@@ -99,6 +99,7 @@ def check(
         rows += summarise(quick_samples(every_note) if samples is None else samples)
         discovered = _discover_this_machine(catalog, every_note)
     rows = _with_library(rows, nccl, launch)
+    discovered = _with_named_gpus(discovered, join(posted), catalog)
     names = discovered.dump_names if discovered is not None else {}
     device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
     machine = _machine_state(discovered, lost)
@@ -265,6 +266,22 @@ def _peers_alone(dumps: Sequence[DumpFacts], notes: list[str]) -> list[PeerState
         reason = STATUS.get(status, status)
         notes.append(f"no peers, by the driver: {shown} ({reason}); --system or topo -m tells whether they should be")
     return lost
+
+
+def _with_named_gpus(discovered: Discovery | None, posted: PostedFacts, catalog: Catalog | None) -> Discovery | None:
+    """The machine with the part that the results name, where its dumps name none of its GPUs and all have one name."""
+    from lanewise.catalog import builtin
+    from lanewise.checking.named.abilities import part_of_title
+    from lanewise.topology.model import Kind
+
+    gpus = discovered.system.of_kind(Kind.GPU) if discovered is not None else ()
+    titles = {posted.title(gpu) for gpu in gpus}
+    part = part_of_title(titles.pop(), catalog or builtin()) if len(titles) == 1 else None
+    if discovered is None or part is None or any(discovered.system.device(gpu).part for gpu in gpus):
+        return discovered
+    devices = discovered.system.devices
+    named = {name: replace(device, part=part.name) for name, device in devices.items() if name in gpus}
+    return replace(discovered, system=replace(discovered.system, devices={**devices, **named}))
 
 
 def _plain_text(path: Path) -> ImportedResults | None:

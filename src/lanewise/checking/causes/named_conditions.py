@@ -86,7 +86,9 @@ def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
         if any(names) and names[0] != names[1]:
             evidence = f"'{best.scenario}' reached {value_text(best)} on the same path"
             yield Cause(condition.key, condition.what, condition.step, evidence=evidence)
-    if variables := set(_VARIABLE.findall(best.scenario)) ^ set(_VARIABLE.findall(row.scenario)):
+    # What a tool calls its own mode (CPU_GPU of gdsio) is no variable.
+    modes = {word for each in (row, best) for key in ("mode", "engine") for word in each.how.get(key, "").split()}
+    if variables := (set(_VARIABLE.findall(best.scenario)) ^ set(_VARIABLE.findall(row.scenario))) - modes:
         what = f"a setting that differs between the two: {', '.join(sorted(variables))}"
         evidence = f"'{best.scenario}' reached {value_text(best)} on the same path"
         step = "run both with NCCL_DEBUG=INFO, and set what the faster one has"
