@@ -127,7 +127,7 @@ def _shape(merged: MachineFacts, catalog: Catalog, files: Sequence[str]) -> Syst
         matrix.name_devices(merged, draft)
         return draft
     if matrix.matrix_names(merged):
-        return matrix.draft_from_matrix(merged)
+        return matrix.draft_from_matrix(merged, catalog)
     hint = "write the dump with its PCI devices, e.g. lstopo --whole-io -p machine.xml, or lspci -tv"
     raise InputError("no GPU, network card or drive on PCI is in it", location=Location(", ".join(files)), hint=hint)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lanewise.catalog import Catalog
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
-from lanewise.discovery.facts import MachineFacts
+from lanewise.discovery.facts import MACHINE, MachineFacts
+from lanewise.discovery.identify import cpu_part
 from lanewise.topology.model import Kind
 
 _PIX, _PXB, _PHB, _NODE = ("PIX",), ("PIX", "PXB"), ("PIX", "PXB", "PHB"), ("PIX", "PXB", "PHB", "NODE")
@@ -17,8 +19,11 @@ def matrix_names(merged: MachineFacts) -> list[str]:
     return [about for about, facts in merged.facts.items() if "listed" in facts]
 
 
-def draft_from_matrix(merged: MachineFacts) -> SystemDraft:
-    """Devices, switches and CPUs that give the matrix; what it hides is noted."""
+def draft_from_matrix(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
+    """Devices, switches and CPUs that give the matrix; what it hides is noted.
+
+    Other dumps name what the matrix numbers: `nvidia-smi nvlink -s` the GPUs, lscpu the CPUs.
+    """
     draft = SystemDraft()
     names = matrix_names(merged)
     words = {frozenset((pair.a, pair.b)): pair.word for pair in merged.pairs}
@@ -26,10 +31,15 @@ def draft_from_matrix(merged: MachineFacts) -> SystemDraft:
     for name in names:
         kind = Kind.GPU if name.startswith("GPU") else Kind.NIC
         node = draft.add(kind, kind.value)
-        node.label = merged.word(name, "alias") or name
+        title = merged.word(name, "name")
+        node.part = catalog.get(title).name if title in catalog and catalog.get(title).kind == kind.value else None
+        node.label = " ".join(filter(None, (merged.word(name, "alias"), title))) or name
         draft.names[name] = node.name
     number = 0
     for cpu, group in cpus:
+        node = draft.devices[cpu]
+        node.label = merged.word(f"node:{node.node}", "model") or merged.word(MACHINE, "model")
+        node.part = cpu_part(node.label, catalog)
         for bridge in _groups(group, _within(words, _PHB)):
             for tree in _groups(bridge, _within(words, _PXB)):
                 _tree(tree, cpu, f"b{number}", words, draft)
