@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from lanewise.catalog import BASES, Catalog, Part, builtin, unit_of
-from lanewise.discovery.pci_ids import PARTS as PARTS_BY_PCI_ID
+from lanewise.catalog.pci_parts import PARTS as PARTS_BY_PCI_ID
 from lanewise.errors import UnknownName
 
 GPUS = """
@@ -76,6 +76,25 @@ every_part = pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in WANTED.items() for name in names.split()])
 def test_every_part_that_the_studies_need_exists(kind: str, name: str) -> None:
     assert builtin().get(name).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("written", "part"),
+    [
+        ("PEX 89104", "pex89104"), ("PEX-8764", "pex8764"), ("H100SXM", "h100-sxm"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-blackwell-server"),
+        ("RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000-blackwell-workstation"),
+        ("Broadcom PEX 9781", "pex9781"), ("ConnectX-8 SuperNIC", "connectx-8-xdr"),
+    ],
+)  # fmt: skip
+def test_names_are_known_however_their_words_are_divided_and_so_are_titles(written: str, part: str):
+    assert builtin().get(written).name == part
+
+
+def test_a_title_that_several_parts_share_is_none_of_them():
+    shared = [part for part in PARTS if part.title.startswith("Intel Xeon Scalable, ")]
+    assert len(shared) > 1
+    assert "Intel Xeon Scalable" not in builtin()
 
 
 @every_part

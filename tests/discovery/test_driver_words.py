@@ -12,7 +12,7 @@ from lanewise.catalog import builtin
 from lanewise.discovery import nvml
 from lanewise.discovery.build import discover as build
 from lanewise.discovery.dumps import read_dump
-from lanewise.errors import InputError
+from lanewise.errors import FormatError, InputError
 from lanewise.routes.classify import topo_class
 
 
@@ -188,3 +188,10 @@ def test_ibstat_gives_rate_and_state_of_the_card_of_that_name(tmp_path):
     assert facts["rate"] == ("200 Gb/s", "ibstat.txt")
     assert facts["state"] == ("Active", "ibstat.txt")
     assert not [secret for secret in made.SECRETS if secret in found.text()]
+
+
+def test_the_matrices_of_rocm_smi_are_refused_by_their_name():
+    text = "==== Weight between two GPUs ====\n       GPU0     GPU1\nGPU0   0        15\nGPU1   15       0\n"
+    with pytest.raises(FormatError, match="rocm-smi --showtopo are not read") as caught:
+        read_dump(text.encode(), "topo.txt")
+    assert "lspci -tvnn" in caught.value.hint

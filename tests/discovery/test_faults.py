@@ -25,6 +25,17 @@ def test_a_gpu_that_reads_all_ones_is_a_fault_and_stays_in_the_tree():
     assert [link.a for link in found.system.links if link.b == "gpu1"] == ["sw0"]
 
 
+def test_a_gpu_off_the_bus_can_no_more_than_its_part_and_keeps_it():
+    tree = LspciTree()
+    tree.add_root(0, 0x15, 0, [Branch(GPU, gen=5)])
+    gone = "\t!!! Unknown header type 7f\n"
+    head = "0000:16:00.0 3D controller [0302]: NVIDIA Corporation AD102GL [L40S] [10de:26b9] (rev ff) (prog-if ff)\n"
+    found = read(lspci(tree.without("0000:16:00.0")) + "\n" + head + gone)
+    assert found.system.device("gpu0").part == "l40s"
+    assert [(link.gen, link.lanes) for link in found.system.links if link.b == "gpu0"] == [(4, 16)]
+    assert found.contradictions == ()
+
+
 def test_all_ones_stay_all_ones_in_a_capture():
     ones = b"\xff" * 4096
     assert decode(clean_config(ones)) == decode(ones) == {"off_bus": True}

@@ -242,6 +242,17 @@ def test_a_thunderbolt_tunnel_has_no_known_speed():
     assert "gen3 x4, max_payload: 128 B" in tunnel  # what to write in place of the unknown
 
 
+def test_the_root_port_that_a_hypervisor_makes_up_does_not_say_what_the_link_can():
+    tree = LspciTree()
+    tree.add_root(0, 0x00, 0, [Branch(GPU, gen=4)])
+    port = (PORT[0], "Red Hat, Inc. QEMU PCIe Root port [1b36:000c]", PORT[2])
+    made_up = [replace(f, what=port, gen=1, lanes=32) if f.kind == "root" else f for f in tree.functions]
+    found = read(lspci(made_up))
+    assert placed(found) == {"0000:01:00.0": ("0000:00", "0000:00:01.0", 4, 16)}
+    assert found.faults == ()
+    assert not any("ran at" in text for text in found.system.assumptions)
+
+
 def test_iommu_groups_say_that_the_iommu_is_on():
     tree = pair_below_a_switch()
     found = read(lspci(tree.functions).replace("\tNUMA node: 0\n", "\tNUMA node: 0\n\tIOMMU group: 7\n"))

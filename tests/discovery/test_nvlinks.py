@@ -131,3 +131,18 @@ def test_fewer_gpus_than_a_socket_of_their_board_has_may_leave_it_to_other_tenan
     said = [text for text in machine(*devices).system.assumptions if "`shared: true` at the CPU" in text]
     assert len(said) == told
     assert all(text.startswith("nobody else uses the socket of gpu") for text in said)
+
+
+def test_other_dumps_name_what_a_matrix_numbers():
+    topo = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tNV4\t0-63\t0\nGPU1\tNV4\t X \t0-63\t0\n"
+    gpus = "".join(
+        f"GPU {n}: NVIDIA RTX A6000 (UUID: GPU-{n})\n" + "".join(f"\t Link {k}: 14.062 GB/s\n" for k in range(4))
+        for n in range(2)
+    )
+    cpu = "Architecture: x86_64\nCPU(s): 64\nSocket(s): 1\nNUMA node(s): 1\nVendor ID: AuthenticAMD\n"
+    cpu += "Model name: AMD EPYC 7713 64-Core Processor\nNUMA node0 CPU(s): 0-63\n"
+    dumps = [dump for text in (topo, gpus, cpu) for dump in read_dump(text.encode(), "f")]
+    devices = build(dumps, builtin()).system.devices
+    assert [devices[name].part for name in ("cpu0", "gpu0", "gpu1")] == ["milan", "rtx-a6000", "rtx-a6000"]
+    alone = build(read_dump(topo.encode(), "f"), builtin()).system.devices
+    assert [alone[name].part for name in ("cpu0", "gpu0")] == [None, None]

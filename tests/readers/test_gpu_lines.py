@@ -232,6 +232,40 @@ def test_a_table_of_nccl_tests_with_one_set_of_columns_cut_off_is_read():
         rows(heads + row.format("    122.3"))
 
 
+RUN = """{}
+[CUDA Bandwidth Test] - Starting...
+ Device 0: Tesla V100-PCIE-32GB
+ Host to Device Bandwidth, 1 Device(s)
+ PINNED Memory Transfers
+   Transfer Size (Bytes)\tBandwidth(GB/s)
+   32000000\t\t\t{}
+"""
+
+
+def test_several_runs_of_bandwidth_test_are_named_by_the_line_above_each():
+    found = rows(RUN.format("before the update", 6.3) + RUN.format("after the update", 12.3))
+    assert [(row.scenario, row.value) for row in found] == [
+        ("Host to Device (before the update)", 6.3e9), ("Host to Device (after the update)", 12.3e9),
+    ]  # fmt: skip
+    (only,) = rows(RUN.format("after the update", 12.3))
+    assert only.scenario == "Host to Device"
+
+
+HCCL = """[BENCHMARK] hcclAllReduce(src!=dst, data_size=33554432, count=8388608, dtype=float, iterations=1000)
+[BENCHMARK]     NW Bandwidth   : 258.209121 GB/s
+[BENCHMARK]     Algo Bandwidth : 147.548069 GB/s
+[BENCHMARK] hcclReduceScatter(src!=dst, count=134217728, dtype=fp32, iterations=1000)
+[BENCHMARK]     Bandwidth     : 69214.565 MB/s
+"""
+
+
+def test_the_rate_that_hccl_demo_counts_is_that_of_the_bus():
+    assert [(row.scenario, row.metric, row.value, row.settings) for row in rows(HCCL)] == [
+        ("all_reduce", "bus_bandwidth", pytest.approx(258.209121e9), {"bytes": 1 << 25}),
+        ("reduce_scatter", "bus_bandwidth", pytest.approx(69.214565e9), {"bytes": 1 << 29}),
+    ]
+
+
 def test_times_of_oneccl_are_those_of_a_call():
     text = (
         "# Benchmarking: allreduce\n# #processes: 2\n"

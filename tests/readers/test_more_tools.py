@@ -131,6 +131,27 @@ def test_transfers_of_one_test_run_together_and_memory_of_none_is_no_flow():
     assert [shown(row) for row in rows_of(results, "gpu0->gpu1, gpu1->gpu0", "total")] == [109.3]
 
 
+def test_bus_grind_names_the_gpus_in_its_header():
+    header = "Device: 1, Tesla V100-SXM2-16GB, pciBusID: 16, pciDeviceID: 0, pciDomainID:0\n"
+    text = header + (DATA / "bus-grind.txt").read_text(encoding="utf-8")
+    assert read_results(text, "f").posted.devices == {"gpu1": "Tesla V100-SXM2-16GB"}
+
+
+def test_a_row_of_nccl_tests_that_breaks_off_is_noted():
+    text = (DATA / "nccl-tests.txt").read_text(encoding="utf-8")
+    cut = text[: text.index("232.08")]
+    results = read_results(cut, "f")
+    assert len(results.observations) == 2
+    assert results.notes == (f"f: the text breaks off in line {cut.count(chr(10)) + 1}, a row of 536870912 B",)
+
+
+def test_a_call_that_failed_is_what_nccl_tests_say_without_a_table():
+    text = "# nThread 1 nGpus 8 minBytes 8\nnode-1: Test CUDA failure common.cu:941 'system not yet initialized'\n"
+    results = read_results(text + " .. node-1 pid 4711: Test failure common.cu:844\n", "f")
+    [failed] = results.posted.stated("failed test")
+    assert (results.observations, failed.value, failed.source) == ((), "nccl-tests: system not yet initialized", "f:2")
+
+
 def test_bus_grind_alone_and_all_at_once():
     results = read("bus-grind.txt")
     alone, together = rows_of(results, "host0->gpu1")
@@ -159,6 +180,32 @@ def test_dcgm_values_are_read_though_its_table_breaks_words(name: str, gpu: str,
     assert shown(rows_of(results, f"{gpu}->host0")[0]) == down
     assert rows_of(results, f"host0->{gpu}, {gpu}->host0", "total")
     assert rows_of(results, f"{gpu}->host0", "latency")
+
+
+DCGM_4 = """| Diagnostic                | Result                                         |
+| GPU Device IDs Detected   | 2901, 2901                                     |
+| pcie                      | Fail                                           |
+|                           | GPU0: Pass                                     |
+| Info: GPU0                | GPU to Host bandwidth: 55.10 GB/s, Host to GPU |
+|                           |  bandwidth: 54.90 GB/s                         |
+|                           | GPU1: Fail                                     |
+| Info: GPU1                | GPU to Host bandwidth: 27.05 GB/s              |
+"""
+
+
+def test_dcgm_4_names_the_gpu_in_the_left_column_and_its_part_by_pci_id():
+    results = read_results(DCGM_4, "f")
+    down = [shown(rows_of(results, f"gpu{n}->host0")[0]) for n in (0, 1)]
+    assert (down, shown(rows_of(results, "host0->gpu0")[0])) == ([55.1, 27.05], 54.9)
+    assert results.posted.devices == {"gpu0": "b200", "gpu1": "b200"}
+
+
+def test_tests_that_dcgm_calls_failed_are_stated_with_their_lines():
+    data = (DATA / "dcgm-diag-4.json").read_text(encoding="utf-8").replace('"status": "Pass"', '"status": "Fail"')
+    for text, value, line in ((DCGM_4, "pcie: Fail", 3), (data, "pcie: Fail", 9)):
+        stated = read_results(text, "f").posted.stated("failed test")
+        assert (stated[0].value, stated[0].source) == (f"dcgmi diag, {value}", f"f:{line}")
+    assert not read("dcgm-diag.txt").posted.stated("failed test")
 
 
 CUT = [

@@ -196,3 +196,8 @@ def test_the_shell_of_an_alveo_card_says_its_link():
     rows = read_results(text, "f").observations
     assert [row.how["slot"] for row in rows] == ["Gen3 x4", "Gen3 x4"]
     assert [result.verdict.value for result in check(rows).results] == ["ok", "ok"]
+
+
+def test_a_sum_of_iperf_alone_does_not_say_of_how_many_connections():
+    (row,) = read_results("[SUM]   0.00-30.00  sec  86.2 GBytes  24.7 Gbits/sec   receiver\n", "f").observations
+    assert row.settings == {}

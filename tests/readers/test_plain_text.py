@@ -104,6 +104,8 @@ def test_the_ends_of_a_copy_by_its_words(words, path):
         ("speed on 0.2.7\nAvg prompt throughput: 1006.0 tokens/s", ["speed on 0.2.7: Avg prompt throughput"]),
         ("MPI ranks 2 | 4 | 8\nMiB BW 11701 | 9021 | 6707", 3),
         ("| Scenario | Throughput Mb/s |\n-----\n| pod-to-pod | 9541.04 |\n| host | 9580 |", 2),
+        ("Comm size: 64 bytes; Algo bandwidth: 131.1 GB/s; Bus bandwidth: 229.4 GB/s", ["Bus bandwidth"]),
+        ("Algo bandwidth: 131.1 GB/s", 1),
         ("Link 0: 25.781 GB/s\nSpeed: 10000Mb/s\nrate: 100 Gb/sec (4X EDR)", 0),
     ],
 )

@@ -51,6 +51,32 @@ def test_a_query_of_nvidia_smi_says_the_gpus_name_and_which_links_are_narrow(tmp
     assert read_posted(f"{QUERY}\n{rows[0]}\n1, Tesla P4, 3, 16, 16\n", "f").posted.devices == {}
 
 
+BUSY = "index, name, pcie.link.gen.current, pcie.link.gen.max, utilization.gpu [%]"
+
+
+def test_the_generation_of_a_busy_gpus_link_counts_and_that_of_an_idle_one_does_not(tmp_path: Path):
+    rows = ["0, RTX A4000, 4, 4, 99 %", "1, RTX A4000, 1, 4, 98 %", "2, RTX A4000, 1, 4, 3 %"]
+    posted = read_posted("\n".join([BUSY, *rows]), "f").posted
+    said = [(each.value, each.source) for each in posted.stated("link speed")]
+    assert said == [("GPU 1 Gen1 of Gen4, the GPU 98 % in use", "f:3")]
+    (path := tmp_path / "query.txt").write_text("\n".join([BUSY, *rows]))
+    assert api.check([path]).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "inactive", "said"),
+    [
+        ("NVIDIA H100 NVL", 1, ["1 of the 4 links of a bridge of gpu0 is inactive"]),
+        ("NVIDIA H100 NVL", 4, []), ("NVIDIA A100 80GB PCIe", 12, []), ("NVIDIA RTX A6000", 4, []),
+        ("NVIDIA RTX A6000", 2, ["2 of the 4 links of a bridge of gpu0 are inactive"]),
+    ],
+)  # fmt: skip
+def test_a_bridge_has_all_of_its_nvlinks_or_is_not_there(name: str, inactive: int, said: list[str]):
+    links = [f"\t Link {n}: {'<inactive>' if n < inactive else '26.562 GB/s'}" for n in range(12)]
+    posted = read_posted("\n".join([f"GPU 0: {name} (UUID: GPU-a)", *links]), "f").posted
+    assert [each.value for each in posted.stated("NVLink errors")] == said
+
+
 @pytest.mark.parametrize(("lanes", "fault"), [(16, True), (8, True), (4, False)])
 def test_one_lane_of_a_gpu_is_a_fault_though_nobody_knows_the_slot(lanes: int, fault: bool):
     link = LinkState("gpu0", "", 4, lanes, 4, 1, False, "lspci:9 LnkSta", "cpu0", 4, lanes, None, None)

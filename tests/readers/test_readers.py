@@ -96,6 +96,30 @@ def test_old_nvbandwidth_measures_one_way_by_copy_engine_and_the_sum_by_kernel()
     assert found.peers[("gpu0", "gpu1")] is True  # a later case had numbers
 
 
+RANKS = """Process 0 (tray-3): device 0: NVIDIA GB200 (00000008:01:00)
+Process 1 (tray-4): device 0: NVIDIA GB200 (00000008:01:00)
+Running multinode_device_to_device_memcpy_read_ce.
+memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0       N/A    798.02
+ 1    401.10       N/A
+"""
+
+
+def test_multinode_cases_of_nvbandwidth_are_copies_between_the_gpus_of_the_ranks():
+    found = read_results(RANKS, "f")
+    assert [(row.flow, shown(row)) for row in found.observations] == [("gpu1->gpu0", 798.02), ("gpu0->gpu1", 401.1)]
+    assert found.posted.devices == {"gpu0": "NVIDIA GB200", "gpu1": "NVIDIA GB200"}
+    assert found.notes == ("f: gpuN of multinode cases is MPI's rank N, over all hosts",)
+
+
+def test_a_process_of_nvbandwidth_with_several_gpus_names_them_by_their_number():
+    names = "".join(f"Process 0 (node): device {n}: NVIDIA L40S (00000000:4{n}:00)\n" for n in range(2))
+    text = names + RANKS[RANKS.index("Running") :].replace("multinode_", "")
+    devices = read_results(text, "f").posted.devices
+    assert (devices["gpu0"], devices["gpu1"]) == ("NVIDIA L40S", "NVIDIA L40S")
+
+
 def test_verbose_lines_and_zeros_of_early_versions_do_no_harm():
     text = (
         "Running device_to_device_memcpy_write_ce.\n\tSample 0: Device 0 -> Device 1: 2.50 GB/s\n"
@@ -104,7 +128,9 @@ def test_verbose_lines_and_zeros_of_early_versions_do_no_harm():
     )
     found = read_results(text, "f")
     assert [(row.flow, shown(row)) for row in found.observations] == [("gpu0->gpu1", 2.5), ("gpu1->gpu0", 3.5)]
-    assert found.notes == ("f: all_to_one_write_ce is not read: error: out of memory",)
+    assert [fact.value for fact in found.posted.stated("failed test")] == [
+        "nvbandwidth, all_to_one_write_ce: error: out of memory"
+    ]
 
 
 def test_pairs_without_a_number_cannot_access_each_other():

@@ -33,7 +33,7 @@ links:
 """
     assert refused(body, head="") == snapshot("""\
 error: s.yaml:6: not YAML: did not find expected ',' or '}'
-hint:  look for a bracket or quote left open, a wrong indent, or a name with [ ] { } that lacks quotes\
+hint:  look for a bracket or quote left open, a tab or wrong indent, or a name with [ ] { } that lacks quotes\
 """)
 
 

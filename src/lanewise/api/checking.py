@@ -66,7 +66,7 @@ def check(
     ('slow', 0.47)
     """
     from lanewise.checking import checkup
-    from lanewise.discovery.nvidia_smi import NAMES, NVLINKS
+    from lanewise.discovery.nvidia_smi import NAMES, NVLINKS, PEERS
     from lanewise.results.conditions import PeerState
     from lanewise.results.posted import join
     from lanewise.results.sample import summarise
@@ -91,11 +91,15 @@ def check(
         devices_known = not (posted and dumps) or any(dump.kind not in (NAMES, NVLINKS) for dump in dumps)
         discovered = None
         if dumps and devices_known and not by_number:
-            discovered = _discovered(dumps, catalog, every_note, needed=not rows)
+            if all(dump.kind in (NAMES, NVLINKS, PEERS) for dump in dumps):
+                lost += _peers_alone(dumps, every_note)
+            else:
+                discovered = _discovered(dumps, catalog, every_note, needed=not rows)
     else:
         rows += summarise(quick_samples(every_note) if samples is None else samples)
         discovered = _discover_this_machine(catalog, every_note)
     rows = _with_library(rows, nccl, launch)
+    discovered = _with_named_gpus(discovered, join(posted), catalog)
     names = discovered.dump_names if discovered is not None else {}
     device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
     machine = _machine_state(discovered, lost)
@@ -248,6 +252,36 @@ def _discovered(
             raise
         notes.append(f"the dumps describe no machine: {error.cause}")
         return None
+
+
+def _peers_alone(dumps: Sequence[DumpFacts], notes: list[str]) -> list[PeerState]:
+    """The pairs that `topo -p2p` calls no peers, by the GPUs' numbers, where no other dump says what the GPUs are."""
+    from lanewise.results.conditions import STATUS
+
+    states = [replace(each, a=each.a.lower(), b=each.b.lower()) for dump in dumps for each in dump.peers]
+    lost = [state for state in states if state.possible is False]
+    for status in dict.fromkeys(state.status for state in lost):
+        pairs = list(dict.fromkeys("-".join(sorted((s.a, s.b))) for s in lost if s.status == status))
+        shown = f"{', '.join(pairs[:3])}{f' and {len(pairs) - 3} more' if len(pairs) > 3 else ''}"
+        reason = STATUS.get(status, status)
+        notes.append(f"no peers, by the driver: {shown} ({reason}); --system or topo -m tells whether they should be")
+    return lost
+
+
+def _with_named_gpus(discovered: Discovery | None, posted: PostedFacts, catalog: Catalog | None) -> Discovery | None:
+    """The machine with the part that the results name, where its dumps name none of its GPUs and all have one name."""
+    from lanewise.catalog import builtin
+    from lanewise.checking.named.abilities import part_of_title
+    from lanewise.topology.model import Kind
+
+    gpus = discovered.system.of_kind(Kind.GPU) if discovered is not None else ()
+    titles = {posted.title(gpu) for gpu in gpus}
+    part = part_of_title(titles.pop(), catalog or builtin()) if len(titles) == 1 else None
+    if discovered is None or part is None or any(discovered.system.device(gpu).part for gpu in gpus):
+        return discovered
+    devices = discovered.system.devices
+    named = {name: replace(device, part=part.name) for name, device in devices.items() if name in gpus}
+    return replace(discovered, system=replace(discovered.system, devices={**devices, **named}))
 
 
 def _plain_text(path: Path) -> ImportedResults | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -161,7 +162,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Catalog:
-    """Parts by name, found by name or alias in any case, CPUs by model too; Contradiction if two share a name.
+    """Parts by name, found by name, alias or title in any case, CPUs by model too; Contradiction if two share a name.
 
     `completed` keeps what catalog.typical makes of its parts, `best_reads` what perf.best_copy does.
     """
@@ -197,7 +198,11 @@ class Catalog:
     def _canonical(self, name: str) -> str | None:
         plain = plain_name(name)
         known = self._index.get(plain) or self._index.get(without_maker(plain))
-        return known if known is not None else self._index.get(generation_of(name) or "")
+        known = known if known is not None else self._index.get(generation_of(name) or "")
+        return known or _written_otherwise(tuple(self._index.items()), self._titles()).get(_letters(plain))
+
+    def _titles(self) -> tuple[tuple[str, str], ...]:
+        return tuple((part.title.partition(",")[0], part.name) for part in self.parts.values() if part.title)
 
     def names(self, kind: str | None = None) -> list[str]:
         """The names of all parts, or of one kind, sorted; UnknownName for a kind that does not exist."""
@@ -286,6 +291,21 @@ def without_maker(name: str) -> str:
     while len(words) > 1 and words[0] in _MAKERS:
         words = words[1:]
     return "-".join(words)
+
+
+@lru_cache(maxsize=4096)
+def _letters(name: str) -> str:
+    """A name without its maker and whatever divides its words: PEX 8764 and pex8764 are one."""
+    return re.sub(r"[^a-z0-9+]+", "", without_maker(plain_name(name)))
+
+
+@lru_cache(maxsize=16)
+def _written_otherwise(names: tuple[tuple[str, str], ...], titles: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Parts by the letters of their names, and of their titles in full; without those that several parts share."""
+    owners: dict[str, set[str]] = {}
+    for written, owner in (*names, *titles):
+        owners.setdefault(_letters(written), set()).add(owner)
+    return {letters: next(iter(parts)) for letters, parts in owners.items() if len(parts) == 1}
 
 
 def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from lanewise.checking.causes.collectives import CollectiveChanges, next_steps
 from lanewise.checking.causes.machine import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.causes.modelled import causes
 from lanewise.checking.causes.modelled_symptom import Symptom
+from lanewise.checking.causes.nvlink_steps import lost_links
 from lanewise.checking.causes.posted import posted_faults, stated_causes
 from lanewise.checking.causes.rows import row_causes
 from lanewise.checking.causes.units import mistaken_unit
@@ -291,7 +292,9 @@ def _findings(results: Sequence[PathResult], knowledge: Knowledge) -> list[Findi
     ]
     findings = [_finding(group) for group in farthest_first(grouped(diagnoses))]
     blamed = {finding.causes[0].key for finding in findings if finding.causes}
-    known = {cause.key: cause for cause in (*posted_faults(knowledge.posted), *knowledge.of_machine) if cause.fault}
+    by_steps = lost_links(results, knowledge.references.ability_of)
+    stated = (*by_steps, *posted_faults(knowledge.posted), *knowledge.of_machine)
+    known = {cause.key: cause for cause in stated if cause.fault}
     faults = [cause for key, cause in known.items() if key not in blamed]
     return findings + [Finding("fault", fault.what, (), (fault,), fault.step) for fault in faults]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from lanewise.catalog import Catalog
 from lanewise.catalog.cpu_models import generation_of
-from lanewise.discovery.pci_ids import PARTS
+from lanewise.catalog.pci_parts import PARTS
 from lanewise.topology.model import Kind
 
 # How much of a device's name is looked at; none is longer.

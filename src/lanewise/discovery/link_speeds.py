@@ -6,7 +6,7 @@ from lanewise.catalog import Part
 from lanewise.discovery.cards import ids
 from lanewise.discovery.draft import DraftDevice
 from lanewise.discovery.facts import MACHINE, MachineFacts
-from lanewise.discovery.pci_ids import is_tunnel
+from lanewise.discovery.pci_ids import is_tunnel, is_virtual_port
 from lanewise.topology.model import Kind
 
 LinkSpeed = tuple[int | None, int | None, int | None, str, bool]
@@ -20,10 +20,11 @@ def link_speed(
     """Generation, lanes, payload in use, a note where {} stands for the device, and whether it tells a fault.
 
     None is unknown. `part` is that of the device, `above` that of the other end. A link is at fault with fewer lanes
-    than both ends have, or with a lower generation under load; of one end alone its lanes in use are taken.
+    than both ends have, or with a lower generation under load; of one end alone its lanes in use are taken. A device
+    that the dump shows nothing of, as one off the bus, can no more than its part.
     """
     ends = [end for end in (port, bdf) if end]
-    most = [_least(merged, ends, key) for key in ("gen", "lanes")]
+    most = [_most(merged, ends, key, bdf, part) for key in ("gen", "lanes")]
     now = [_least(merged, ends, f"{key}_now") for key in ("gen", "lanes")]
     payload = _least(merged, ends, "payload")
     if 1 in (most[0], now[0]) and any(is_tunnel(*ids(end, merged)) for end in ends):
@@ -61,8 +62,20 @@ def link_speed(
     return most[0], most[1], payload, note, fault
 
 
+def port_of_link(port: str, merged: MachineFacts) -> str:
+    """The port at the upper end of a link, empty where a hypervisor makes it up: its figures are not the link's."""
+    return "" if is_virtual_port(*ids(port, merged)) else port
+
+
 def _least(merged: MachineFacts, ends: list[str], key: str) -> int | None:
     return min((value for end in ends if (value := merged.number(end, key)) is not None), default=None)
+
+
+def _most(merged: MachineFacts, ends: list[str], key: str, bdf: str, part: Part | None) -> int | None:
+    """The highest value that all ends support; the part's in place of a device's that is not in the dump."""
+    least = _least(merged, ends, key)
+    figure = _figure(part, f"pcie.{key}") if part and least is not None and merged.number(bdf, key) is None else None
+    return min(least, figure) if least is not None and figure is not None else least
 
 
 def _now_note(most: list[int | None], now: list[int | None], under_load: bool, fault: bool, narrower: bool) -> str:

@@ -23,15 +23,19 @@ def matrix_names(merged: MachineFacts) -> list[str]:
 
 
 def draft_from_matrix(merged: MachineFacts, catalog: Catalog) -> SystemDraft:
-    """Devices, switches and CPUs that give the matrix; what it hides is noted."""
+    """Devices, switches and CPUs that give the matrix; what it hides is noted.
+
+    Other dumps name what the matrix numbers: lists of nvidia-smi the GPUs, lscpu and numactl the CPUs.
+    """
     draft = SystemDraft()
     names = matrix_names(merged)
     words = {frozenset((pair.a, pair.b)): pair.word for pair in merged.pairs}
     cpus = _cpus(_sockets(names, words, merged), merged, catalog, draft)
     for name in names:
         kind = Kind.GPU if name.startswith("GPU") else Kind.NIC
-        node = draft.add(kind, kind.value, _gpu_part(merged.word(name, "name"), catalog))
-        node.label = merged.word(name, "alias") or name
+        title = merged.word(name, "name")
+        node = draft.add(kind, kind.value, _gpu_part(title, catalog))
+        node.label = " ".join(filter(None, (merged.word(name, "alias"), title))) or name
         draft.names[name] = node.name
     number = 0
     for cpu, group in cpus:

@@ -20,6 +20,7 @@ _ABILITY = re.compile(r"-?p2p[-_ ]*(rw|[rwnap])(?![a-z])")
 _ABILITIES = {
     "r": ("read",), "w": ("write",), "rw": ("read", "write"), "n": ("nvlink",), "a": ("atomics",), "p": ("pci",),
 }  # fmt: skip
+_ROCM = re.compile(r"(?:Weight|Hops|Link Type) between two GPUs")
 _LEGEND = re.compile(r"\s*(NIC\d+)\s*:\s*(\S+)")
 # No nvidia-smi lists more GPUs and cards.
 _MAX_HEADS = 1024
@@ -41,6 +42,9 @@ def plain(text: str) -> str:
 
 def read_topo(text: str, file: str) -> DumpFacts:
     """The classes of all pairs, NUMA affinities and the cards' names; FormatError for a row that does not fit."""
+    if _ROCM.search(text):
+        hint = "give lspci -tvnn or lstopo --whole-io machine.xml of the machine instead"
+        raise FormatError("the matrices of rocm-smi --showtopo are not read", location=Location(file), hint=hint)
     lines = plain(text).splitlines()
     at = next((n for n, line in enumerate(lines) if _heads(line) and not _is_peers(lines, n)), None)
     if at is None:

@@ -11,7 +11,7 @@ from lanewise.discovery.cpus import add_cpus, nodes_with_cpus
 from lanewise.discovery.draft import DraftDevice, DraftLink, SystemDraft
 from lanewise.discovery.facts import MachineFacts
 from lanewise.discovery.identify import part_of
-from lanewise.discovery.link_speeds import link_speed
+from lanewise.discovery.link_speeds import link_speed, port_of_link
 from lanewise.discovery.nvlink import nvswitches
 from lanewise.discovery.pci_ids import ATI, is_vmd
 from lanewise.errors import InputError
@@ -206,8 +206,9 @@ def _link(
     part = catalog.get(node.part) if node.part else None
     part_above = draft.devices[above].part
     other = catalog.get(part_above) if part_above else None
-    gen, lanes, payload, note, fault = link_speed(merged, node, bdf, port, part, other)
-    edge = DraftLink(above, node.name, gen, lanes, payload=payload, upper=port, lower=bdf)
+    upper = port_of_link(port, merged)
+    gen, lanes, payload, note, fault = link_speed(merged, node, bdf, upper, part, other)
+    edge = DraftLink(above, node.name, gen, lanes, payload=payload, upper=upper, lower=bdf)
     if uplink:
         draft.uplinks[above][uplink].append(node.name)
     if note:

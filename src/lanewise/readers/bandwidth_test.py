@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from lanewise.errors import FormatError, Location
+from lanewise.readers.collective_tables import labels_above, told_apart
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
@@ -18,6 +19,7 @@ from lanewise.results.posted import PostedFacts
 TOOL = "bandwidthTest"
 _TITLE = re.compile(r"(Host to Device|Device to Host|Device to Device) Bandwidth, (\d+) Device\(s\)")
 _DEVICE = re.compile(r"Device (\d{1,6}): (\S.*)?")
+_START = re.compile(r"\[CUDA Bandwidth Test\] - Starting")
 # NVIDIA's sample for OpenCL (oclBandwidthTest) says the memory in the title, and the device below "Running on...".
 _MEMORY = re.compile(r"\b(PINNED|PAGEABLE|Paged|Pinned) Memory(?: Transfers|,)", re.IGNORECASE)
 _RUNNING = re.compile(r"Running on\.\.\.$")
@@ -42,10 +44,15 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every row of every section; FormatError with the line of a section that has none."""
     rows: list[Observation] = []
     notes: list[str] = []
+    # Of several runs in a text each is named by the line above it.
+    runs: list[tuple[list[str], list[Observation]]] = [([], [])]
     gpu = next((match[1] for line in lines if (match := _DEVICE.match(line.strip()))), "0")
     last = max((at for at, line in enumerate(lines) if _ROW.fullmatch(line.strip())), default=0)
     for at, line in enumerate(lines):
         title = _TITLE.match(line.strip())
+        if _START.search(line):
+            runs.append((labels_above(lines, at), []))
+        before = len(rows)
         if csv := _CSV.match(line.strip()):
             rows += _of_csv(csv, f"gpu{gpu}", Location(file, at + 1))
         if title and title[2] != "1":
@@ -55,9 +62,12 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         elif title:
             rows += _section(lines, at, title[1], f"gpu{gpu}", file)
             check_rows(rows, Location(file, at + 1))
+        runs[-1][1].extend(rows[before:])
     titles = {f"gpu{match[1]}": match[2] for line in lines if (match := _DEVICE.match(line.strip())) and match[2]}
     titles = titles or _name_of_opencl(lines)
-    return ImportedResults(TOOL, tuple(rows), notes=tuple(notes), posted=PostedFacts(titles))
+    measured = [run for run in runs if run[1]]
+    named = told_apart(measured) if len(measured) > 1 else rows
+    return ImportedResults(TOOL, tuple(named), notes=tuple(notes), posted=PostedFacts(titles))
 
 
 def _section(lines: list[str], at: int, title: str, gpu: str, file: str) -> list[Observation]:

@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanewise.errors import FormatError, Location
+from lanewise.readers.p2p import device_names
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 TOOL = "busGrind"
 _TITLE = re.compile(r"(Concurrent )?Host/Device Bandwidth Matrix \(GB/s\), memory=(Pinned|Unpinned|Pageable)")
@@ -32,7 +34,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             memory = "pinned" if match[2] == "Pinned" else "pageable"
             rows += _matrix(lines, at + 1, file, bool(match[1]), memory)
             check_rows(rows, Location(file, at + 1))
-    return ImportedResults(TOOL, tuple(rows))
+    return ImportedResults(TOOL, tuple(rows), posted=PostedFacts(device_names(lines)))
 
 
 def _matrix(lines: Sequence[str], start: int, file: str, at_once: bool, memory: str) -> Iterator[Observation]:

@@ -1,6 +1,7 @@
 """`dcgmi diag`: the test of PCIe, as a table or JSON. Its GB is 1e9 bytes; the bidirectional rate is a sum.
 
 The table breaks its lines within words, so blanks are left out before it is read. Pinned memory, one GPU at a time.
+Version 4 names the GPU of a line in the left column (`Info: GPU0`). The GPUs' PCI ids say what they are.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanewise.catalog.pci_parts import PARTS
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts, Statement
 
 TOOL = "dcgmi diag"
 _VALUE = re.compile(
@@ -19,7 +22,11 @@ _VALUE = re.compile(
     r"(?P<value>\d{1,12}(?:\.\d{1,12})?)(?:GB/s|us)"
 )
 _KNOWN = re.compile(r"(?:GPU to Host|Host to GPU|bidirectional) bandwidth:")
-_TABLE = re.compile(r"\|\s*(Diagnostic|PCIe)\s*\|")
+_TABLE = re.compile(r"\|\s*(Diagnostic|PCIe)\s*\|", re.IGNORECASE)
+_ENTITY = re.compile(r"\|\s*(?:Info|Warning): GPU ?(\d{1,6})\s*\|")
+_FAILED_CELL = re.compile(r"\|\s*(?P<test>[^|]{0,60}?)\s*\|\s*(?P<which>(?:GPU ?\d{1,6}: )?Fail\b[^|]{0,60}?)\s*\|?$")
+_FAILED = re.compile(r'"(?:status|result)"\s*:\s*"Fail')
+_DEVICE_IDS = re.compile(r"GPU Device IDs Detected\s*\|\s*([0-9a-f]{4}(?:, ?[0-9a-f]{4})*)\s*\|")
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -29,17 +36,46 @@ def is_text(lines: Sequence[str]) -> bool:
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Rates and latencies of each GPU, and what failed; FormatError if the GPU of a value is not stated."""
-    text = "\n".join(lines)
-    failures = [f"{file}: dcgmi says: {line.strip(' |')}"[:200] for line in lines if re.search(r"\|\s*Fail\b", line)]
-    if any(_TABLE.match(line.strip()) for line in lines):
-        matches = list(_VALUE.finditer(re.sub(r"[|\s]+", "", text)))
-        rows = [_row(match, match["gpu"], file) for match in matches]
-    else:
-        rows = [*_entities(text, file)]
+    table = any(_TABLE.match(line.strip()) for line in lines)
+    rows = [*_table(lines, file)] if table else [*_entities("\n".join(lines), file)]
     check_rows(rows, Location(file))
     if not rows:
         raise FormatError("no rate in what dcgmi diag printed", location=Location(file), hint="give it with -v")
-    return ImportedResults(TOOL, tuple(rows), notes=tuple(failures))
+    posted = PostedFacts(_names(lines), tuple(_failures(lines, file)))
+    return ImportedResults(TOOL, tuple(rows), posted=posted)
+
+
+def _names(lines: Sequence[str]) -> dict[str, str]:
+    """The parts of the GPUs by their PCI ids, which are those of all GPUs, tested or not, in their order."""
+    listed = next((match[1] for line in lines if (match := _DEVICE_IDS.search(line))), "")
+    ids = enumerate(re.findall(r"[0-9a-f]{4}", listed))
+    return {f"gpu{number}": part for number, device in ids if (part := PARTS.get(f"10de:{device}"))}
+
+
+def _failures(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """Each test that the tool itself calls failed, with its line."""
+    test, told = "", set[str]()
+    for number, line in enumerate(lines, 1):
+        if named := re.search(r'"name"\s*:\s*"([^"]{1,60})"', line):
+            test = named[1]
+        cell = _FAILED_CELL.match(line.strip())
+        if cell or _FAILED.search(line):
+            test = (cell["test"] or test) if cell else test
+            if (value := f"{test}: {cell['which'] if cell else 'Fail'}") not in told:
+                told.add(value)
+                yield Statement("failed test", f"dcgmi diag, {value}", f"{file}:{number}")
+
+
+def _table(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """The values of a table: those of version 4 are of the GPU in the left column of their first line."""
+    parts: list[tuple[str | None, list[str]]] = [(None, [])]
+    for line in lines:
+        if entity := _ENTITY.match(line.strip()):
+            parts.append((entity[1], []))
+        parts[-1][1].append(_ENTITY.sub("", line))
+    for gpu, text in parts:
+        for match in _VALUE.finditer(re.sub(r"[|\s]+", "", "\n".join(text))):
+            yield _row(match, match["gpu"] or gpu, file)
 
 
 def _entities(text: str, file: str) -> Iterator[Observation]:

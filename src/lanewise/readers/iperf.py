@@ -99,7 +99,7 @@ def _read_run(run: _Run, file: str, label: str) -> ImportedResults:
     rate = figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]]
     flow = "host1->host0" if run.reverse else "host0->host1"
     value = ToolValue(flow, flow, unit="GB/s", path="network")
-    row = observation(tool, label or tool, value, rate, {}, {"connections": connections})
+    row = observation(tool, label or tool, value, rate, {}, {"connections": connections} if connections else {})
     return ImportedResults(tool, (row,), posted=_repeats(sums or whole, file))
 
 

@@ -17,6 +17,7 @@ from lanewise.readers import (
     fio_text,
     gdsio,
     gpu_lines,
+    hccl,
     iperf,
     lanewise_json,
     memory_tools,
@@ -62,15 +63,15 @@ KNOWN = (
     "hdparm, CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, DeepEP, "
     "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
     "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, gdrcopy, SuperBench's "
-    "gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, oneCCL's benchmark, tables of "
-    "rates, runs and samples of lanewise, figures typed in (lanewise-rows), and any text with rates (GB/s, Gb/s, IOPS, "
-    "tokens/s)"
+    "gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, oneCCL's benchmark, "
+    "hccl_demo, tables of rates, runs and samples of lanewise, figures typed in (lanewise-rows), and any text with "
+    "rates (GB/s, Gb/s, IOPS, tokens/s)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
     ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, nsys, size_tables, babelstream, rvs, deepep,
-    card_tools, memory_tools, storage_tools, service_tools, gpu_lines, result_tables, oneccl,
+    card_tools, memory_tools, storage_tools, service_tools, gpu_lines, result_tables, oneccl, hccl,
 )  # fmt: skip
 _JSONS = (nvbandwidth, fio)
 
@@ -97,7 +98,7 @@ def read_results(text: str, file: str) -> ImportedResults:
         results = [pasted_tables.read_text(short, file)]
     if not results and timed_sizes.is_text(distinct):
         results = [timed_sizes.read_text(short, file)]
-    if not any(result.observations or result.peers or result.notes for result in results):
+    if not any(each.observations or each.peers or each.notes or each.posted.statements for each in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
     return with_claims(merge([*results, posted]), sentences(short), file)
 

@@ -40,6 +40,8 @@ RANK = re.compile(
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
 # "nccl-library=23102" in the head of nccl-tests from 2.14 on, "NCCL version 2.27.7+cuda12.9" with NCCL_DEBUG=VERSION.
 _VERSION = re.compile(r"\bnccl-library=(\d{5,6})\b|\bNCCL version (\d+\.\d+\.\d+)")
+# What the tools print when a call fails: host: Test NCCL failure common.cu:1005 'unhandled system error'.
+_FAILURE = re.compile(r"\bTest (?:CUDA|NCCL|HIP) failure \S{1,80}:\d{1,6} '(.{1,160}?)'?\s*$")
 _DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
 # A whole row, for excerpts without the heads: size, count, type, operation, root, and the two sets of four columns.
 _ROW = re.compile(
@@ -97,8 +99,10 @@ class NcclJob:
 
 
 def is_text(lines: Sequence[str]) -> bool:
-    """Whether the lines hold a table of nccl-tests."""
-    return any(_HEAD.match(text := unlabelled(line).strip()) or _ROW.match(text) for line in lines)
+    """Whether the lines hold a table of nccl-tests, or say which of its calls failed."""
+    return any(
+        _HEAD.match(text := unlabelled(line).strip()) or _ROW.match(text) or _FAILURE.search(text) for line in lines
+    )
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -108,6 +112,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     heads: Sequence[str] = ()
     # An excerpt without heads: its rows are whole, or they are none.
     excerpt = not any(_HEAD.match(line.strip()) for line in lines)
+    notes: list[str] = []
     devices: dict[str, str] = {}
     corrupt: list[Statement] = []
     job = NcclJob()
@@ -135,15 +140,25 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             tables.append((labels_above(lines, number - 1), []))
         if not is_head and heads and (_ROW if excerpt else _DATA).match(line):
             if tables[0][1] and number == last and len(line.split()) < len(heads):
-                break  # the text breaks off
+                notes.append(f"{file}: the text breaks off in line {number}, a row of {line.split()[0]} B")
+                break
             tables[-1][1].extend(_row(job, heads, line.split(), at))
             corrupt += _wrong_values(job, heads, line.split(), at)
             check_rows(tables[-1][1], at)
     rows = told_apart(tables)
     check_rows(rows, Location(file, len(lines)))
-    if not rows:
+    failures = [*_failures(lines, file)]
+    if not rows and not failures:
         raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=WHOLE)
-    return ImportedResults(TOOL, tuple(rows), posted=PostedFacts(devices, tuple(corrupt)))
+    return ImportedResults(TOOL, tuple(rows), notes=tuple(notes), posted=PostedFacts(devices, (*corrupt, *failures)))
+
+
+def _failures(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """The first call that failed: what follows on it and on other ranks is the same failure."""
+    for number, line in enumerate(lines, 1):
+        if match := _FAILURE.search(line):
+            yield Statement("failed test", f"{TOOL}: {match[1]}", f"{file}:{number}")
+            return
 
 
 def _dotted(code: int) -> str:

@@ -3,7 +3,7 @@
 Source of what is read: the tool's own sources (output, testcases, memcpy) at github.com/NVIDIA/nvbandwidth.
 What a cell is follows from the flows that its case starts there. The arrows in the headings say otherwise for peers:
 `GPU(row) -> GPU(column)` of a read case moves data from the column to the row, and `GPU(row) <- GPU(column)` of a write
-case from the row to the column.
+case from the row to the column. The GPUs of `multinode_` cases are the ranks of MPI, of all hosts together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, cut_note, figure, matrix
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import PostedFacts, Statement
 
 _VERSION = re.compile(r"nvbandwidth Version:\s*v?([\d.]+)")
 _RUNNING = re.compile(r"Running (\w+)\.?$")
@@ -27,7 +27,11 @@ _TITLE = re.compile(
 _PART = re.compile(r"\b(Read[12]|Write[12]|Total) bandwidth")
 _SUM = re.compile(r"SUM (\w+) [\d.]+$")
 _DEVICE = re.compile(r"Device (\d{1,6}): (\S.*?)(?: \([0-9a-fA-F:]+\))?$")
+# Built for several nodes, it lists the GPU of each rank.
+_RANK = re.compile(r"Process (\d{1,6}) \(([^)]{1,80})\): device (\d{1,6}): (\S.*?)(?: \([0-9a-fA-F:]+\))?$")
+_FAILED = re.compile(r"\berror\b|_ERROR_|\bfail", re.IGNORECASE)
 _PART_OF_SUM = re.compile(r"_(read[12]|write[12]|total)$")
+_MULTINODE = "multinode_"
 _UNTOLD = {"memcpy CE CPU(row) -> GPU(column)": "host_to_device_memcpy_ce",
            "memcpy CE CPU(row) <- GPU(column)": "device_to_host_memcpy_ce"}  # fmt: skip
 
@@ -42,11 +46,12 @@ class _Matrices:
     peers: dict[tuple[str, str], bool] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     titles: dict[str, str] = field(default_factory=dict)
+    failed: list[Statement] = field(default_factory=list)
 
     def add(self, case: str, part: str, cells: Cells) -> None:
         """Add the matrix of a case; pairs without a number are those for which CUDA refuses peer access."""
         columns = len(cells[0])
-        peers = case.startswith(("device_to_device", "all_to_one", "one_to_all"))
+        peers = case.removeprefix(_MULTINODE).startswith(("device_to_device", "all_to_one", "one_to_all"))
         how = {"engine": "SM" if case.endswith("_sm") else "copy engine", "p2p": "on" if peers else ""}
         if _cell(case, part, 0, 0, columns) is None:
             self.notes.append(f"{self.file}: {case} is not read")
@@ -59,9 +64,16 @@ class _Matrices:
             if _is_square(case) and len(cells) == columns and row != column:
                 self.peers[f"gpu{row}", f"gpu{column}"] = value is not None
 
+    def without_result(self, case: str, why: str, at: Location) -> None:
+        """Note a case that the tool gives no result of: one that failed is a finding, one that it waived is none."""
+        if _FAILED.search(why) and "waived" not in why.casefold():
+            self.failed.append(Statement("failed test", f"nvbandwidth, {case}: {why}"[:200], str(at)))
+        else:
+            self.notes.append(f"{self.file}: {case} is not read: {why}")
+
     def results(self) -> ImportedResults:
         """All of it."""
-        posted = PostedFacts(self.titles)
+        posted = PostedFacts(self.titles, tuple(self.failed))
         return ImportedResults(self.tool, tuple(self.rows), self.peers, tuple(self.notes), posted=posted)
 
 
@@ -75,25 +87,44 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every matrix of the text; FormatError with the line where one within it is cut short or its case not named."""
     version = next((match[1] for line in lines if (match := _VERSION.search(line))), "")
     matrices = _Matrices(f"nvbandwidth {version}".strip(), file)
-    devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
-    matrices.titles = {f"gpu{match[1]}": match[2] for match in devices}
+    matrices.titles = _names(lines)
     case = ""
     for at, line in enumerate(lines):
         running = _RUNNING.match(line.strip())
         if running:
             case = running[1]
             why = _no_matrix(lines, at + 1)
-            if case.startswith("multinode") or why:
-                matrices.notes.append(f"{file}: {case} is not read: {why or 'it runs on several nodes'}")
-        elif _TITLE.match(line.strip()) and not case.startswith("multinode"):
+            if why or not _is_known_multinode(case):
+                matrices.without_result(case, why or "it runs on several nodes", Location(file, at + 1))
+        elif _TITLE.match(line.strip()) and _is_known_multinode(case):
             named, part, cells = _matrix_below(lines, at, case, file)
             matrices.add(named, part, cells)
             matrices.notes += cut_note(cells, file) if _is_square(named) else ()
             check_rows(matrices.rows, Location(file, at + 1))
-    if not matrices.rows and not matrices.peers and not matrices.notes:
+    if not (matrices.rows or matrices.peers or matrices.notes or matrices.failed):
         hint = "paste the matrices: SUM lines add up copies that ran one after another, and tell nothing of a path"
         raise FormatError("no matrix of nvbandwidth", location=Location(file, len(lines)), hint=hint)
+    if any(row.scenario.startswith(_MULTINODE) for row in matrices.rows):
+        matrices.notes.append(f"{file}: gpuN of multinode cases is MPI's rank N, over all hosts")
     return matrices.results()
+
+
+def _names(lines: Sequence[str]) -> dict[str, str]:
+    """The names of the GPUs; those of ranks by the rank, of a rank with several GPUs by the device."""
+    ranks = [match for line in lines if (match := _RANK.match(line.strip()))]
+    several = len({match[1] for match in ranks}) < len(ranks)
+    devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
+    return {f"gpu{match[3 if several else 1]}": match[4] for match in ranks} | {
+        f"gpu{match[1]}": match[2] for match in devices
+    }
+
+
+def _is_known_multinode(case: str) -> bool:
+    """Whether a case is one of a single node, or copies between the ranks' GPUs one pair at a time."""
+    return (
+        not case.startswith(_MULTINODE)
+        or re.fullmatch(r"device_to_device_memcpy_(?:read|write)_(?:ce|sm)", case.removeprefix(_MULTINODE)) is not None
+    )
 
 
 def _matrix_below(lines: list[str], at: int, running: str, file: str) -> tuple[str, str, Cells]:
@@ -148,7 +179,7 @@ def read_json(data: Mapping[str, Any], file: str) -> ImportedResults:
         name = str(case.get("name", "")) if isinstance(case, dict) else ""
         if not name or "bandwidth_matrix" not in case:
             why = case.get("error", case.get("status", "no status")) if name else "it has no name"
-            matrices.notes.append(f"{file}: {name or 'a case'} has no result: {why}")
+            matrices.without_result(name or "a case", str(why), Location(file))
             continue
         for part, cells in _parts(name, case["bandwidth_matrix"], file):
             matrices.add(name, part, cells)
@@ -177,12 +208,12 @@ def _parts(case: str, data: Any, file: str) -> Iterator[tuple[str, Cells]]:
 
 def _is_square(case: str) -> bool:
     """Whether the matrix of a case has a row for each GPU, not one alone."""
-    return case.startswith("device_to_device")
+    return case.removeprefix(_MULTINODE).startswith("device_to_device")
 
 
 def _cell(case: str, part: str, row: int, column: int, count: int) -> ToolValue | None:
     """What a cell is; `part` is Read1, Write2, Total or nothing, `count` the number of GPUs; None for another case."""
-    kind = case.removesuffix("_ce").removesuffix("_sm")
+    kind = case.removeprefix(_MULTINODE).removesuffix("_ce").removesuffix("_sm")
     make = _KINDS.get(kind)
     return make(case, part, row, column, count) if make is not None else None
 

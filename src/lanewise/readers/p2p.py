@@ -70,9 +70,14 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             if not rows:
                 raise FormatError("the text breaks off in a heading", location=Location(file, at + 1), hint=WHOLE)
             notes.append(f"{file}: the text breaks off in a heading")
+    posted = PostedFacts(device_names(lines))
+    return ImportedResults(TOOL, tuple(rows), peers, (*_notes(lines, file), *notes), posted=posted)
+
+
+def device_names(lines: Sequence[str]) -> dict[str, str]:
+    """The GPUs' names as the header of NVIDIA's samples lists them, `Device: 0, Tesla T4, pciBusID: 5`."""
     devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
-    titles = {f"gpu{int(match[1])}": match[2] for match in devices if len(match[1]) <= 6}
-    return ImportedResults(TOOL, tuple(rows), peers, (*_notes(lines, file), *notes), posted=PostedFacts(titles))
+    return {f"gpu{int(match[1])}": match[2] for match in devices if len(match[1]) <= 6}
 
 
 def _plain(line: str) -> str:

@@ -40,6 +40,8 @@ _FLOWS = {
 }
 # A line of a log, of code or a rule is no heading.
 _NO_HEADING = re.compile(r"^\W*$|^\d{4}-\d\d|^\d\d:\d\d|^[-=_*#|+ ]+$")
+_ALGORITHM = re.compile(r"\balg(?:o|orithm)?[ _.-]?(?:bw|bandwidth)\b", re.IGNORECASE)
+_BUS = re.compile(r"\b(?:bus|nw)[ _.-]?(?:bw|bandwidth)\b", re.IGNORECASE)
 _METRICS = {"B/s": ("goodput", "GB/s"), "1/s": ("iops", "1/s"), "s": ("latency", "us")}
 
 
@@ -60,11 +62,18 @@ class _Reading:
 def read_text(lines: Sequence[str]) -> ImportedResults:
     """A row for each figure of a text, with what the text expects of it; no rows where it has none."""
     reading = _read(lines)
-    measured = [figure for figure in reading.figures if figure.role in ("", "only")]
+    measured = _of_the_bus([figure for figure in reading.figures if figure.role in ("", "only")])
     if not measured:
         return ImportedResults("", ())
     rows = tuple(_row(figure, _port(reading), reading.drive) for figure in with_expectations(reading.figures, measured))
     return ImportedResults(PLAIN_TEXT, rows, notes=(_note(rows, len(reading.figures)),))
+
+
+def _of_the_bus(figures: list[TextFigure]) -> list[TextFigure]:
+    """The figures without the rates of a collective's algorithm where its bus bandwidth, a multiple, is stated too."""
+    if not any(_BUS.search(figure.words.between) for figure in figures):
+        return figures
+    return [figure for figure in figures if not _ALGORITHM.search(figure.words.between)]
 
 
 def claims_of(lines: Sequence[str]) -> tuple[list[TextFigure], str, str]:

@@ -7,7 +7,7 @@ singled out: one that has fewer lanes is what is asked about.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from lanewise.results.posted import Statement
@@ -15,6 +15,9 @@ from lanewise.results.posted import Statement
 NumberedLine: TypeAlias = tuple[int, str]
 # The columns of nvidia-smi --query-gpu=... --format=csv; the width at most is that of GPU and slot together.
 _WIDTH, _MOST_WIDTH = "pcie.link.width.current", "pcie.link.width.max"
+# The link of an idle GPU trains down: its generation counts only where the same row says that the GPU works.
+_GEN, _MOST_GEN, _BUSY = "pcie.link.gen.current", "pcie.link.gen.max", "utilization.gpu [%]"
+_BUSY_FROM = 50
 _SYSFS = re.compile(r"([^/\s]{1,40})/(current|max)_link_width(?: <==)?\s*$")
 # The line that begins a device in a dump of lspci.
 _DEVICE = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S")
@@ -108,12 +111,21 @@ def listed_links(lines: Sequence[str], file: str) -> Iterator[Statement]:
 
 
 def queried_links(lines: Sequence[str], file: str) -> Iterator[Statement]:
-    """The links that a table of `nvidia-smi --query-gpu` shows to have fewer lanes than GPU and slot have."""
+    """The links that a table of `nvidia-smi --query-gpu` shows to be narrower or, of busy GPUs, slower than can be."""
     for number, row in _queried(lines):
-        now, most = row.get(_WIDTH, ""), row.get(_MOST_WIDTH, "")
-        if now.isdigit() and most.isdigit() and 0 < int(now) < int(most):
-            gpu = f"GPU {row['index']}" if row.get("index", "").isdigit() else row.get("name", "a GPU")
-            yield Statement("link width", f"{gpu} x{now} of x{most}", f"{file}:{number}")
+        gpu = f"GPU {row['index']}" if row.get("index", "").isdigit() else row.get("name", "a GPU")
+        if _is_less(row, _WIDTH, _MOST_WIDTH):
+            yield Statement("link width", f"{gpu} x{row[_WIDTH]} of x{row[_MOST_WIDTH]}", f"{file}:{number}")
+        busy = row.get(_BUSY, "").removesuffix("%").strip()
+        if _is_less(row, _GEN, _MOST_GEN) and busy.isdigit() and int(busy) >= _BUSY_FROM:
+            value = f"{gpu} Gen{row[_GEN]} of Gen{row[_MOST_GEN]}, the GPU {busy} % in use"
+            yield Statement("link speed", value, f"{file}:{number}")
+
+
+def _is_less(row: Mapping[str, str], key: str, most: str) -> bool:
+    """Whether a value of a row is known and below the most that is possible."""
+    now, best = row.get(key, ""), row.get(most, "")
+    return now.isdigit() and best.isdigit() and 0 < int(now) < int(best)
 
 
 def queried_gpu(lines: Sequence[str]) -> str:
@@ -127,7 +139,7 @@ def _queried(lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     head: list[str] = []
     for number, line in enumerate(lines, 1):
         cells = [cell.strip() for cell in line.split(",")] if "," in line else []
-        if _WIDTH in cells:
+        if _WIDTH in cells or _GEN in cells:
             head = cells
         elif head and len(cells) == len(head):
             yield number, dict(zip(head, cells, strict=True))

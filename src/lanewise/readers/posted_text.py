@@ -84,6 +84,9 @@ _TOTAL = re.compile(r"\s*Total\s*: (\d{1,9} MiB)")
 _BOARD = re.compile(r"GPU (\d{1,3}): \S.{0,100}\(UUID")
 # Boards with NVSwitches use every NVLink; cards have bridges for some of them.
 _ALL_NVLINKS = re.compile(r"A[18]00-SXM|H\d00(?! PCIe| NVL)|H20\b|B[23]00")
+# One bridge carries four links of these (NVIDIA A100 PCIe and H100 PCIe product briefs: three bridges, twelve links).
+_BRIDGED = re.compile(r"A100.{0,6}PCI|H100 (?:PCIe|NVL)|\bA[34]0\b|RTX A[56]\d00", re.IGNORECASE)
+_OF_A_BRIDGE = 4
 _INACTIVE = re.compile(r"\s{1,12}Link \d{1,2}: <inactive>")
 _SECTION = re.compile(r"GPU ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)")
 _LINK_VALUE = re.compile(r"\s*(Max|Current|Device Max)\s*: (\d{1,2})(x?)$")
@@ -154,13 +157,22 @@ def _said(match: re.Match[str]) -> str:
 
 
 def _nvlinks(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
-    """NVLinks of `nvidia-smi nvlink -s` that are down on a board that uses all of them."""
-    gpu = ""
+    """NVLinks of `nvidia-smi nvlink -s` that are down on a board that uses all of them, or in part of a bridge."""
+    gpu, board = "", False
+    partly: dict[str, list[int]] = {}
     for number, line in lines:
         if match := _BOARD.match(line):
-            gpu = f"gpu{match[1]}" if _ALL_NVLINKS.search(line) else ""
+            board = _ALL_NVLINKS.search(line) is not None
+            gpu = f"gpu{match[1]}" if board or _BRIDGED.search(line) else ""
         elif gpu and _INACTIVE.match(line):
-            yield Statement("NVLink errors", f"a link of {gpu} is inactive", f"{file}:{number}")
+            if board:
+                yield Statement("NVLink errors", f"a link of {gpu} is inactive", f"{file}:{number}")
+            else:
+                partly.setdefault(gpu, []).append(number)
+    for gpu, numbers in partly.items():
+        if down := len(numbers) % _OF_A_BRIDGE:
+            text = f"{down} of the {_OF_A_BRIDGE} links of a bridge of {gpu}" + (" is" if down == 1 else " are")
+            yield Statement("NVLink errors", f"{text} inactive", f"{file}:{numbers[0]}")
 
 
 def _transports(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:

@@ -10,11 +10,12 @@ from typing import Any
 
 from lanewise.checking import changes
 from lanewise.checking.cause import Cause, slow_link, speed
+from lanewise.checking.named.abilities import on_a_board
 from lanewise.errors import LanewiseError
 from lanewise.results.conditions import STATUS, MachineConditions, PeerState
 from lanewise.routes.find import route
 from lanewise.routes.matrix import peers
-from lanewise.topology.model import Kind, System
+from lanewise.topology.model import Kind, LinkKind, System
 
 # Chipset, GPU or topology not supported.
 _BY_DESIGN = ("CNS", "GNS", "TNS")
@@ -49,7 +50,7 @@ def machine_causes(machine: MachineState, target: System | None) -> tuple[Cause,
     causes = [*_off_bus(conditions), *_links(conditions), *_numa(conditions), *_figures(machine)]
     causes += _throttles(conditions)
     if system is not None:
-        causes += _redirections(system, conditions)
+        causes += [*_redirections(system, conditions), *_uneven_nvlinks(system)]
     expected = target or (with_intended_policies(system) if system is not None else None)
     if expected is not None:
         by_design = non_peers_by_design(machine) if target is None else frozenset()
@@ -140,11 +141,28 @@ def _figures(machine: MachineState) -> Iterator[Cause]:
             step = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; dmesg | grep -i xid"
             change = changes.fewer_nvlinks(device, down)
             part = (system.device(device).part or "") if system is not None and device in system.devices else ""
-            fault = "sxm" in part and not part.startswith(("p100", "v100"))
+            fault = on_a_board(part)
             yield Cause(
                 ("nvlink", device), what, step, evidence="nvlink -s", change=change, fault=fault,
                 devices=frozenset({device}),
             )  # fmt: skip
+
+
+def _uneven_nvlinks(system: System) -> Iterator[Cause]:
+    """Pairs of GPUs with fewer NVLinks than the others: boards join all of their pairs alike (since the A100)."""
+    boards = {name for name in system.of_kind(Kind.GPU) if on_a_board(system.device(name).part or "")}
+    counts = {
+        (link.a, link.b): link.count
+        for link in system.links
+        if link.kind is LinkKind.NVLINK and link.count_known and {link.a, link.b} <= boards
+    }
+    most = max(counts.values(), default=0)
+    for (a, b), count in counts.items():
+        if count < most:
+            what = f"{a} and {b} are joined by {count} NVLinks, other pairs of the board by {most}"
+            step = "nvidia-smi nvlink -s; nvidia-smi nvlink -e; dmesg | grep -i xid"
+            devices = frozenset({a, b})
+            yield Cause(("nvlink", a, b), what, step, evidence=system.source, fault=True, devices=devices)
 
 
 def _throttles(conditions: MachineConditions) -> Iterator[Cause]:

@@ -47,7 +47,9 @@ def _differing(row: Observation, best: Observation) -> Iterator[Cause]:
         for condition in CONDITIONS if typed else ():  # of texts `stated_words`
             if condition.differs(row.scenario, best.scenario):
                 yield Cause(condition.key, condition.what, condition.step, evidence=evidence)
-    if variables := set(_VARIABLE.findall(best.scenario)) ^ set(_VARIABLE.findall(row.scenario)):
+    # What a tool calls its own mode (CPU_GPU of gdsio) is no variable.
+    modes = {word for each in (row, best) for key in ("mode", "engine") for word in each.how.get(key, "").split()}
+    if variables := (set(_VARIABLE.findall(best.scenario)) ^ set(_VARIABLE.findall(row.scenario))) - modes:
         what = f"a setting that differs between the two: {', '.join(sorted(variables))}"
         step = "run both with NCCL_DEBUG=INFO, and set what the faster one has"
         yield Cause(("setting",), what, step, evidence=evidence)

@@ -133,6 +133,10 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
         yield Cause(
             ("nvlink", *re.findall(r"\bgpu\d+", statement.value)), what, step, evidence=statement.source, fault=True
         )
+    for statement in posted.stated("failed test"):
+        what = f"a test of the tool failed: {statement.value}"
+        step = "run that test alone; dmesg | grep -iE 'xid|aer|nvrm'; systemctl status nvidia-fabricmanager"
+        yield Cause(("failed test", statement.value), what, step, evidence=statement.source, fault=True)
     if corrupt := posted.stated("wrong values"):
         more = f", and {len(corrupt) - 1} more such" if len(corrupt) > 1 else ""
         what = f"data arrived wrong, so no rate of this run counts: {corrupt[0].value}{more}"

@@ -43,6 +43,8 @@ _COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10")
 _SHARED_MEMORY = re.compile(r"GB10|MI300A|\bOrin\b|\bThor\b|Strix|Radeon 80[56]0S", re.IGNORECASE)
 # Their own links between GPUs are of no known rate here: Xe Link, RoCE of Gaudi, xGMI.
 _OWN_LINKS = re.compile(r"\bMax 1\d{3}\b|Gaudi|\bHL-?[23]\d\d\b|\bMI\d{2,3}", re.IGNORECASE)
+# Boards of SXM modules and superchips (NVIDIA's HGX and NVL72 data sheets); B200 and B300 exist on such boards alone.
+_BOARDS = re.compile(r"(?!p100|v100).*sxm|g?b[23]00$")
 _NOISE = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|amd|instinct|generation|corporation)\b|\((?:r|tm)\)")
 # What copies reach of the raw rate of 2.5 and 5 GT/s links (K20: 6.0 and 6.6 of 8 GB/s).
 _OLD_SHARE = 0.8
@@ -105,7 +107,12 @@ class GpuAbility:
     @property
     def all_linked(self) -> bool:
         """Whether each pair of its boards is joined by NVLink: SXM boards since the A100."""
-        return self.part is not None and self.gen >= 4 and "sxm" in self.part.name
+        return self.part is not None and on_a_board(self.part.name)
+
+
+def on_a_board(part: str) -> bool:
+    """Whether GPUs of a part come on boards that join each pair by NVLink: SXM since the A100, B200 and later."""
+    return _BOARDS.match(part) is not None
 
 
 def ability(title: str, catalog: Catalog) -> GpuAbility | None:

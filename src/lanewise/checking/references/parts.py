@@ -179,13 +179,17 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
 
 
 def _some_links(part: GpuAbility, both: int, value: float) -> Iterator[Reference]:
-    """The rate of some of the NVLinks of a GPU that has them to several others, as in meshes of SXM boards."""
-    links = part.part.number("nvlink.links") if part.part is not None and "sxm" in part.part.name else None
-    if links is None or part.nvlink_rate is None or part.all_linked:
+    """The rate of some of the NVLinks of a GPU that has them to several others, as in meshes of SXM boards.
+
+    A bridge over four cards gives each pair a third of them (NVIDIA H200 NVL data sheet: two- and four-way bridges).
+    """
+    links = part.part.number("nvlink.links") if part.part is not None else None
+    if part.part is None or links is None or part.nvlink_rate is None or part.all_linked:
         return
     each = part.nvlink_rate * both / links
     count = round(value / each)
-    if 1 <= count < links and abs(value / (count * each) - 1) < _NEAR_LINKS:
+    possible = count < links if "sxm" in part.part.name else 3 * count == links and part.part.name.endswith("-nvl")
+    if count and possible and abs(value / (count * each) - 1) < _NEAR_LINKS:
         nominal, limit = count * each, f"{count} of the {links:g} NVLinks of {part.title}"
         yield Reference("parts", nominal, 0.9 * nominal, 0.0, None, limit, part.source)
 

@@ -1,0 +1,54 @@
+"""Rates of copies over NVLinks of which some are down, or which a pair has but a share of."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.checking.checkup import Checkup, check
+from lanewise.readers.kinds import read_results
+
+
+def matrix(name: str, rates: list[list[str]]) -> Checkup:
+    """The check of a matrix of peer writes."""
+    count = len(rates)
+    lines = [f"Device: {n}, {name}, pciBusID: {n}, pciDeviceID: 0, pciDomainID:0" for n in range(count)]
+    lines += ["Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)"]
+    lines += ["D\\D " + " ".join(map(str, range(count)))]
+    lines += [" ".join([str(n), *row]) for n, row in enumerate(rates)]
+    results = read_results("\n".join(lines), "f")
+    return check(results.observations, posted=results.posted)
+
+
+def rates(count: int, usual: float, lesser: float, of: int | None) -> list[list[str]]:
+    """A matrix of one rate, of one GPU another."""
+    return [
+        ["2000.0" if row == column else f"{lesser if of in (row, column) else usual:.2f}" for column in range(count)]
+        for row in range(count)
+    ]
+
+
+@pytest.mark.parametrize(("name", "links", "usual"), [("NVIDIA H200", 18, 393.2), ("NVIDIA A100-SXM4-80GB", 12, 276.0)])
+def test_a_gpu_whose_pairs_are_whole_nvlinks_below_all_others_is_a_fault(name: str, links: int, usual: float):
+    checkup = matrix(name, rates(6, usual, usual * (links - 1) / links, 4))
+    assert {str(result.verdict) for result in checkup.results} == {"ok"}
+    [fault] = checkup.findings
+    assert fault.title == f"1 of the {links} NVLinks of gpu4 may be down: its pairs reach {links - 1}/{links} of others"
+    assert checkup.exit_code == 1
+
+
+@pytest.mark.parametrize(("lesser", "count"), [(1.0, 6), (0.975, 6), (17 / 18, 3)])
+def test_pairs_that_agree_or_are_too_few_to_say_what_is_usual_are_no_fault(lesser: float, count: int):
+    checkup = matrix("NVIDIA H200", rates(count, 393.2, 393.2 * lesser, 1))
+    assert (checkup.findings, checkup.exit_code) == ((), 0)
+
+
+def test_a_gpu_that_differs_between_its_pairs_has_not_lost_a_link():
+    table = rates(6, 393.2, 393.2 * 17 / 18, 4)
+    table[4][0] = table[0][4] = "393.20"
+    assert matrix("NVIDIA H200", table).findings == ()
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(133.1, "ok"), (266.0, "unknown"), (88.7, "unknown")])
+def test_a_bridge_over_four_cards_gives_each_pair_a_third_of_the_nvlinks(rate: float, verdict: str):
+    checkup = matrix("NVIDIA H200 NVL", rates(4, rate, rate, None))
+    assert {str(result.verdict) for result in checkup.results} == {verdict}
