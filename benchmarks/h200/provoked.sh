@@ -5,7 +5,7 @@
 #
 # PEERS   sources to build here (default .peers): nccl-tests/, nvbandwidth/, p2p/ and bw/ (the CUDA samples' .cu with
 #         p2p/Common/), and Boost's headers and program_options as Debian packages.
-# SECONDS_ALL  for the cases (default 240).
+# SECONDS_ALL  for the cases (default 240). ONLY  a regular expression of their names.
 set -u
 out=$(realpath -m "${OUT:-out/provoked}") peers=$(realpath -m "${PEERS:-.peers}") tools=$(mktemp -d)
 mkdir -p "$out/texts" "$tools/nccl"
@@ -48,6 +48,6 @@ ls -l "$tools" "$tools/nccl" | head -n 40
 export LD_LIBRARY_PATH="$tools/home/lib:$driver:${LD_LIBRARY_PATH:-}"
 { nvidia-smi -L; nvidia-smi topo -m; lscpu; } > "$out/texts/dumps.txt" 2>&1
 { nvidia-smi topo -p2p r; nvidia-smi nvlink -s; nvidia-smi -q; numactl -H; } > "$out/texts/more.txt" 2>&1
-python3 benchmarks/h200/provoked.py run --tools "$tools" -o "$out/texts" --seconds "${SECONDS_ALL:-240}"
+python3 benchmarks/h200/provoked.py run --tools "$tools" -o "$out/texts" --seconds "${SECONDS_ALL:-240}" --only "${ONLY:-}"
 tail -n 5 "$out"/*.log
 cp "$out"/*.log "$out/texts/"; tar -C "$out" -czf "$out/texts.tar.gz" texts && rm -r "$out/texts" "$tools"
