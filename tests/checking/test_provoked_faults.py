@@ -1,5 +1,5 @@
-"""What tools printed on two H200 while something was wrong on purpose (benchmarks/h200/provoked.py), and while nothing
-was: verdicts and causes, by the text alone and with the lists that people post beside it.
+"""What tools printed on two and four H200 while something was wrong on purpose (benchmarks/h200/provoked.py), and while
+nothing was: verdicts and causes, by the text alone and with the lists that people post beside it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from lanewise import api
 from lanewise.checking.checkup import EXIT_FINE, EXIT_OPEN, EXIT_WRONG
 
 TEXTS = Path(__file__).parent / "provoked"
-LISTS = TEXTS / "lists"
 HEALTHY = ("nvbandwidth-host", "nvbandwidth-host-gpu-busy", "nvbandwidth-peers", "bandwidthTest-pinned",
-           "bandwidthTest-pageable", "p2p", "all_reduce", "all_gather", "sendrecv")  # fmt: skip
+           "bandwidthTest-pageable", "p2p", "all_reduce", "all_gather", "sendrecv", "four-nvbandwidth-host",
+           "four-p2p", "four-all_reduce", "four-all_gather", "four-sendrecv", "four-alltoall",
+           "four-reduce_scatter-ll128")  # fmt: skip
 # What is said first, where the text shows it; else what is among the first two.
 SHOWN = {
     "all_reduce-p2p-off-shown": "NCCL_P2P_DISABLE=1",
@@ -22,11 +23,17 @@ SHOWN = {
     "all_reduce-ll-shown": "NCCL_PROTO=LL",
     "all_reduce-one-channel-log": "NCCL_MAX_NCHANNELS=1",
     "all_reduce-four-channels-shown": "NCCL_MAX_NCHANNELS=4",
+    "four-all_reduce-tree-shown": "NCCL_ALGO=Tree",
+    "four-all_reduce-small-buffers-shown": "NCCL_BUFFSIZE=65536",
+    "four-all_gather-two-channels-shown": "NCCL_MAX_NCHANNELS=2",
 }
 NOT_SHOWN = {
     "all_reduce-p2p-off": "not in use|peer copies are off",
     "all_gather-p2p-off": "not in use|peer copies are off",
     "sendrecv-p2p-off": "not in use|peer copies are off",
+    "four-all_reduce-p2p-off": "not in use|peer copies are off",
+    "four-alltoall-p2p-off": "not in use|peer copies are off",
+    "four-broadcast-p2p-off": "not in use|peer copies are off",
     "all_reduce-sockets-log": "NCCL_SHM_DISABLE=1|TCP sockets|NCCL_P2P_DISABLE=1",
 }
 OTHERS = ("all_reduce-sockets", "all_reduce-ll", "all_reduce-one-channel", "all_reduce-beside-copies",
@@ -35,8 +42,12 @@ OTHERS = ("all_reduce-sockets", "all_reduce-ll", "all_reduce-one-channel", "all_
 
 @pytest.fixture(params=["alone", "with lists"])
 def checked(request):
-    beside = [LISTS] if request.param == "with lists" else []
-    return lambda name: api.check([TEXTS / f"{name}.txt", *beside])
+    return lambda name: api.check([TEXTS / f"{name}.txt", *([lists(name)] if request.param == "with lists" else [])])
+
+
+def lists(name):
+    """nvidia-smi -L, topo -m and lscpu of the machine of a text."""
+    return TEXTS / ("lists-four" if name.startswith("four-") else "lists")
 
 
 def first_causes(checkup, most):
@@ -51,7 +62,7 @@ def test_nothing_is_slow_where_nothing_is_wrong(checked, name):
 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_all_is_fine_where_the_lists_describe_the_machine(name):
-    assert api.check([TEXTS / f"{name}.txt", LISTS]).exit_code == EXIT_FINE
+    assert api.check([TEXTS / f"{name}.txt", lists(name)]).exit_code == EXIT_FINE
 
 
 @pytest.mark.parametrize("name", [*SHOWN, *NOT_SHOWN, *OTHERS])
@@ -84,3 +95,10 @@ def test_nvlinks_that_somebody_else_uses_too_are_not_called_fine(checked, name):
 
 def test_a_collective_of_one_gpu_is_no_transfer(checked):
     assert checked("all_reduce-one-gpu").exit_code == EXIT_OPEN
+
+
+@pytest.mark.parametrize("name", ["four-p2p-one-hidden", "four-nvbandwidth-one-hidden"])
+def test_a_gpu_that_the_tool_did_not_see_leaves_the_check_open(name):
+    checkup = api.check([TEXTS / f"{name}.txt", lists(name)])
+    assert checkup.exit_code == EXIT_OPEN
+    assert any("saw 3 GPUs, machine has 4" in finding.title for finding in checkup.findings)

@@ -31,8 +31,8 @@ _ADDED = {Launch.GRAPH: 0.0, Launch.NCCL_TESTS: 1.5e-6, Launch.ONE_PROCESS: 1.5e
 # One process issues the kernels of its GPUs one after the other: 3.7 to 5.5 us each.
 _ISSUE = 4.5e-6
 # How long a group of few kernels may take to issue: of two 22 to 42 us on two virtual machines (Python perhaps 9 of
-# them), of eight 30 to 44 us.
-_SLOW_ISSUE = 44e-6
+# them), of four 47 to 54 us on another (benchmarks/runs/2026-11-27-four-gpus-last), of eight 30 to 44 us.
+_SLOW_ISSUE = 55e-6
 _EXPONENT = 0.25
 _LONGEST_RAMP = 1000.0  # us of wire time, from which on the time beyond it grows no more
 # Where no machine of the class was measured: a share of the library's latency.
@@ -41,6 +41,9 @@ _PCIE_LATENCY = 0.5  # of what NCCL plans for PCIe
 # The interval's factors of the bandwidth, by size: latency, ramp, peak.
 _SMALL, _MIDDLE, _LONG = (0.55, 1.4), (0.6, 1.45), (0.88, 1.08)
 _MIDDLE_FROM, _LONG_FROM = 2.0**20, 2.0**28
+# Sends and receives of more than two ranks run on fewer channels than a pair's: 0.49 to 0.62 of what its ramp says from
+# 1 to 64 MiB of sendrecv on four H200, 0.86 at 256 MiB, all at 1 GiB (the same run).
+_SENDS = 0.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,8 @@ def _point(model: CollectiveModel, size: float) -> CollectivePoint:
     time = _issued(kernel, model.settings.launch, model.members)
     bandwidth = size * factor / time
     low, high = _interval(bandwidth, peak, size)
+    if model.collective is Collective.SENDRECV and len(model.members.ranks) > 2 and _MIDDLE_FROM <= size < _LONG_FROM:
+        low = min(low, _SENDS * bandwidth)
     low = min(low, size * factor / _slowly_issued(time, model.settings.launch))
     on_wire = size * factor / peak.bus_bandwidth > 0.5 * time
     limit = peak.limit if on_wire else _latency_limit(choice, model.network)
