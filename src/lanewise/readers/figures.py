@@ -38,8 +38,10 @@ _BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 # Drives, arrays, and file systems or volumes over a network.
 _STORAGE = re.compile(
-    r"sd\d|sd-?card|ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|hdd|sata|emmc|optane|usb|rbd|ceph|zfs|zpool|pool|nfs|smb|"
-    r"cifs|share|lustre|gpfs|beegfs|weka|s3|bucket|minio|ebs|iscsi|lun\d|dm-|loop\d|(?:sd|hd|vd|xvd)[a-z]\d*$"
+    r"sd\d|sd-?card|ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|hdd|sata|emmc|optane|usb|rbd|ceph|zfs|zpool|"
+    r"pool|nfs|smb|"
+    r"cifs|share|lustre|gpfs|beegfs|weka|s3|bucket|minio|ebs|iscsi|lun\d|dm-|loop\d|gluster|moosefs|juicefs|hdfs|longhorn|"
+    r"drbd|sshfs|webdav|orangefs|btrfs|bcache|efs\d*$|fsx|filestore|(?:sd|hd|vd|xvd)[a-z]\d*$"
 )
 
 

@@ -12,10 +12,14 @@ from lanewise.checking.symptom import RowSymptom, value_text
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
 
+_FASTER = 1.2
 # Paths between a GPU and another device.
 _BETWEEN = ("network", "storage", "peer")
-# Variables of the environment, as NCCL, UCX and CUDA have them, with their value.
-_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b(?: ?= ?\S+)?")
+# Variables of the environment: with their value, or with the name of a library that has such.
+_VARIABLE = re.compile(
+    r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+ ?= ?\S+|"
+    r"\b(?:R?NCCL|CUDA|UCX|UCC|HSA|HIP|ROCR|GLOO|FI|OMP|OMPI|KMP|MV2|PYTORCH|TORCH|TF|NVSHMEM|SHARP|LD)_[A-Z0-9_]+\b"
+)
 
 
 def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
@@ -25,6 +29,7 @@ def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"a setting turns something off: {off[0]}"
         yield Cause(("setting",), what, f"run it again without {off[1] or off[2]}", evidence="the row's name")
     faster = [other for other in symptom.better_rates() if other.flow == row.flow and other.scenario != row.scenario]
+    faster += [other.row for other in symptom.results if other.row not in faster and _without(row, other.row)]
     if not faster:
         if row.metric == "time" and (own := _VARIABLE.findall(row.scenario)):  # the faster time is no row of the answer
             yield Cause(("setting",), f"a setting: {', '.join(own)}", "run it again without", evidence="the row's name")
@@ -35,6 +40,15 @@ def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
     yield from _differing(row, best)
     if nearest is not best:
         yield from _differing(row, nearest)
+
+
+def _without(row: Observation, other: Observation) -> bool:
+    """Whether a faster row of the same devices has all of this one's name but a variable, peers on or off."""
+    if other.metric != row.metric or (other.value or 0.0) < _FASTER * (row.value or 0.0):
+        return False
+    plain = (_VARIABLE.sub("", row.scenario).split(",")[0].strip(), row.how.get("flows", row.flow))
+    same = plain == (_VARIABLE.sub("", other.scenario).split(",")[0].strip(), other.how.get("flows", other.flow))
+    return same and bool(_VARIABLE.search(row.scenario)) and not _VARIABLE.search(other.scenario)
 
 
 def _differing(row: Observation, best: Observation) -> Iterator[Cause]:

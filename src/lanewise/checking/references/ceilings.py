@@ -13,6 +13,8 @@ from lanewise.results.posted import PostedFacts
 # The fastest hard disks, of two actuators, carry 554 MB/s (Seagate Exos 2X18, data sheet).
 _HARD_DISK = re.compile(r"^hdd\d*$", re.IGNORECASE)
 _FASTEST_DISK, _ABOVE = 554e6, 1.1
+# HS400: eight bits, 200 MHz, both edges (JEDEC JESD84-B51).
+_EMMC, _FASTEST_EMMC = re.compile(r"^emmc\d*$", re.IGNORECASE), 400e6
 # From where on a row of such a device would be no surprise: what a mistaken unit is tried against.
 _FROM = 0.1
 
@@ -25,6 +27,8 @@ def ceiling(row: Observation, posted: PostedFacts) -> Reference | None:
     rate, limit, source = 0.0, "", ""
     if row.path == "storage" and any(map(_HARD_DISK.match, ends)):
         rate, limit, source = _FASTEST_DISK, "the fastest hard disk", "its data sheet"
+    elif row.path == "storage" and any(map(_EMMC.match, ends)):
+        rate, limit, source = _FASTEST_EMMC, "the bus of an eMMC", "JESD84-B51"
     elif row.path == "host memory" and not posted.devices:
         rate, source = _stated_memory(posted)
         limit = "the stated rate of the memory"

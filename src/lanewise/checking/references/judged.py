@@ -55,8 +55,16 @@ from lanewise.checking.references.paths import (
     same_path,
 )
 from lanewise.checking.references.siblings import Siblings, flows_of
-from lanewise.checking.references.side_by_side import of_like
-from lanewise.checking.references.stated_limits import NO_MEASUREMENT, measured, names_limit, of_stated_limit
+from lanewise.checking.references.side_by_side import COUNTS, of_like
+from lanewise.checking.references.stated_limits import (
+    NO_MEASUREMENT,
+    STATED_LIMIT,
+    measured,
+    names_limit,
+    of_expected_collective,
+    of_stated_count,
+    of_stated_limit,
+)
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
 from lanewise.checking.references.together import of_each_at_once, of_one_alone, of_sets_alike
 from lanewise.checking.tolerances import TOLERANCES
@@ -85,6 +93,8 @@ _NEAR = 0.12
 _MOST_ON_A_PATH = 200
 # Of rows that differ in their values alone: dd may have run 20,000 times.
 _MOST_ALIKE = 16
+# A GPU that drives read or write at this share of its link's wires is the limit itself (MI300X 53.8 of 63 GB/s).
+_FILLED = 0.8
 _IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path",
                       *(key for key in METHOD if key not in ("flows", "p2p", "phase")))  # fmt: skip
 
@@ -160,6 +170,10 @@ class References:
                 Verdict.UNKNOWN if may and verdict is Verdict.SLOW else verdict
                 for may, verdict in zip(unknown, verdicts, strict=True)
             ]
+        if met := _met_limit(references, verdicts):
+            return replace(
+                _judged(row, met, Verdict.UNKNOWN), note=f"{_compared(row, met)}, but less than its parts can"
+            )
         for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
             if verdict in verdicts:
                 return _judged(row, references[verdicts.index(verdict)], verdict)
@@ -211,13 +225,16 @@ class References:
         """All references of a row, those of its own path first."""
         yield from of_like(row, self._measured)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
+        if row.metric == COUNTS:
+            yield from of_stated_count(row, self.rows)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:
-            yield from of_smaller_message(row, self.rows)
-            yield from of_other_library(row, self.rows)
-            yield from of_other_table(row, self.rows)
-            yield from of_other_ranks(row, self.rows)
+            yield from of_smaller_message(row, self._measured)
+            yield from of_other_library(row, self._measured)
+            yield from of_other_table(row, self._measured)
+            yield from of_other_ranks(row, self._measured)
+            yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
             yield from self._bounds(row)
@@ -328,7 +345,8 @@ class References:
         elif row.path == "storage" and len(flows) == 1 and (wires := part.wires_to_host) is not None:
             # More than the GPU's link carries is counted wrongly; how much less is fine, the drive says.
             limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
-            yield Reference("parts", wires, 0.0, 0.0, wires, limit, part.source, own=False)
+            filled = (row.value or 0.0) >= _FILLED * wires
+            yield Reference("parts", wires, _FILLED * wires, 0.0, wires, limit, part.source, own=filled)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
             yield from peer_copy(part, row)
 
@@ -347,6 +365,14 @@ class References:
             yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
         elif hosts == 1:
             yield from collective(row, part)
+
+
+def _met_limit(references: Sequence[Reference], verdicts: Sequence[Verdict]) -> Reference | None:
+    """The limit that somebody states of the path and that a row meets, where only its parts call the row slow."""
+    slow = [each for each, verdict in zip(references, verdicts, strict=True) if verdict is Verdict.SLOW]
+    met = [each for each, verdict in zip(references, verdicts, strict=True)
+           if verdict is Verdict.OK and each.source == STATED_LIMIT]  # fmt: skip
+    return met[0] if met and slow and all(each.basis == "parts" for each in slow) else None
 
 
 def _rung(row: Observation) -> str:

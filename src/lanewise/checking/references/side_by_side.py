@@ -49,11 +49,25 @@ def of_like(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference
         return
     like = [each for each in rows if side_by_side(each) and _kind(each) == _kind(row) and each is not row]
     like = [each for each in like if not less_by_design(row, each)]
-    best = max((each for each in like if each.flow == row.flow), key=lambda each: each.value or 0.0, default=None)
+    best = max(_nearest(row, [each for each in like if each.flow == row.flow]),
+               key=lambda each: each.value or 0.0, default=None)  # fmt: skip
     if best is not None and best.value and best.settings == row.settings:
         low = _OF_LIKE * best.value
         yield Reference("same path", best.value, low, low, None, f"'{best.scenario}'", "the other row", own=False)
     yield from _other_nodes(row, like)
+
+
+def _nearest(row: Observation, like: Sequence[Observation]) -> Sequence[Observation]:
+    """Of counts the rows whose names differ in one thing, if any do: of a table of two conditions one changes."""
+    clauses = [clause.strip() for clause in row.scenario.split(",")]
+    if row.metric != COUNTS or len(clauses) < 2:
+        return like
+    in_one = [
+        each for each in like
+        if sum(a != b.strip() for a, b in zip(clauses, each.scenario.split(","), strict=False)) == 1
+        and each.scenario.count(",") == len(clauses) - 1
+    ]  # fmt: skip
+    return in_one or like
 
 
 def _other_nodes(row: Observation, like: Sequence[Observation]) -> Iterator[Reference]:

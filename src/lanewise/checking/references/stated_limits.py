@@ -9,11 +9,16 @@ from lanewise.checking.references.parts import Reference
 from lanewise.results.observation import Observation
 
 NO_MEASUREMENT = "its name says that it is a limit, no measurement; the other rows are compared with it"
+STATED_LIMIT = "the other row, called a limit"
 # A rate of pins or wires, of which copies reach 0.75 to 0.95 (PCIe Gen3 x16: 12.2 of 15.75, Gen4: 25 of 31.5).
 _OF_WIRES = re.compile(
     r"\b(?:theor\w*|nominal|rated|spec(?:s|ifications?|ified)?|data ?sheet|advertised|raw|announced)\b", re.IGNORECASE
 )
-_REACHABLE = re.compile(r"\b(?:attainable|achievable|expected|expectation|should be|roofline)\b", re.IGNORECASE)
+_REACHABLE = re.compile(
+    r"\b(?:attainable|achievable|expected|expectation|should be|roofline|published by|claimed)\b", re.IGNORECASE
+)
+# Of models, sizes and workloads: what a limit is of.
+_NUMBERED = re.compile(r"(?<!\S)(?=\S*\d)[\w.-]+(?=[\s,]|$)")
 _FINE = {True: 0.72, False: 0.75}
 _SLOW = {True: 0.6, False: 0.7}
 # Twice what somebody expects is another path or count; nothing exceeds its wires but for a rounded figure.
@@ -30,6 +35,19 @@ def measured(rows: Sequence[Observation]) -> list[Observation]:
     return [row for row in rows if not names_limit(row)]
 
 
+def of_stated_count(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """What somebody expects of a count a second: the row of the same flow and work that is called so."""
+    named = frozenset(_NUMBERED.findall(row.scenario))
+    yield from of_stated_limit(row, [each for each in rows if each.flow == row.flow and each.path == row.path
+                                     and frozenset(_NUMBERED.findall(each.scenario)) == named])  # fmt: skip
+
+
+def of_expected_collective(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """What somebody expects of a collective: no rate of wires, which several ranks of a host share."""
+    yield from of_stated_limit(row, [each for each in rows if each.flow == row.flow and each.path == row.path
+                                     and _REACHABLE.search(each.scenario)])  # fmt: skip
+
+
 def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The limit that another row of the same path is called."""
     limits = [
@@ -42,4 +60,4 @@ def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[R
         nominal, wires = best.value or 0.0, _OF_WIRES.search(best.scenario) is not None
         high = _ABOVE[wires] * nominal
         yield Reference("same path", nominal, _FINE[wires] * nominal, _SLOW[wires] * nominal, high,
-                        f"'{best.scenario}'", "the other row")  # fmt: skip
+                        f"'{best.scenario}'", STATED_LIMIT)  # fmt: skip
