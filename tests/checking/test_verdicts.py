@@ -147,8 +147,8 @@ def test_the_tolerance_that_is_printed_is_the_one_applied(
     assert verdicts == [Verdict.SLOW, Verdict.OK, Verdict.OK, Verdict.FAST]
 
 
-def test_the_guide_shows_the_table_of_tolerances_as_it_is():
-    page = (Path(__file__).parents[2] / "docs/guides/check.md").read_text()
+def test_the_rules_show_the_table_of_tolerances_as_it_is():
+    page = (Path(__file__).parents[2] / "docs/reference/check-rules.md").read_text()
     rows = {t.basis: f"| {t.basis} | {100 * t.relative:.0f} % | {t.why} |" for t in TOLERANCES.values()}
     assert [basis for basis, row in rows.items() if row not in page] == []
 
