@@ -159,7 +159,8 @@ def _latency(system: System, row: EvidenceRow, blank: Observation) -> Observatio
     flow = row.flows[0]
     result = latency(system, flow.src, flow.dst, flow.p2p)
     return replace(
-        blank, value=result.api, basis=Basis(result.basis), limit=result.limit, rests_on=result.rests_on,
+        blank, value=result.api, low=result.low, high=result.high, basis=Basis(result.basis), limit=result.limit,
+        rests_on=result.rests_on,
         path=f"small copy, {path_kind(system, result.route)}", note=result.note,
     )  # fmt: skip
 

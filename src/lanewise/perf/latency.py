@@ -12,11 +12,17 @@ from lanewise.topology.model import Kind, System
 
 # An API figure is a whole: it already holds the wire time of its own machine, about one switch or root complex.
 REFERENCE_WIRE = 100e-9
+# What other drivers and CPUs make of it: of 18 latencies that machines of the evidence measured, each beside the figure
+# of others, all but one (reads over NVSwitches of V100) take 0.8 to 1.5 times as long (docs/accuracy.md, small copies).
+SPREAD = (0.8, 1.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """A small copy from `src` to `dst`: `wire` in s (one way), `api` in s as CUDA's own sample times it, or None."""
+    """A small copy from `src` to `dst`: `wire` in s (one way), `api` in s as CUDA's own sample times it, or None.
+
+    Another driver and CPU take from `low` to `high`, in s; None where `api` is.
+    """
 
     src: str
     dst: str
@@ -27,6 +33,16 @@ class Latency:
     limit: str
     rests_on: tuple[str, ...]
     note: str = ""
+
+    @property
+    def low(self) -> float | None:
+        """The least that others take, s."""
+        return None if self.api is None else SPREAD[0] * self.api
+
+    @property
+    def high(self) -> float | None:
+        """The most that others take, s."""
+        return None if self.api is None else SPREAD[1] * self.api
 
 
 def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:

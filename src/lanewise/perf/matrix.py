@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
-from lanewise.perf.latency import latency
+from lanewise.perf.latency import SPREAD, latency
 from lanewise.perf.predict import predict
 from lanewise.topology.model import Kind, System
 
@@ -44,7 +44,8 @@ def latency_matrix(system: System, names: Sequence[str] | None = None, p2p: bool
         pair = latency(system, a, b, p2p)
         return pair.api, pair.limit if pair.api is not None else pair.note
 
-    return _matrix(system, names, copy_time, "s", f"latency of a small copy, P2P {'on' if p2p else 'off'}")
+    spread = f"other drivers and CPUs: {SPREAD[0]} to {SPREAD[1]} times as long"
+    return _matrix(system, names, copy_time, "s", f"latency of a small copy, P2P {'on' if p2p else 'off'}; {spread}")
 
 
 def _matrix(
