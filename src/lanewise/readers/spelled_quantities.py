@@ -18,7 +18,8 @@ _SMALL_B = re.compile(r"([kmg])b(?:/s|/sec|/second| per sec(?:ond)?)")
 # What services, networks and drives count a second.
 _COUNTED = re.compile(
     r"([kKM]?) ?(?:(?:infer(?:ence)?s?|req(?:uest)?s?|quer(?:y|ies)|tok(?:en)?s?|samples?|im(?:a)?ge?s?|frames?|ops?|"
-    rf"operations|ios?|packets|pkts?|msgs?|messages|transactions|batch(?:es)?|files|events|it(?:er)?s?) ?{_SECOND}"
+    rf"operations|ios?|packets|pkts?|msgs?|messages|transactions|batch(?:es)?|files|events|it(?:er)?s?|"
+    rf"hash(?:es)?|sign(?:ature)?s?|verif(?:y|ies)|steps?|calls?|records?|keys?) ?{_SECOND}"
     r"|iops|[qrtfp]ps|ops)",
     re.IGNORECASE,
 )
