@@ -80,3 +80,13 @@ def test_a_variable_in_a_name_is_the_first_cause_and_the_name_of_a_program_is_no
     causes = [cause.what for finding in api.check([path]).findings for cause in finding.causes]
     assert not any("MORI_IO" in cause for cause in causes)
     assert first is None or first in causes[0]
+
+
+@pytest.mark.parametrize(("value", "verdict"), [("104 GB/s", "ok"), ("60 GB/s", "unknown")])
+def test_several_gpus_that_copy_as_fast_as_each_alone_are_fine(tmp_path, value, verdict):
+    both = f'path: two GPUs, flows: "host0->gpu[0-1]", value: {value}'
+    assert verdicts(tmp_path, both, gpus=MI300X) == [verdict]
+
+
+def test_a_raw_copy_is_a_measurement(tmp_path):
+    assert verdicts(tmp_path, 'path: "raw HIP, local", flows: "host0->gpu0", value: 53 GB/s', gpus=MI300X) == ["ok"]

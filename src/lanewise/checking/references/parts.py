@@ -32,6 +32,7 @@ LEAST_MESSAGE = 256 * 2**20
 # copies do (reduce_scatter of H100 311 to 362 GB/s of 390, nine collectives of B300 628 to 914), all_reduce 0.81 and
 # more (A100 220, H200 325 to 347).
 _FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.74, 64 * 2**20
+_FINE_OF_ALL = 0.8
 # Below it nothing moves data between GPUs of one host: eight RTX 4090 at two EPYC 7543 staged 0.8 GB/s.
 _LEAST_RING = 0.4e9
 # One core copies pageable memory into the driver's buffer, at 5 to 14 GB/s whatever the link (ProjectPhysX' page of
@@ -126,9 +127,13 @@ def tunnel_copy(tunnel: str, source: str) -> Iterator[Reference]:
 
 def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iterator[Reference]:
     """What one GPU's copies to and from host memory can do."""
-    if len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")}) > 1:
-        return  # several GPUs at once share what nobody described
     nominal = part.host_rate(row.path == "host to device")
+    if (gpus := len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")})) > 1:
+        # Several GPUs at once share what nobody described, but more than each alone is not there to be had.
+        if row.metric == "total" and gpus == len(flows) and (row.value or 0.0) >= _FINE_OF_ALL * gpus * nominal:
+            limit = f"{gpus} times Gen{part.gen} x{part.lanes} of {part.title}"
+            yield Reference("parts", gpus * nominal, _FINE_OF_ALL * gpus * nominal, 0.0, None, limit, part.source)
+        return
     low, slow = (0.8, 0.75)  # 0.78 of a V100 and a T4 in a cloud's machines
     if part.in_a_laptop:
         low, slow = 0.7, 0.65  # an RTX 5070 Laptop at Gen5 x8: 0.72 and 0.75 of it (20.1 and 20.9 GB/s)

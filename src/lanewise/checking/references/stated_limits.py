@@ -12,7 +12,9 @@ NO_MEASUREMENT = "its name says that it is a limit, no measurement; the other ro
 STATED_LIMIT = "the other row, called a limit"
 # A rate of pins or wires, of which copies reach 0.75 to 0.95 (PCIe Gen3 x16: 12.2 of 15.75, Gen4: 25 of 31.5).
 _OF_WIRES = re.compile(
-    r"\b(?:theor\w*|nominal|rated|spec(?:s|ifications?|ified)?|data ?sheet|advertised|raw|announced)\b", re.IGNORECASE
+    r"\b(?:theor\w*|nominal|rated|spec(?:s|ifications?|ified)?|data ?sheet|advertised|announced|"
+    r"raw (?:rate|line|link|bandwidth|wires?|speed))\b",
+    re.IGNORECASE,
 )
 _REACHABLE = re.compile(
     r"\b(?:attainable|achievable|expected|expectation|should be|roofline|published by|claimed)\b", re.IGNORECASE
