@@ -76,3 +76,15 @@ def test_the_fastest_of_many_like_rows_is_what_another_is_compared_with():
     slow = [result for result in results if result.verdict == "slow"]
     assert len(slow) == 401
     assert all(result.expected.value == 3e9 for result in slow)
+
+
+def test_counts_of_one_kind_are_compared_with_the_fastest_of_many(monkeypatch):
+    calls: list[object] = []
+    monkeypatch.setattr(side_by_side, "less_by_design", counted(calls, side_by_side.less_by_design))
+    rows = [
+        observation("typed in", f"run {case}", ToolValue("gpu0->gpu0", "gpu0->gpu0", path="GPU memory", metric="iops"),
+                    100.0 + case % 13, {}, {})
+        for case in range(300)
+    ]  # fmt: skip
+    checkup.check(rows, catalog=builtin())
+    assert 0 < len(calls) <= side_by_side._MOST_LIKE * len(rows)  # 300 times 300 before

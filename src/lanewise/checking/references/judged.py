@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lanewise import units
@@ -55,7 +55,7 @@ from lanewise.checking.references.paths import (
     same_path,
 )
 from lanewise.checking.references.siblings import Siblings, flows_of
-from lanewise.checking.references.side_by_side import COUNTS, of_like
+from lanewise.checking.references.side_by_side import COUNTS, kinds_side_by_side, of_like
 from lanewise.checking.references.stated_limits import (
     NO_MEASUREMENT,
     STATED_LIMIT,
@@ -129,6 +129,7 @@ class References:
     _siblings: Siblings = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
     _measured: list[Observation] = field(init=False)
+    _kinds: Mapping[str, Sequence[Observation]] = field(init=False)
     texts: PlainTextRows = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,6 +137,7 @@ class References:
         self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
         rows, self.rows = self.rows, _fastest(self.rows)
         self._measured = measured(self.rows)
+        self._kinds = kinds_side_by_side(self._measured)
         rates = [
             row for row in _spread(rows)
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE
@@ -223,7 +225,7 @@ class References:
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
-        yield from of_like(row, self._measured)
+        yield from of_like(row, self._kinds)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)

@@ -7,7 +7,8 @@ memory matters (STREAM's Triad moves other bytes than a read), so that kernels a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from lanewise.checking.references.by_design import less_by_design
 from lanewise.checking.references.parts import Reference
@@ -20,6 +21,7 @@ COUNTS = "iops"
 # As for other rows of one path (TOLERANCES): repeated runs of STREAM and of Memory Latency Checker's local cells differ
 # by a few per cent (90.9 and 90.9 GB/s, cncf/cnf-testbed#129).
 _OF_LIKE = 0.75
+_MOST_LIKE = 100
 # Two sockets reach each other's memory alike (34.5 and 34.4 GB/s, the same thread); half leaves room for a busy link.
 _OF_OTHER_WAY = 0.5
 # So do how much is asked for at once, how large a model is, and which part of the work is counted.
@@ -43,12 +45,20 @@ _UNEVEN = re.compile(
 _NODE = re.compile(r"host\d*:(\d+)->host\d*:(\d+)$")
 
 
-def of_like(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
-    """The best of the rows of the same thing, and of the other NUMA nodes of a host."""
+def kinds_side_by_side(rows: Sequence[Observation]) -> dict[str, list[Observation]]:
+    """The rows that only their like can judge, by what they must share: of many the fastest."""
+    kinds: dict[str, list[Observation]] = defaultdict(list)
+    for row in rows:
+        if side_by_side(row):
+            kinds[repr(_kind(row))].append(row)
+    return {kind: sorted(like, key=lambda each: -(each.value or 0.0))[:_MOST_LIKE] for kind, like in kinds.items()}
+
+
+def of_like(row: Observation, kinds: Mapping[str, Sequence[Observation]]) -> Iterator[Reference]:
+    """The best of the rows of the same thing (`kinds_side_by_side`), and of the other NUMA nodes of a host."""
     if not side_by_side(row):
         return
-    like = [each for each in rows if side_by_side(each) and _kind(each) == _kind(row) and each is not row]
-    like = [each for each in like if not less_by_design(row, each)]
+    like = [each for each in kinds.get(repr(_kind(row)), ()) if each is not row and not less_by_design(row, each)]
     best = max(_nearest(row, [each for each in like if each.flow == row.flow]),
                key=lambda each: each.value or 0.0, default=None)  # fmt: skip
     if best is not None and best.value and best.settings == row.settings:
@@ -113,7 +123,7 @@ def side_by_side(row: Observation) -> bool:
     return counts or (row.path == HOST_MEMORY and row.metric == "goodput")
 
 
-def kind_of_work(row: Observation) -> tuple[object, ...]:
+def kind_of_work(row: Observation) -> tuple[frozenset[str], frozenset[str]]:
     """Which kernel a row's name says, and how much of what work."""
     kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(row.scenario))
     work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(row.scenario))
@@ -124,4 +134,5 @@ def _kind(row: Observation) -> tuple[object, ...]:
     """What rows must share: how they were measured, with what settings, by which kernel."""
     how = tuple(row.how.get(key, "") for key in ("tool", "pattern", "mode"))
     note = frozenset(re.findall(r"\w+", row.how.get("note", "").lower()))
-    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), note, *kind_of_work(row)
+    kernel_and_work = map(sorted, kind_of_work(row))
+    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), sorted(note), *kernel_and_work
