@@ -63,6 +63,12 @@ def test_the_generation_of_a_busy_gpus_link_counts_and_that_of_an_idle_one_does_
     assert api.check([path]).exit_code == 1
 
 
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, ""], ids=["superscript", "5000 digits", "nothing"])
+def test_a_query_with_what_is_no_count_states_nothing(number: str):
+    rows = [f"0, RTX A4000, {number}, 4, 99 %", f"1, RTX A4000, 1, {number}, 99 %", f"2, RTX A4000, 1, 4, {number} %"]
+    assert not read_posted("\n".join([BUSY, *rows]), "f").posted.stated("link speed")
+
+
 @pytest.mark.parametrize(
     ("name", "inactive", "said"),
     [
