@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from lanewise.checking.references.by_design import less_by_design
 from lanewise.checking.references.parts import Reference
@@ -47,7 +48,8 @@ def of_like(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference
     """The best of the rows of the same thing, and of the other NUMA nodes of a host."""
     if not side_by_side(row):
         return
-    like = [each for each in rows if side_by_side(each) and _kind(each) == _kind(row) and each is not row]
+    kind = _kind(row)
+    like = [each for each in rows if each is not row and side_by_side(each) and _kind(each) == kind]
     like = [each for each in like if not less_by_design(row, each)]
     best = max(_nearest(row, [each for each in like if each.flow == row.flow]),
                key=lambda each: each.value or 0.0, default=None)  # fmt: skip
@@ -115,8 +117,13 @@ def side_by_side(row: Observation) -> bool:
 
 def kind_of_work(row: Observation) -> tuple[object, ...]:
     """Which kernel a row's name says, and how much of what work."""
-    kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(row.scenario))
-    work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(row.scenario))
+    return _named_work(row.scenario)
+
+
+@lru_cache(maxsize=2**14)
+def _named_work(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(name))
+    work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(name))
     return kernel, work
 
 
