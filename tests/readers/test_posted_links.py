@@ -83,6 +83,13 @@ def test_a_bridge_has_all_of_its_nvlinks_or_is_not_there(name: str, inactive: in
     assert [each.value for each in posted.stated("NVLink errors")] == said
 
 
+def test_a_bridge_that_a_text_lists_twice_is_the_same_bridge():
+    links = [f"\t Link {n}: {'<inactive>' if n < 2 else '14.062 GB/s'}" for n in range(4)]
+    posted = read_posted("\n".join(["GPU 0: NVIDIA RTX A6000 (UUID: GPU-a)", *links] * 2), "f").posted
+    said = [each.value for each in posted.stated("NVLink errors")]
+    assert said == ["2 of the 4 links of a bridge of gpu0 are inactive"]
+
+
 @pytest.mark.parametrize(("lanes", "fault"), [(16, True), (8, True), (4, False)])
 def test_one_lane_of_a_gpu_is_a_fault_though_nobody_knows_the_slot(lanes: int, fault: bool):
     link = LinkState("gpu0", "", 4, lanes, 4, 1, False, "lspci:9 LnkSta", "cpu0", 4, lanes, None, None)
