@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from lanewise import api
 from lanewise.checking.checkup import Checkup, check
 from lanewise.readers.kinds import read_results
 
@@ -52,3 +55,11 @@ def test_a_gpu_that_differs_between_its_pairs_has_not_lost_a_link():
 def test_a_bridge_over_four_cards_gives_each_pair_a_third_of_the_nvlinks(rate: float, verdict: str):
     checkup = matrix("NVIDIA H200 NVL", rates(4, rate, rate, None))
     assert {str(result.verdict) for result in checkup.results} == {verdict}
+
+
+def test_copies_of_one_gpu_alone_accuse_no_link(tmp_path: Path):
+    pairs = [f'  - {{flows: "gpu0->gpu{other}", value: 240 GB/s, path: x}}' for other in range(1, 5)]
+    (path := tmp_path / "rows.yaml").write_text(
+        "\n".join(["lanewise-rows: 1", "gpus: NVIDIA A100-SXM4-80GB", "rows:", *pairs])
+    )
+    assert [each.kind for each in api.check([path]).findings] == []

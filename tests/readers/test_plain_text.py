@@ -142,3 +142,8 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_text_is_read_in_time_that_grows_with_its_length(text):
     assert "Error" not in outcome(lambda: len(read_plain(text, "f").observations), mebibytes=4096)
+
+
+def test_a_rate_that_names_the_algorithm_and_the_bus_is_read():
+    [row] = read_plain("The algbw = busbw of broadcast is 180 GB/s, we expect 400 GB/s", "f").observations
+    assert (row.value, row.how["expected"]) == (180e9, "400 GB/s")

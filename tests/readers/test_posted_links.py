@@ -63,6 +63,12 @@ def test_the_generation_of_a_busy_gpus_link_counts_and_that_of_an_idle_one_does_
     assert api.check([path]).exit_code == 1
 
 
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5000, ""], ids=["superscript", "5000 digits", "nothing"])
+def test_a_query_with_what_is_no_count_states_nothing(number: str):
+    rows = [f"0, RTX A4000, {number}, 4, 99 %", f"1, RTX A4000, 1, {number}, 99 %", f"2, RTX A4000, 1, 4, {number} %"]
+    assert not read_posted("\n".join([BUSY, *rows]), "f").posted.stated("link speed")
+
+
 @pytest.mark.parametrize(
     ("name", "inactive", "said"),
     [
@@ -75,6 +81,13 @@ def test_a_bridge_has_all_of_its_nvlinks_or_is_not_there(name: str, inactive: in
     links = [f"\t Link {n}: {'<inactive>' if n < inactive else '26.562 GB/s'}" for n in range(12)]
     posted = read_posted("\n".join([f"GPU 0: {name} (UUID: GPU-a)", *links]), "f").posted
     assert [each.value for each in posted.stated("NVLink errors")] == said
+
+
+def test_a_bridge_that_a_text_lists_twice_is_the_same_bridge():
+    links = [f"\t Link {n}: {'<inactive>' if n < 2 else '14.062 GB/s'}" for n in range(4)]
+    posted = read_posted("\n".join(["GPU 0: NVIDIA RTX A6000 (UUID: GPU-a)", *links] * 2), "f").posted
+    said = [each.value for each in posted.stated("NVLink errors")]
+    assert said == ["2 of the 4 links of a bridge of gpu0 are inactive"]
 
 
 @pytest.mark.parametrize(("lanes", "fault"), [(16, True), (8, True), (4, False)])

@@ -90,9 +90,8 @@ class RowSymptom:
 def _clearly_better(other: Observation, row: Observation) -> bool:
     if other.value is None or row.value is None:
         return False
-    if names_limit(other):
-        return False  # no measurement
-    return 1.2 * other.value < row.value if lower_is_better(row.unit) else other.value > 1.2 * row.value
+    better = 1.2 * other.value < row.value if lower_is_better(row.unit) else other.value > 1.2 * row.value
+    return better and not names_limit(other)  # a limit is no measurement
 
 
 def row_devices(row: Observation) -> frozenset[str]:

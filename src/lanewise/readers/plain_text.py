@@ -73,7 +73,10 @@ def _of_the_bus(figures: list[TextFigure]) -> list[TextFigure]:
     """The figures without the rates of a collective's algorithm where its bus bandwidth, a multiple, is stated too."""
     if not any(_BUS.search(figure.words.between) for figure in figures):
         return figures
-    return [figure for figure in figures if not _ALGORITHM.search(figure.words.between)]
+    return [
+        figure for figure in figures
+        if _BUS.search(figure.words.between) or not _ALGORITHM.search(figure.words.between)
+    ]  # fmt: skip
 
 
 def claims_of(lines: Sequence[str]) -> tuple[list[TextFigure], str, str]:

@@ -18,6 +18,7 @@ _WIDTH, _MOST_WIDTH = "pcie.link.width.current", "pcie.link.width.max"
 # The link of an idle GPU trains down: its generation counts only where the same row says that the GPU works.
 _GEN, _MOST_GEN, _BUSY = "pcie.link.gen.current", "pcie.link.gen.max", "utilization.gpu [%]"
 _BUSY_FROM = 50
+_COUNT = re.compile(r"[0-9]{1,3}")
 _SYSFS = re.compile(r"([^/\s]{1,40})/(current|max)_link_width(?: <==)?\s*$")
 # The line that begins a device in a dump of lspci.
 _DEVICE = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S")
@@ -117,7 +118,7 @@ def queried_links(lines: Sequence[str], file: str) -> Iterator[Statement]:
         if _is_less(row, _WIDTH, _MOST_WIDTH):
             yield Statement("link width", f"{gpu} x{row[_WIDTH]} of x{row[_MOST_WIDTH]}", f"{file}:{number}")
         busy = row.get(_BUSY, "").removesuffix("%").strip()
-        if _is_less(row, _GEN, _MOST_GEN) and busy.isdigit() and int(busy) >= _BUSY_FROM:
+        if _is_less(row, _GEN, _MOST_GEN) and _COUNT.fullmatch(busy) and int(busy) >= _BUSY_FROM:
             value = f"{gpu} Gen{row[_GEN]} of Gen{row[_MOST_GEN]}, the GPU {busy} % in use"
             yield Statement("link speed", value, f"{file}:{number}")
 
@@ -125,7 +126,7 @@ def queried_links(lines: Sequence[str], file: str) -> Iterator[Statement]:
 def _is_less(row: Mapping[str, str], key: str, most: str) -> bool:
     """Whether a value of a row is known and below the most that is possible."""
     now, best = row.get(key, ""), row.get(most, "")
-    return now.isdigit() and best.isdigit() and 0 < int(now) < int(best)
+    return bool(_COUNT.fullmatch(now) and _COUNT.fullmatch(best)) and 0 < int(now) < int(best)
 
 
 def queried_gpu(lines: Sequence[str]) -> str:

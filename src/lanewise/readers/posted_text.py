@@ -159,17 +159,19 @@ def _said(match: re.Match[str]) -> str:
 def _nvlinks(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
     """NVLinks of `nvidia-smi nvlink -s` that are down on a board that uses all of them, or in part of a bridge."""
     gpu, board = "", False
-    partly: dict[str, list[int]] = {}
+    partly: dict[tuple[str, int], list[int]] = {}  # by GPU and the line of its name: a text may list it twice
+    named = 0
     for number, line in lines:
         if match := _BOARD.match(line):
+            named = number
             board = _ALL_NVLINKS.search(line) is not None
             gpu = f"gpu{match[1]}" if board or _BRIDGED.search(line) else ""
         elif gpu and _INACTIVE.match(line):
             if board:
                 yield Statement("NVLink errors", f"a link of {gpu} is inactive", f"{file}:{number}")
             else:
-                partly.setdefault(gpu, []).append(number)
-    for gpu, numbers in partly.items():
+                partly.setdefault((gpu, named), []).append(number)
+    for (gpu, _), numbers in partly.items():
         if down := len(numbers) % _OF_A_BRIDGE:
             text = f"{down} of the {_OF_A_BRIDGE} links of a bridge of {gpu}" + (" is" if down == 1 else " are")
             yield Statement("NVLink errors", f"{text} inactive", f"{file}:{numbers[0]}")

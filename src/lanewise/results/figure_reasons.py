@@ -7,6 +7,8 @@ measure of one that stands on a lower rung. What a text says nothing of explains
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 
@@ -110,8 +112,13 @@ _COMPUTED = _words(
 
 def other_work(first: str, second: str) -> bool:
     """Whether the words of two figures name different programs that compute, or different rates of one collective."""
-    found = [{match.lower() for match in _COMPUTED.findall(words)} for words in (first, second)]
+    found = _computed(first), _computed(second)
     return bool(all(found) and found[0] != found[1])
+
+
+@lru_cache(maxsize=2**14)
+def _computed(words: str) -> frozenset[str]:
+    return frozenset(match.lower() for match in _COMPUTED.findall(words))
 
 
 # iperf sends UDP at 1 Mb/s unless it is asked for more (iperf3's manual, -b), of 10^6 bits or 2^20 (B/s).
@@ -133,33 +140,58 @@ def explained(slower: str, faster: str, share: float = 0.0) -> bool:
     )
 
 
-@lru_cache(maxsize=4096)
+@dataclass(frozen=True, slots=True)
+class _Traits:
+    """What words say of a figure: each pattern of the tables above that they have, or the number in it."""
+
+    media: frozenset[int]
+    numbers: tuple[float | None, ...]  # more is faster; those of `_LESS_IS_FASTER` negative
+    size: float
+    low: frozenset[int]
+    high: frozenset[int]
+    only_slower: frozenset[int]
+    only_faster: frozenset[int]
+    duplex: bool
+    one_way: bool
+
+
+@lru_cache(maxsize=2**14)
+def _traits(words: str) -> _Traits:
+    """The traits of words, looked for once however many figures they are compared with."""
+    more = [_number(pattern, words) for pattern in _MORE_IS_FASTER]
+    less = [_number(pattern, words) for pattern in _LESS_IS_FASTER]
+    return _Traits(
+        _found(_MEDIA, words), (*more, *(None if number is None else -number for number in less)), _size(words),
+        _found([low for low, _ in _PAIRS], words), _found([high for _, high in _PAIRS], words),
+        _found(_ONLY_SLOWER, words), _found(_ONLY_FASTER, words),
+        _DUPLEX.search(words) is not None, _ONE_WAY.search(words) is not None,
+    )  # fmt: skip
+
+
+def _found(patterns: Sequence[re.Pattern[str]], words: str) -> frozenset[int]:
+    return frozenset(at for at, pattern in enumerate(patterns) if pattern.search(words))
+
+
 def _by_words(slower: str, faster: str) -> bool:
-    """Whether words alone say why one figure is less, asked once for all figures that are called so."""
-    media = [{at for at, pattern in enumerate(_MEDIA) if pattern.search(words)} for words in (slower, faster)]
-    if all(media) and not media[0] & media[1]:
+    """Whether words alone say why one figure is less."""
+    mine, theirs = _traits(slower), _traits(faster)
+    if mine.media and theirs.media and not mine.media & theirs.media:
         return True
-    if _on_a_lower_rung(slower, faster) or any(
-        low.search(slower) and high.search(faster) and not low.search(faster) for low, high in _PAIRS
-    ):
+    if _on_a_lower_rung(mine, theirs) or mine.low & theirs.high - theirs.low:
         return True
-    if any(each.search(slower) and not each.search(faster) for each in _ONLY_SLOWER):
+    if mine.only_slower - theirs.only_slower or theirs.only_faster - mine.only_faster:
         return True
-    if any(each.search(faster) and not each.search(slower) for each in _ONLY_FASTER):
-        return True
-    if _DUPLEX.search(slower):
-        return _DUPLEX.search(faster) is None
-    return _DUPLEX.search(faster) is not None and _ONE_WAY.search(slower) is not None
+    if mine.duplex:
+        return not theirs.duplex
+    return theirs.duplex and mine.one_way
 
 
-def _on_a_lower_rung(slower: str, faster: str) -> bool:
+def _on_a_lower_rung(slower: _Traits, faster: _Traits) -> bool:
     """Whether a number that both name says that the first is the lesser one."""
-    for patterns, sign in ((_MORE_IS_FASTER, 1), (_LESS_IS_FASTER, -1)):
-        for pattern in patterns:
-            numbers = [_number(pattern, words) for words in (slower, faster)]
-            if None not in numbers and sign * (numbers[0] or 0) < sign * (numbers[1] or 0):
-                return True
-    return 0 < _size(slower) < _size(faster)
+    for mine, theirs in zip(slower.numbers, faster.numbers, strict=True):
+        if mine is not None and theirs is not None and mine < theirs:
+            return True
+    return 0 < slower.size < faster.size
 
 
 def _size(words: str) -> float:

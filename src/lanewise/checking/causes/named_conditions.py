@@ -29,7 +29,8 @@ def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"a setting turns something off: {off[0]}"
         yield Cause(("setting",), what, f"run it again without {off[1] or off[2]}", evidence="the row's name")
     faster = [other for other in symptom.better_rates() if other.flow == row.flow and other.scenario != row.scenario]
-    faster += [other.row for other in symptom.results if other.row not in faster and _without(row, other.row)]
+    if _VARIABLE.search(row.scenario):
+        faster += [other.row for other in symptom.results if _without(row, other.row) and other.row not in faster]
     if not faster:
         if row.metric == "time" and (own := _VARIABLE.findall(row.scenario)):  # the faster time is no row of the answer
             yield Cause(("setting",), f"a setting: {', '.join(own)}", "run it again without", evidence="the row's name")
@@ -43,12 +44,12 @@ def named_conditions(symptom: RowSymptom) -> Iterator[Cause]:
 
 
 def _without(row: Observation, other: Observation) -> bool:
-    """Whether a faster row of the same devices has all of this one's name but a variable, peers on or off."""
+    """Whether a faster row of the same devices has all of this one's name but its variable, peers on or off."""
     if other.metric != row.metric or (other.value or 0.0) < _FASTER * (row.value or 0.0):
         return False
     plain = (_VARIABLE.sub("", row.scenario).split(",")[0].strip(), row.how.get("flows", row.flow))
     same = plain == (_VARIABLE.sub("", other.scenario).split(",")[0].strip(), other.how.get("flows", other.flow))
-    return same and bool(_VARIABLE.search(row.scenario)) and not _VARIABLE.search(other.scenario)
+    return same and not _VARIABLE.search(other.scenario)
 
 
 def _differing(row: Observation, best: Observation) -> Iterator[Cause]:

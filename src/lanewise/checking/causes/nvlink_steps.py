@@ -45,6 +45,8 @@ def _lost(rates: dict[tuple[str, str], float], links: int) -> Iterator[Cause]:
     for gpu in gpus if len(gpus) >= _LEAST_GPUS and links else ():
         own = [rate for pair, rate in rates.items() if gpu in pair]
         others = [rate for pair, rate in rates.items() if gpu not in pair]
+        if not others:
+            continue  # copies of one GPU alone: nothing says what is usual
         usual = statistics.median(others)
         down = round((1 - statistics.median(own) / usual) * links)
         if down < 1 or not (_alike(others, usual) and _alike(own, usual * (links - down) / links)):

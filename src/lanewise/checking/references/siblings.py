@@ -37,6 +37,7 @@ class Siblings:
 
     def __init__(self, rates: Sequence[Observation], posted: PostedFacts | None = None) -> None:
         self._posted = posted or PostedFacts()
+        self._models_of: dict[str, frozenset[str]] = {}
         self._kinds: dict[Identity, list[Observation]] = defaultdict(list)
         self._pairs: dict[tuple[str | None, ...], dict[frozenset[str], list[float]]] = defaultdict(
             lambda: defaultdict(list)
@@ -87,11 +88,16 @@ class Siblings:
 
     def _other_models(self, row: Observation, other: Observation) -> bool:
         """Whether the devices of two rows are named and are of different models."""
-        names = [
-            {self._posted.title(end) for flow in flows_of(each) for end in (flow.src, flow.dst)} - {""}
-            for each in (row, other)
-        ]
-        return bool(all(names)) and not names[0] & names[1]
+        mine, theirs = self._models(row), self._models(other)
+        return bool(mine and theirs) and not mine & theirs
+
+    def _models(self, row: Observation) -> frozenset[str]:
+        """The names of a row's devices, looked up once for all rows of the same flows."""
+        text = row.how.get("flows") or row.flow
+        if (known := self._models_of.get(text)) is None:
+            titles = {self._posted.title(end) for flow in flows_of(row) for end in (flow.src, flow.dst)}
+            known = self._models_of[text] = frozenset(titles - {""})
+        return known
 
 
 def kind_of_path(row: Observation | Sample) -> Identity:

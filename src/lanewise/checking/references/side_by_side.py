@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from lanewise.checking.references.by_design import less_by_design
 from lanewise.checking.references.parts import Reference
@@ -125,8 +126,13 @@ def side_by_side(row: Observation) -> bool:
 
 def kind_of_work(row: Observation) -> tuple[frozenset[str], frozenset[str]]:
     """Which kernel a row's name says, and how much of what work."""
-    kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(row.scenario))
-    work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(row.scenario))
+    return _named_work(row.scenario)
+
+
+@lru_cache(maxsize=2**14)
+def _named_work(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(name))
+    work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(name))
     return kernel, work
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from lanewise.checking.references.parts import Reference
 from lanewise.results.observation import Observation
@@ -29,7 +30,12 @@ _ABOVE = {True: 1.1, False: 2.0}
 
 def names_limit(row: Observation) -> bool:
     """Whether a row that was typed in is called a limit or an expectation."""
-    return row.how.get("tool") == "typed in" and bool(_OF_WIRES.search(row.scenario) or _REACHABLE.search(row.scenario))
+    return row.how.get("tool") == "typed in" and _is_called_a_limit(row.scenario)
+
+
+@lru_cache(maxsize=2**14)
+def _is_called_a_limit(name: str) -> bool:
+    return bool(_OF_WIRES.search(name) or _REACHABLE.search(name))
 
 
 def measured(rows: Sequence[Observation]) -> list[Observation]:
