@@ -1,4 +1,4 @@
-"""What a prediction is not sure of, told once however many links it is true of."""
+"""What a prediction is not sure of: one sentence for all links that it holds for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lanewise.topology.ranges import fold
 _OF_A_LINK = {text: re.compile(re.escape(text).replace(r"\{\}", r"(\S+)")) for text in (SPEED_DOUBT, NETWORK_DOUBT)}
 
 
-def told_once(doubts: Iterable[str]) -> str:
+def merge_doubts(doubts: Iterable[str]) -> str:
     """The doubts in their order, joined by semicolons; one that is the same of several links names them together."""
     names: dict[str, list[str]] = {}
     for doubt in dict.fromkeys(filter(None, doubts)):
@@ -20,5 +20,5 @@ def told_once(doubts: Iterable[str]) -> str:
             (doubt, ""),
         )
         names.setdefault(text, []).append(link)
-    told = (text.format(", ".join(fold(links))) if text in _OF_A_LINK else text for text, links in names.items())
-    return "; ".join(told)
+    sentences = (text.format(", ".join(fold(links))) if text in _OF_A_LINK else text for text, links in names.items())
+    return "; ".join(sentences)

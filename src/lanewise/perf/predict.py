@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-from lanewise.perf.doubts import told_once
+from lanewise.perf.doubts import merge_doubts
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input, writes_first
 from lanewise.perf.resources import REQUESTS, Resource, weakest
@@ -185,5 +185,5 @@ def flow_rate(
     return FlowRate(
         flow=demand.flow, routes=demand.routes, rate=flow_cases[0], limit=name, basis=basis, rests_on=tuple(sources),
         low=min(flow_cases), high=max(flow_cases), raw=flow_cases[0] * max(wires, default=1.0),
-        doubt=told_once((doubt, *slower)),
+        doubt=merge_doubts((doubt, *slower)),
     )  # fmt: skip
