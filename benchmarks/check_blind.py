@@ -13,6 +13,7 @@ import hashlib
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from check_threads import score
 from checking.thread_list import QuestionThread
@@ -27,7 +28,7 @@ def half(name: str) -> int:
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2
 
 
-def scores(paths: list[Path]) -> list[dict[str, object]]:
+def scores(paths: list[Path]) -> list[dict[str, Any]]:
     """What `check` says of each question of the files, in each form that it has."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +44,7 @@ def scores(paths: list[Path]) -> list[dict[str, object]]:
     return found
 
 
-def summary(results: list[dict[str, object]]) -> str:
+def summary(results: list[dict[str, Any]]) -> str:
     """Verdicts right, healthy ones called slow, slow ones called slow, and causes, in words."""
     healthy = [result for result in results if "ok" in result["expected"]]
     slow = [result for result in results if result["expected"] == ["slow"]]
