@@ -102,3 +102,9 @@ def test_a_gpu_that_the_tool_did_not_see_leaves_the_check_open(name):
     checkup = api.check([TEXTS / f"{name}.txt", lists(name)])
     assert checkup.exit_code == EXIT_OPEN
     assert any("saw 3 GPUs, machine has 4" in finding.title for finding in checkup.findings)
+
+
+@pytest.mark.parametrize("name", NOT_SHOWN)
+def test_no_hypervisor_stands_beside_what_the_model_explains(name):
+    checkup = api.check([TEXTS / f"{name}.txt", lists(name)])
+    assert not any("virtual machine" in cause for cause in first_causes(checkup, most=9))

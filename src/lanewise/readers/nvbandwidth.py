@@ -94,9 +94,9 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         if running:
             case = running[1]
             why = _no_matrix(lines, at + 1)
-            if why or not _is_known_multinode(case):
+            if why or not _is_read(case):
                 matrices.without_result(case, why or "it runs on several nodes", Location(file, at + 1))
-        elif _TITLE.match(line.strip()) and _is_known_multinode(case):
+        elif _TITLE.match(line.strip()) and _is_read(case):
             named, part, cells = _matrix_below(lines, at, case, file)
             matrices.add(named, part, cells)
             matrices.notes += cut_note(cells, file) if _is_square(named) else ()
@@ -112,15 +112,15 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
 def _names(lines: Sequence[str]) -> dict[str, str]:
     """The names of the GPUs; those of ranks by the rank, of a rank with several GPUs by the device."""
     ranks = [match for line in lines if (match := _RANK.match(line.strip()))]
-    several = len({match[1] for match in ranks}) < len(ranks)
+    several = len({match[1] for match in ranks}) < len({match.group(1, 3) for match in ranks})  # not of two runs
     devices = [match for line in lines if (match := _DEVICE.match(line.strip()))]
     return {f"gpu{match[3 if several else 1]}": match[4] for match in ranks} | {
         f"gpu{match[1]}": match[2] for match in devices
     }
 
 
-def _is_known_multinode(case: str) -> bool:
-    """Whether a case is one of a single node, or copies between the ranks' GPUs one pair at a time."""
+def _is_read(case: str) -> bool:
+    """Whether a case is read: all of a single node, of several the copies between the ranks' GPUs, a pair at a time."""
     return (
         not case.startswith(_MULTINODE)
         or re.fullmatch(r"device_to_device_memcpy_(?:read|write)_(?:ce|sm)", case.removeprefix(_MULTINODE)) is not None

@@ -24,7 +24,7 @@ CONDITION = re.compile(
     r"compress\w*|collective)\b|"
     r"(?<!\S)--?[a-z][\w-]+|\b[A-Za-z_]{3,}=(?!\d)\w+", re.I,
 )  # fmt: skip
-# What says that two figures are of one path: they are held against each other, one is a program or a layer on the
+# What says that two figures are of one path: they are compared, one is a program or a layer on the
 # way of the other, or it is called the same.
 _HELD = (
     r"\b(?:but|only|while|whereas|where|though|although|however|yet|instead|than|versus|vs|against|just|merely|barely|"

@@ -58,8 +58,8 @@ class CollectiveChanges:
 
         ranked = _each_kind_first(sorted(causes, key=order))
         settings = [cause for cause in stated if not cause.inconclusive]
-        rest = [cause for cause in stated if cause.inconclusive]
-        return (*_slow_rank(result, results, self.device), *settings, *ranked, *sockets, *rest)
+        found = (*_slow_rank(result, results, self.device), *settings, *ranked, *sockets)
+        return found or tuple(cause for cause in stated if cause.inconclusive)
 
     @cached_property
     def _changes(self) -> tuple[_Change, ...]:

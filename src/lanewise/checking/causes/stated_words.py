@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.conditions import CONDITIONS, FAR, MEMORY, MTU
+from lanewise.checking.causes.conditions import CONDITIONS, FAR, MEMORY, MTU, SHARED
 from lanewise.checking.references.texts import words_of
 from lanewise.checking.symptom import value_text
 from lanewise.results.figure_words import count_in
@@ -36,9 +36,7 @@ def stated_conditions(row: Observation, best: Observation) -> Iterator[Cause]:
     evidence = f"'{theirs}' reached {value_text(best)}"
     yield from _smaller(mine, theirs, evidence)
     if _TOGETHER.search(mine) and _ALONE.search(theirs) and not _WORK.search(f"{mine} {theirs}"):
-        what = "what they share on the way: one real drive, a controller, a port, an uplink or the host's memory"
-        step = "lspci -tv, lsblk -o NAME,PKNAME,TRAN, nvidia-smi topo -m: what is above all; add up all at once"
-        yield Cause(("shared",), what, step, evidence=evidence)
+        yield Cause(SHARED.key, SHARED.what, SHARED.step, evidence=evidence)
     words = " ".join(f"{words_of(each)} {each.how.get('after', '')}" for each in (row, best))
     place = FAR if _GPU.search(words) and not _HOST_MEMORY.search(words) else MEMORY
     for condition in (place, *(each for each in CONDITIONS if each is not MEMORY)):

@@ -50,7 +50,7 @@ _LINK_CAUSE = Cause(("link",), "the link: a slower port, slot, cable or hub than
 
 
 def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
-    """What the words of a figure and of the one it is held against say, then what is commonest on such a path."""
+    """What the words of a figure and of the one it is compared with say, then what is commonest on such a path."""
     row = symptom.row
     if row.metric == "bus_bandwidth" and row.how.get("expectation"):
         yield from _below_a_wish(row)
