@@ -3,9 +3,9 @@
     python benchmarks/h200/provoked.py run --tools FOLDER -o OUT [--seconds 240]  # on the machine, by provoked.sh
     python benchmarks/h200/provoked.py judge OUT                                  # anywhere: a table
 
-FOLDER holds nvbandwidth, p2p (p2pBandwidthLatencyTest), bw (bandwidthTest) and nccl/all_reduce_perf and its like. OUT
-gets one text for each case, as somebody would post it. What was done on purpose stands in the table alone: `check`
-gets the text, once without and once with dumps of the machine.
+FOLDER holds nvbandwidth, p2p (p2pBandwidthLatencyTest), bw (bandwidthTest), nccl/all_reduce_perf and the others that
+CASES start. OUT gets one text for each case, as somebody would post it. What was done on purpose stands in the table
+alone: `check` gets the text, once without and once with dumps of the machine.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +29,17 @@ LOADS = {
            "while True: b.copy_(a, non_blocking=True); torch.cuda.synchronize()",
     "nvlink": "import torch; a = torch.ones(2**28, device='cuda:0'); b = torch.empty_like(a, device='cuda:1')\n"
               "while True: b.copy_(a, non_blocking=True); torch.cuda.synchronize()",
+    "cpu": "import multiprocessing as m, os\ndef spin():\n    while True: pass\n"
+           "for _ in range(2 * os.cpu_count()): m.get_context('fork').Process(target=spin, daemon=True).start()\n"
+           "spin()",
+    "device": "import torch; a = torch.ones(2**30, device='cuda:0'); b = torch.empty_like(a)\n"
+              "while True: b.copy_(a); torch.cuda.synchronize()",
+    "job": "import os, torch, torch.distributed as d, torch.multiprocessing as m\n"
+           "def work(rank, ranks):\n"
+           "    os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT='29511'); torch.cuda.set_device(rank)\n"
+           "    d.init_process_group('nccl', rank=rank, world_size=ranks); a = torch.ones(2**28, device='cuda')\n"
+           "    while True: d.all_reduce(a); torch.cuda.synchronize()\n"
+           "m.start_processes(work, (torch.cuda.device_count(),), torch.cuda.device_count(), start_method='fork')",
     "compute": "import torch; a = torch.ones(8192, 8192, device='cuda:0', dtype=torch.bfloat16)\n"
                "while True: a @ a; torch.cuda.synchronize()",
 }  # fmt: skip
@@ -35,6 +47,9 @@ COPIES = "nvbandwidth -b 512 -i 3 -t"
 HOST = f"{COPIES} host_to_device_memcpy_ce device_to_host_memcpy_ce host_to_device_bidirectional_memcpy_ce"
 PEERS = f"{COPIES} device_to_device_memcpy_write_ce device_to_device_bidirectional_memcpy_write_ce"
 NCCL = "-b 1M -e 1G -f 4 -n 10 -w 3 -g {gpus}"
+SMALL = "nccl/all_reduce_perf -b 8 -e 256K -f 4 -n 50 -w 5 -g {gpus}"
+GPU_COPY = "gpu_copy --size 1073741824 --num_warm_up 3 --num_loops 5 --dma_copy --sm_copy"
+TORCH = "torch_all_reduce --payload_size_in_gib 1"
 
 
 @dataclass(frozen=True)
@@ -47,12 +62,13 @@ class Case:
     beside: str = ""
     shown: bool = False
     cause: str = ""
+    gpus: int = 1  # at least
 
 
 def nccl(name: str, operation: str = "all_reduce", env: str = "", *, beside: str = "", cause: str = "",
          shown: bool = False) -> Case:  # fmt: skip
     """A case of nccl-tests on all GPUs."""
-    return Case(name, f"nccl/{operation}_perf {NCCL}", env, beside, shown, cause)
+    return Case(name, f"nccl/{operation}_perf {NCCL}", env, beside, shown, cause, gpus=2)
 
 
 CASES = (
@@ -94,6 +110,56 @@ CASES = (
     nccl("reduce_scatter-ll128", "reduce_scatter", env="NCCL_PROTO=LL128", cause="none: LL128 carries nearly all"),
     Case("p2p-one-hidden", "p2p", env="CUDA_VISIBLE_DEVICES=0,1,2", cause="a GPU is hidden"),
     Case("nvbandwidth-one-hidden", HOST, env="CUDA_VISIBLE_DEVICES=0,1,2", cause="a GPU is hidden"),
+    # Since 2026-11-27 18:50, for H100 and other tools: chosen before anything was measured.
+    Case("nvbandwidth-small-buffers-shown", HOST.replace("-b 512", "-b 1"), cause="buffers of 1 MiB", shown=True),
+    Case("nvbandwidth-kernels", "nvbandwidth -b 512 -i 3 -t host_to_device_memcpy_sm device_to_host_memcpy_sm"),
+    Case("nvbandwidth-kernels-gpu-busy", "nvbandwidth -b 512 -i 3 -t host_to_device_memcpy_sm device_to_host_memcpy_sm",
+         beside="compute", cause="other kernels run on gpu0, if that is slower"),
+    Case("nvbandwidth-host-cpu-busy", HOST, beside="cpu", cause="none: copy engines need no CPU"),
+    Case("nvbandwidth-latency", "nvbandwidth -t host_device_latency_sm"),
+    Case("bandwidthTest-beside-copies", "bw --memory=pinned", beside="h2d", cause="another program copies to gpu0"),
+    Case("bandwidthTest-memory-busy", "bw --memory=pinned", beside="memory", cause="the CPUs use the memory"),
+    Case("bandwidthTest-pageable-cpu-busy", "bw --memory=pageable", beside="cpu", cause="the CPUs are busy"),
+    Case("bandwidthTest-shmoo", "bw --memory=pinned --mode=shmoo"),
+    Case("blog", "blog"),
+    Case("blog-beside-copies", "blog", beside="h2d", cause="another program copies to gpu0"),
+    Case("simpleMultiCopy", "simpleMultiCopy"),
+    Case("simpleMultiCopy-beside-copies", "simpleMultiCopy", beside="h2d", cause="another program copies to gpu0"),
+    Case("gpu-stream", "gpu-stream"),
+    Case("gpu-stream-beside-copies", "gpu-stream", beside="device", cause="another program uses the GPU's memory"),
+    Case("gpu_copy-host", f"{GPU_COPY} --htod --dtoh"),
+    Case("gpu_copy-host-both-ways", f"{GPU_COPY} --htod --dtoh --bidirectional"),
+    Case("gpu_copy-host-beside-copies", f"{GPU_COPY} --htod --dtoh", beside="h2d",
+         cause="another program copies to gpu0"),
+    Case("TransferBench-p2p", "transferbench p2p 256M"),
+    Case("TransferBench-p2p-beside-copies", "transferbench p2p 256M", beside="h2d",
+         cause="another program copies to gpu0"),
+    Case("p2p-gpu-busy", "p2p", beside="compute", cause="kernels on gpu0, where they slow launches", gpus=2),
+    Case("simpleP2P", "simpleP2P", gpus=2),
+    Case("simpleP2P-beside-copies", "simpleP2P", beside="nvlink", cause="another program copies gpu0->gpu1", gpus=2),
+    Case("gpu_copy-peers", f"{GPU_COPY} --dtod", gpus=2),
+    Case("gpu_copy-peers-beside-copies", f"{GPU_COPY} --dtod", beside="nvlink",
+         cause="another program copies gpu0->gpu1", gpus=2),
+    Case("TransferBench-a2a", "transferbench a2a 64M", gpus=2),
+    nccl("all_reduce-gpu-busy", beside="compute", cause="other kernels run on gpu0"),
+    nccl("all_reduce-cpu-busy", beside="cpu", cause="the CPUs are busy, if that is slower"),
+    nccl("all_reduce-beside-job", beside="job", cause="another job uses the same GPUs and links"),
+    nccl("all_reduce-tcp-settings-shown", env="NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo", shown=True,
+         cause="none: settings of a network that is not used"),
+    nccl("all_reduce-level-shown", env="NCCL_P2P_LEVEL=NVL", shown=True, cause="none: the links are NVLinks"),
+    nccl("all_reduce-no-shared-memory-shown", env="NCCL_SHM_DISABLE=1", shown=True, cause="none: peers are used"),
+    nccl("all_reduce-few-threads-shown", env="NCCL_NTHREADS=64", shown=True, cause="few threads, if that is slower"),
+    nccl("all_reduce-blocking-shown", env="CUDA_LAUNCH_BLOCKING=1", shown=True, cause="launches block, if slower"),
+    Case("all_reduce-small", SMALL, gpus=2),
+    Case("all_reduce-small-cpu-busy", SMALL, beside="cpu", cause="the CPUs are busy", gpus=2),
+    Case("all_reduce-small-blocking-shown", SMALL, env="CUDA_LAUNCH_BLOCKING=1", cause="launches block", shown=True,
+         gpus=2),
+    Case("all_reduce-no-warm-up", "nccl/all_reduce_perf -b 1M -e 1G -f 4 -n 1 -w 0 -g {gpus}", gpus=2,
+         cause="one iteration without a warm-up (the head of the table says so)"),
+    Case("torch_all_reduce", TORCH, gpus=2),
+    Case("torch_all_reduce-table", "torch_all_reduce", gpus=2),
+    Case("torch_all_reduce-p2p-off", TORCH, env="NCCL_P2P_DISABLE=1", cause="peer copies off", gpus=2),
+    Case("torch_all_reduce-gpu-busy", TORCH, beside="compute", cause="other kernels run on gpu0", gpus=2),
 )  # fmt: skip
 
 
@@ -113,12 +179,12 @@ def load(name: str) -> Iterator[None]:
     if not name:
         yield
         return
-    process = subprocess.Popen([sys.executable, "-c", LOADS[name]])
+    process = subprocess.Popen([sys.executable, "-c", LOADS[name]], start_new_session=True)
     time.sleep(8)  # torch starts
     try:
         yield
     finally:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -128,6 +194,8 @@ def run(tools: Path, out: Path, seconds: float, only: str) -> None:
     for case in (case for case in CASES if re.search(only, case.name)):
         if time.monotonic() - begun > seconds:
             print("left out:", case.name)
+            continue
+        if gpus < case.gpus:
             continue
         if "FAR" in case.env and not far_cpus():
             print("one NUMA node:", case.name)

@@ -4,7 +4,9 @@
 #     OUT=results bash benchmarks/h200/provoked.sh
 #
 # PEERS   sources to build here (default .peers): nccl-tests/, nvbandwidth/, p2p/ and bw/ (the CUDA samples' .cu with
-#         p2p/Common/), and Boost's headers and program_options as Debian packages.
+#         p2p/Common/), simple/ (the samples simpleP2P and simpleMultiCopy; blog.cu: bandwidthtest.cu of NVIDIA's blog),
+#         gpucopy/ (SuperBench's), transferbench/, gpustream/ (of gpu-benches, its headers beside it), torch/ (all_reduce_bench.py
+#         of ML engineering), and libnuma and Boost's headers and program_options as Debian packages.
 # SECONDS_ALL  for the cases (default 240). ONLY  a regular expression of their names.
 set -u
 out=$(realpath -m "${OUT:-out/provoked}") peers=$(realpath -m "${PEERS:-.peers}") tools=$(mktemp -d)
@@ -13,6 +15,7 @@ export PATH="${CUDA_HOME:-/usr/local/cuda}/bin:$PATH" PYTHONUNBUFFERED=1
 driver=/usr/lib/x86_64-linux-gnu
 for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib; do [ -e "$folder/libcuda.so.1" ] && driver=$folder && break; done
 for package in "$peers"/*.deb; do dpkg -x "$package" "$tools/boost"; done
+ln -s libnuma.so.1 "$tools/boost/usr/lib/x86_64-linux-gnu/libnuma.so" 2> /dev/null
 export CPATH=$tools/boost/usr/include LIBRARY_PATH=$tools/boost/usr/lib/x86_64-linux-gnu
 
 build_nvbandwidth() {
@@ -43,9 +46,20 @@ build_nccl_tests() {
 (build_nccl_tests) > "$out/nccl-tests.log" 2>&1 &
 (cd "$peers/p2p" && nvcc -O2 -std=c++17 -arch=native -ICommon p2pBandwidthLatencyTest.cu -o "$tools/p2p") > "$out/p2p.log" 2>&1 &
 (cd "$peers/bw" && nvcc -O2 -std=c++17 -arch=native -I../p2p/Common bandwidthTest.cu -o "$tools/bw") > "$out/bw.log" 2>&1 &
+compile() {  # compile NAME FOLDER ARGUMENTS: one source with nvcc
+    (cd "$peers/$2" && nvcc -O2 -std=c++17 -arch=native -I"$peers/p2p/Common" "${@:3}" -o "$tools/$1") > "$out/$1.log" 2>&1
+}
+compile simpleP2P simple simpleP2P.cu &
+compile simpleMultiCopy simple simpleMultiCopy.cu &
+compile blog simple blog.cu &
+compile gpu_copy gpucopy gpu_copy.cu -lnuma -lcuda &
+compile gpu-stream gpustream main.cu &
+compile transferbench transferbench -Iinclude -x cu TransferBench.cpp -lnuma -lpthread &
+printf '#!/bin/sh\nexec python3 -u -m torch.distributed.run --nproc_per_node "$(nvidia-smi -L | wc -l)" %s/torch/all_reduce_bench.py "$@"\n' \
+    "$peers" > "$tools/torch_all_reduce" && chmod +x "$tools/torch_all_reduce"
 wait
 ls -l "$tools" "$tools/nccl" | head -n 40
-export LD_LIBRARY_PATH="$tools/home/lib:$driver:${LD_LIBRARY_PATH:-}"
+export LD_LIBRARY_PATH="$tools/home/lib:$tools/boost/usr/lib/x86_64-linux-gnu:$driver:${LD_LIBRARY_PATH:-}"
 { nvidia-smi -L; nvidia-smi topo -m; lscpu; } > "$out/texts/dumps.txt" 2>&1
 { nvidia-smi topo -p2p r; nvidia-smi nvlink -s; nvidia-smi -q; numactl -H; } > "$out/texts/more.txt" 2>&1
 python3 benchmarks/h200/provoked.py run --tools "$tools" -o "$out/texts" --seconds "${SECONDS_ALL:-240}" --only "${ONLY:-}"
