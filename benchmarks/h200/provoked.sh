@@ -64,4 +64,4 @@ export LD_LIBRARY_PATH="$tools/home/lib:$tools/boost/usr/lib/x86_64-linux-gnu:$d
 { nvidia-smi topo -p2p r; nvidia-smi nvlink -s; nvidia-smi -q; numactl -H; } > "$out/texts/more.txt" 2>&1
 python3 benchmarks/h200/provoked.py run --tools "$tools" -o "$out/texts" --seconds "${SECONDS_ALL:-240}" --only "${ONLY:-}"
 tail -n 5 "$out"/*.log
-cp "$out"/*.log "$out/texts/"; tar -C "$out" -czf "$out/texts.tar.gz" texts && rm -r "$out/texts" "$tools"
+mv "$out"/*.log "$out/texts/"; tar -C "$out" -czf "$out/texts.tar.gz" texts && rm -r "$out/texts" "$tools"
