@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from lanewise import api
 from lanewise.catalog import builtin
 from lanewise.checking import checkup
 from lanewise.checking.causes import nvlink_steps
@@ -159,3 +160,10 @@ def test_the_median_of_many_rows_of_a_kind_is_that_of_some_of_them():
     assert some.limit == "207 others of its kind"  # 240 of 1200, but those of its own GPU
     (all_of_few,) = siblings.Siblings(rows[:80]).of_kind(rows[4])
     assert all_of_few.limit == "the other 70 of its kind"
+
+
+def test_rows_of_a_described_machine_are_sorted_once(monkeypatch):
+    calls: list[object] = []
+    monkeypatch.setattr(judged, "kinds_side_by_side", counted(calls, judged.kinds_side_by_side))
+    checkup.check(copies(4), target=api.load_system("dgx-a100"), catalog=builtin())
+    assert len(calls) == 1  # again with the GPUs' names before

@@ -145,7 +145,7 @@ def check(
     others = other_gpus(posted, system, catalog or builtin(), device_of_word or {})
     titles = {name: part.title for name in system.of_kind(Kind.GPU) if (part := system.part(name))} if system else {}
     references = References(rows, posted, catalog or builtin())
-    with_titles = References(rows, posted.completed(titles), catalog or builtin()) if titles else references
+    with_titles = references.with_posted(posted.completed(titles)) if titles else references
     if earlier:
         expect = expect_earlier(earlier)
     for row in rows:

@@ -10,6 +10,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from lanewise import units
@@ -134,6 +135,12 @@ class References:
         for path, rows in self._paths.items():
             if len(rows) > _MOST_ON_A_PATH:
                 self._paths[path] = sorted(rows, key=lambda each: each.value or 0.0, reverse=True)[:_MOST_ON_A_PATH]
+
+    def with_posted(self, posted: PostedFacts) -> References:
+        """The references of the same rows, sorted once, with other facts posted of the machine."""
+        others = copy(self)
+        others.posted, others._siblings = posted, self._siblings.with_posted(posted)
+        return others
 
     def judge(self, result: PathResult) -> PathResult:
         """The result of a row that nothing was expected of, judged by its references if it has any."""

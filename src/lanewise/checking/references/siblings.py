@@ -6,6 +6,7 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 
 from lanewise.checking.references.by_design import less_by_design
@@ -50,6 +51,12 @@ class Siblings:
                 self._pairs[_kind_of_pair(row)][row_devices(row)].append(row.value)
         self._kinds = {kind: evenly(rows, _MOST_OF_KIND) for kind, rows in kinds.items()}
         self._sampled = {kind for kind, rows in kinds.items() if len(self._kinds[kind]) < len(rows)}
+
+    def with_posted(self, posted: PostedFacts) -> Siblings:
+        """The same rates, whose devices are named by other posted facts."""
+        others = copy(self)
+        others._posted, others._models_of = posted, {}
+        return others
 
     def of_other_pairs(self, row: Observation, pcie: float | None) -> Iterator[Reference]:
         """A GPU all of whose pairs are far below the pairs of the others, compared with those.
