@@ -111,8 +111,7 @@ class RowSymptom:
     @property
     def gpu(self) -> str:
         """The first GPU of the row's flow, empty if none."""
-        match = re.search(r"\bgpu\d*", self.row.flow)
-        return match[0] if match else ""
+        return first_gpu(self.row)
 
     @property
     def slot_is_stated(self) -> bool:
@@ -164,6 +163,12 @@ class RowSymptom:
     def better(self, *, same_flow: bool) -> list[Observation]:
         """Rows of the same metric and kind of path that are clearly faster."""
         return list(self._better_by_flow[same_flow])
+
+
+def first_gpu(row: Observation) -> str:
+    """The first GPU of a row's flow, empty if none."""
+    match = re.search(r"\bgpu\d*", row.flow)
+    return match[0] if match else ""
 
 
 def row_devices(row: Observation) -> frozenset[str]:

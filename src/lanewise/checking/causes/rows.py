@@ -13,7 +13,7 @@ from dataclasses import replace
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import CARD_CAUSES, stated_link
-from lanewise.checking.causes.commonest import commonest
+from lanewise.checking.causes.commonest import REQUESTS, commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
@@ -46,7 +46,7 @@ from lanewise.checking.references.paths import of_one_size, smaller_and_faster
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import names_limit
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, first_gpu, line_of, row_devices, value_text
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.observation import Observation
 
@@ -178,8 +178,7 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
         return  # the same requests were faster
     step = "read in pieces of 1 MiB, with 32 and more in flight: lanewise measure storage FILE --size 1MiB"
     if size is None or row.value is None:
-        what = "small requests or few in flight: the rate is the bytes in flight over the time of one request"
-        yield Cause(("requests",), what, step)
+        yield replace(REQUESTS, step=step)
         return
     flight = row.settings.get("depth", 1) * row.settings.get("threads", 1)
     each = units.readable(flight * size / row.value, "s", 3)
@@ -293,7 +292,7 @@ def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
         other for other in symptom.better(same_flow=False)
         if other.settings == row.settings and other.how.get("host memory") == row.how.get("host memory")
         and other.how.get("tool") == row.how.get("tool") and other.scenario in (row.scenario, other.flow)
-        and symptom.posted.title(next(iter(row_devices(other) - {"host0"}), "")) == symptom.posted.title(gpu)
+        and symptom.posted.title(first_gpu(other)) == symptom.posted.title(gpu)
     ]  # fmt: skip
     if like:
         evidence = f"{like[0].flow} reached {value_text(like[0])} by the same program"
