@@ -238,3 +238,35 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monk
 def test_a_name_that_is_no_text_is_written_as_an_escape_and_loses_no_result(tmp_path):
     files.write_file(tmp_path / "a.json", f'"{os.fsdecode(bytes([0xFF]))}"')
     assert json.loads((tmp_path / "a.json").read_text()) == "\udcff"
+
+
+PEERS = """\
+Bidirectional P2P=Disabled Bandwidth Matrix (GB/s)
+   D\\D     0      1
+     0 600.00  20.00
+     1  20.00 600.00
+"""
+
+
+def test_one_file_may_be_named_in_place_of_a_list(tmp_path: Path):
+    peers, run, study = tmp_path / "peers.txt", tmp_path / "run.json", tmp_path / "own.yaml"
+    peers.write_text(PEERS)
+    study.write_text(RUN)
+    for ref in (str(peers), peers):
+        assert lanewise.check(ref) == lanewise.check([ref])
+        assert lanewise.read_results(ref) == lanewise.read_results([ref])
+    lanewise.save_run(lanewise.as_checked_run(lanewise.check(peers)), run)
+    assert lanewise.check(peers, expect=run) == lanewise.check([peers], expect=[run])
+    assert lanewise.run_studies(study, measured=run).studies == lanewise.run_studies([study], measured=[run]).studies
+
+
+def test_one_name_or_text_may_be_given_in_place_of_a_list(tmp_path: Path):
+    parts = tmp_path / "parts.yaml"
+    parts.write_text("parts: [{part: own-gpu, kind: gpu, title: Own GPU}]\n")
+    assert lanewise.load_catalog(str(parts)).get("own-gpu") == lanewise.load_catalog([parts]).get("own-gpu")
+    assert lanewise.accuracy("rtx4090-rome").rows == lanewise.accuracy(["rtx4090-rome"]).rows
+    unknown = "l40s service.resnet50.server 10000..100000 QPS"
+    one = lanewise.calibrate("composable-server", unknown, "gen4")
+    assert one[0].values == lanewise.calibrate(["composable-server"], [unknown], ["gen4"])[0].values
+    load = lanewise.predict_load("h200-pair", "15 GB", "2 GB/s", "gpu0", "safetensors")
+    assert load.loads == lanewise.predict_load("h200-pair", "15 GB", "2 GB/s", "gpu0", ["safetensors"]).loads

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from checking.test_undescribed import checked
 
+from lanewise.checking.causes.rows import one_gpu_of_like
 from lanewise.checking.checkup import Checkup, check
+from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation, Source
+from lanewise.results.posted import PostedFacts
 
 FIO = 'path: fio, flows: "host0->nvme0", bytes: 4 KiB, depth: 32'
 SEND = 'path: ib_send_bw, flows: "host0->host1", line: 100 Gb/s'
@@ -174,3 +177,14 @@ def test_a_tool_s_own_ways_to_make_short_copies_are_no_measure_of_each_other():
 def test_a_copy_that_no_link_or_memory_slows_as_far_has_the_program_as_a_cause():
     rows = 'rows:\n  - {flows: "host0->gpu0", value: 0.11 GB/s, host memory: pinned}\n'
     assert "software" in first_causes(checked(f"lanewise-rows: 1\ngpus: NVIDIA H20\n{rows}"))
+
+
+@pytest.mark.parametrize("fast", range(1, 9))
+def test_the_gpu_that_another_is_compared_with_does_not_hang_on_the_order_of_a_set(fast: int):
+    rates = {0: 3, fast: 25}
+    rows = [f'flows: "gpu{gpu}->host0:0", value: {rate} GB/s, host memory: pinned' for gpu, rate in rates.items()]
+    results = typed(*rows).results
+    posted = PostedFacts({f"gpu{gpu}": "NVIDIA A100" for gpu in rates})
+    (slow,) = [result for result in results if result.row.flow.startswith("gpu0")]
+    causes = list(one_gpu_of_like(RowSymptom(slow, results=results, posted=posted)))
+    assert causes[0].evidence == f"gpu{fast}->host0:0 reached 25 GB/s by the same program"

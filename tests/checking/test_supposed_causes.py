@@ -448,3 +448,14 @@ def test_flows_may_be_parted_by_blanks_and_a_remark_with_a_comma_needs_quotes():
     assert error.value.hint == 'a text with a comma needs quotes: "..., 3 x Intel"'
     with pytest.raises(FormatError, match="'wide' is no slot"):
         checked('flows: "nvme0->host0", value: 5 GB/s, slot: wide')
+
+
+def test_a_program_on_host_copies_and_one_on_peers_are_two_findings():
+    paths = ('flows: "host0->gpu0", host memory: pinned', 'flows: "gpu0->gpu1", p2p: true')
+    checkup = checked(
+        *(f"path: {name}, {path}, value: {value} GB/s" for path in paths for name, value in (("one", 24), ("other", 9)))
+    )
+    findings = [finding for finding in checkup.findings if finding.kind == Verdict.SLOW]
+    assert [finding.causes[0].key for finding in findings] == [("software",), ("software",)]
+    rows = [{result.row.path for result in finding.results} for finding in findings]
+    assert rows == [{"host to device"}, {"peer"}]

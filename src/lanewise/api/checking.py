@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lanewise.api.arguments import one_or_more
 from lanewise.api.loading import load_system, run_of
 from lanewise.api.provenance import new_run, now, version
 from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, Location, MissingDependency
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lanewise.results.sample import Sample
     from lanewise.topology.model import System
 
-Paths = Sequence[str | Path]
+Paths = str | Path | Sequence[str | Path]
 # What a check of this machine measures of its GPUs: each copy by itself, and host copies both ways.
 GPU_CASES = (
     "host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "host_to_device_bidirectional_memcpy_ce",
@@ -39,7 +40,7 @@ GPU_CASES = (
 def check(
     files: Paths = (),
     system: System | str | Path | None = None,
-    expect: str | Path | Paths = MODEL,
+    expect: Paths = MODEL,
     tolerance: float | None = None,
     devices: Mapping[str, str] | None = None,
     catalog: Catalog | None = None,
@@ -50,10 +51,10 @@ def check(
 ) -> Checkup:
     """A verdict for each measured path, the likely cause of each slow one, and the command to type next.
 
-    `files` are results of tools and dumps of the machine, recognised by content; without any, this machine is
-    discovered and measured, or `samples` of it are judged, with `notes` on what was not measured. `system` is what the
-    machine should be. `expect` is "model", an earlier run, or three and more runs of one class of machine. With
-    `tolerance` (share, 0 to 1) a row is fine that far from its expected value. `devices` maps device names in the
+    `files`, one or several, are results of tools and dumps of the machine, recognised by content; without any, this
+    machine is discovered and measured, or `samples` of it are judged, with `notes` on what was not measured. `system`
+    is what the machine should be. `expect` is "model", an earlier run, or three and more runs of one class of machine.
+    With `tolerance` (share, 0 to 1) a row is fine that far from its expected value. `devices` maps device names in the
     results to those of the system. `nccl` ("2.27.7") and `launch` ("nccl-tests -g") are of collectives whose text does
     not say them.
 
@@ -77,7 +78,8 @@ def check(
     lost: list[PeerState] = []
     posted: list[PostedFacts] = []
     every_note = list(notes)
-    for path in map(Path, files):
+    named = one_or_more(files)
+    for path in map(Path, named):
         results, facts = _read(path)
         rows += results.observations if results else ()
         lost += [PeerState(a, b, "peers", "NS", str(path)) for a, b in results.no_peers] if results else []
@@ -86,7 +88,7 @@ def check(
         dumps += facts
     target = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
     by_number: dict[str, Mapping[str, Any]] = {}
-    if files:
+    if named:
         by_number = _figures_by_number(dumps, target)
         devices_known = not (posted and dumps) or any(dump.kind not in (NAMES, NVLINKS) for dump in dumps)
         discovered = None
@@ -119,7 +121,7 @@ def check(
     )
 
 
-def read_results(files: str | Path | Paths) -> ImportedResults:
+def read_results(files: Paths) -> ImportedResults:
     """The measured values in results of nvbandwidth, fio, perftest, nccl-tests and other tools, as observations in SI.
 
     Several `files` become one result, which also holds who can access whose memory and notes on the values.
@@ -134,8 +136,7 @@ def read_results(files: str | Path | Paths) -> ImportedResults:
     from lanewise.readers.kinds import read_results as read
     from lanewise.readers.tool_results import merge
 
-    several = [files] if isinstance(files, (str, Path)) else list(files)
-    return merge([read(read_file(path), str(path)) for path in several])
+    return merge([read(read_file(path), str(path)) for path in one_or_more(files)])
 
 
 def quick_samples(notes: list[str]) -> Iterator[Sample]:
@@ -353,12 +354,12 @@ def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> M
     return MachineState(discovered.system, conditions, figures)
 
 
-def _earlier_rows(expect: str | Path | Paths) -> list[tuple[str, Sequence[Observation]]]:
+def _earlier_rows(expect: Paths) -> list[tuple[str, Sequence[Observation]]]:
     """The rows of the runs to compare with, by file; none for the model. InputError for a run without any."""
     from lanewise.results.compare import rows_of
     from lanewise.results.observation import Source
 
-    several = [expect] if isinstance(expect, (str, Path)) else list(expect)
+    several = one_or_more(expect)
     if [str(path) for path in several] == [MODEL]:
         return []
     rows_of_runs: list[tuple[str, Sequence[Observation]]] = []

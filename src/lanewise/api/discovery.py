@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lanewise.api.arguments import one_or_more
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location, MissingDependency
 from lanewise.files import read_bytes
@@ -34,7 +35,7 @@ def discover(
     >>> lanewise.discover("machine.tar.zst", name="h200-pair").system
     <System h200-pair: 7 devices, 7 links>
     """
-    several = [files] if isinstance(files, (str, Path)) else list(files)
+    several = one_or_more(files)
     if several:
         dumps = [dump for path in several for dump in read_dumps(Path(path))]
         return from_dumps(dumps, catalog, name or "machine")

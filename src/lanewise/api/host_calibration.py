@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lanewise.api.arguments import one_or_more
 from lanewise.api.checking import read_results
 from lanewise.api.loading import as_system
 from lanewise.errors import InputError, Location
@@ -35,7 +36,7 @@ def calibrate_host(system: System | str | Path, results: str | Path | Sequence[s
     described = as_system(system)
     rates = host_rates(described, read_results(results).observations)
     if not rates:
-        first = results if isinstance(results, (str, Path)) else next(iter(results))
+        first = one_or_more(results)[0]
         raise InputError("no rate of copies between devices of the system", location=Location(str(first)),
                          hint="measure some: lanewise measure gpu --flows 'gpu0<->gpu1' -o run.json")  # fmt: skip
     return calibrate(described, rates)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise import package_data
+from lanewise.api.arguments import one_or_more
 from lanewise.catalog import Catalog, builtin, read_parts
 from lanewise.errors import InputError, unknown_name
 from lanewise.files import read_file
@@ -53,8 +54,9 @@ def ready_workloads() -> list[str]:
     return list(workloads())
 
 
-def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
-    """The parts catalogue; entries of the YAML part files `parts` override built-in ones, later files earlier ones.
+def load_catalog(parts: str | Path | Sequence[str | Path] = ()) -> Catalog:
+    """The parts catalogue; entries of the YAML part files `parts`, one or several, override built-in ones, later
+    files earlier ones.
 
     Raises InputError for a file that cannot be read, FormatError with its line for one that is not a part file, and
     UnknownName or Contradiction for what a part may not state.
@@ -63,7 +65,7 @@ def load_catalog(parts: Sequence[str | Path] = ()) -> Catalog:
     26.8
     """
     catalog = builtin()
-    for path in parts:
+    for path in one_or_more(parts):
         catalog = catalog.merge(read_parts(read_file(path), str(path), catalog))
     return catalog
 

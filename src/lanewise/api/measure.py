@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lanewise.api.arguments import one_or_more
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from lanewise.results.sample import Sample
 
 
-def measure_host(work: Sequence[str] = (), **options: Any) -> Iterator[Sample]:
+def measure_host(work: str | Sequence[str] = (), **options: Any) -> Iterator[Sample]:
     """Samples of this machine's memory bandwidth (B/s) and latency (s) by NUMA node and thread count, as they are
     taken.
 
@@ -38,7 +40,7 @@ def measure_host(work: Sequence[str] = (), **options: Any) -> Iterator[Sample]:
     """
     from lanewise.options.measure_host import MeasureHostOptions
 
-    return host_probe().run(MeasureHostOptions(tuple(work), **options))
+    return host_probe().run(MeasureHostOptions(tuple(one_or_more(work)), **options))
 
 
 def measure_gpu(flows: str = "", **options: Any) -> Iterator[Sample]:
@@ -74,8 +76,7 @@ def measure_collectives(operations: Sequence[str] | str = "all_reduce", **option
     """
     from lanewise.options.measure_collectives import MeasureCollectivesOptions
 
-    names = (operations,) if isinstance(operations, str) else tuple(operations)
-    return collective_probe().run(MeasureCollectivesOptions(names, **options))
+    return collective_probe().run(MeasureCollectivesOptions(tuple(one_or_more(operations)), **options))
 
 
 def measure_storage(
@@ -98,8 +99,7 @@ def measure_storage(
     """
     from lanewise.options.measure_storage import storage_options
 
-    names = [paths] if isinstance(paths, str) or not hasattr(paths, "__iter__") else list(paths)
-    return storage_probe(on_progress).run(storage_options(tuple(str(path) for path in names), **options))
+    return storage_probe(on_progress).run(storage_options(tuple(map(str, one_or_more(paths))), **options))
 
 
 def measure_kv(to: str | Path, blocks: str, source: str = "gpu0", **options: Any) -> Iterator[Sample]:
@@ -143,9 +143,8 @@ def measure_load(
     from lanewise.options.measure_load import MeasureLoadOptions
     from lanewise.options.option import words
 
-    names = [files] if isinstance(files, str) or not hasattr(files, "__iter__") else list(files)
     targets = words(to) if isinstance(to, str) else tuple(to)
-    return load_probe(on_progress).run(MeasureLoadOptions(tuple(map(str, names)), targets, **options))
+    return load_probe(on_progress).run(MeasureLoadOptions(tuple(map(str, one_or_more(files))), targets, **options))
 
 
 def measure_network(address: str | None = None, **options: Any) -> Iterator[Sample]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lanewise.api.arguments import one_or_more
 from lanewise.api.loading import as_system
 from lanewise.topology.model import System
 
@@ -23,7 +24,7 @@ def predict_load(
     size: str | float,
     source: str,
     targets: str | Sequence[str],
-    loaders: Sequence[str] = (),
+    loaders: str | Sequence[str] = (),
     *,
     warm: bool = False,
     replicated: bool = False,
@@ -59,7 +60,8 @@ def predict_load(
     ends = names_of(targets) if isinstance(targets, str) else list(targets)
     origin = replace(_source(known, source), latency=read_latency, read_ahead=read_ahead)
     gpus = any(end not in known.hosts for end in ends)
-    names = list(loaders) or possible_loaders(weight_loader_names(), origin, known, warm, gpus)
+    loaders = one_or_more(loaders)
+    names = loaders or possible_loaders(weight_loader_names(), origin, known, warm, gpus)
     prediction = predict(
         known, units.parse(size, "B"), origin, ends, names, warm=warm, replicated=replicated, spread=spread,
         readers=readers,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanewise import package_data
+from lanewise.api.arguments import one_or_more
 from lanewise.catalog import builtin
 from lanewise.errors import InputError, Location, unknown_name
 from lanewise.files import read_file
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def accuracy(
-    machines: Sequence[str] = (),
+    machines: str | Sequence[str] = (),
     folder: str | Path | None = None,
     fitted: bool = False,
     catalog: Catalog | None = None,
@@ -48,10 +49,11 @@ def accuracy(
 
     files = machine_files(folder)
     known = {machine.name: machine for machine in load_machines(folder)}
-    for name in machines:
+    names = one_or_more(machines)
+    for name in names:
         if name not in known:
             raise unknown_name("machine", name, known)
-    chosen = [known[name] for name in machines or known]
+    chosen = [known[name] for name in names or known]
     parts = catalog if catalog is not None else builtin()
     if workers is None or (workers.on is None and workers.results is None):
         return accuracy_score(chosen, parts, fitted)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lanewise import package_data
+from lanewise.api.arguments import one_or_more
 from lanewise.api.loading import load_run, load_study, ready_studies, relative_reader
 from lanewise.api.provenance import new_run
 from lanewise.catalog import builtin
@@ -26,21 +27,21 @@ Progress = Callable[[str], None]
 
 
 def run_studies(
-    refs: Sequence[str | Path] = (),
+    refs: str | Path | Sequence[str | Path] = (),
     say: Progress = lambda _: None,
     catalog: Catalog | None = None,
     probe: StudyProbe | None = None,
-    measured: Sequence[str | Path | MeasuredRun] = (),
+    measured: str | Path | Sequence[str | Path | MeasuredRun] = (),
     workers: WorkerOptions | None = None,
     progress: Callable[[ScenarioProgress], None] = lambda _: None,
 ) -> Run:
     """A run of studies (all built-in ones if `refs` is empty): each row predicted and compared with its published
     value, and each conclusion tested.
 
-    `refs` are names or files; `measured` adds runs of `lanewise measure` or `loadtest` to compare with: "run.json", or
-    "xeon=run.json" where a study has several systems. `say` is called with the progress as text; `probe` answers rows
-    in place of the model. `workers` says on which engine the rows are predicted, and which folder keeps the finished
-    ones of each study; `progress` is called as they finish.
+    `refs` are names or files, one or several; `measured` adds runs of `lanewise measure` or `loadtest` to compare with:
+    "run.json", or "xeon=run.json" where a study has several systems. `say` is called with the progress as text; `probe`
+    answers rows in place of the model. `workers` says on which engine the rows are predicted, and which folder keeps
+    the finished ones of each study; `progress` is called as they finish.
 
     Raises UnknownName for a study that does not exist, FormatError with file and line for a wrong one, and InputError
     for a run without measured rows.
@@ -50,7 +51,8 @@ def run_studies(
     (8, 9)
     """
     parts = catalog if catalog is not None else builtin()
-    results = each_study(refs or ready_studies(), say, parts, probe, load_measured(measured), workers, progress)
+    chosen = one_or_more(refs) or ready_studies()
+    results = each_study(chosen, say, parts, probe, load_measured(measured), workers, progress)
     return new_run(studies=tuple(results))
 
 
@@ -70,14 +72,14 @@ def each_study(
             yield run_study(form, probe or ModelProbe(), catalog, reader, tell, measured, rows_of(ref))
 
 
-def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun, ...]:
+def load_measured(refs: str | Path | Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun, ...]:
     """The measured rows of runs, each 'RUN.json' or 'SYSTEM=RUN.json'; InputError for a run that has none."""
     from lanewise.results.compare import rows_of
     from lanewise.results.observation import Source
     from lanewise.studies.measured import MeasuredRun
 
     runs = []
-    for ref in refs:
+    for ref in one_or_more(refs):
         if isinstance(ref, MeasuredRun):
             runs.append(ref)
             continue
@@ -94,9 +96,9 @@ def load_measured(refs: Sequence[str | Path | MeasuredRun]) -> tuple[MeasuredRun
 
 
 def calibrate(
-    refs: Sequence[str | Path],
-    unknowns: Sequence[str],
-    tables: Sequence[str] = (),
+    refs: str | Path | Sequence[str | Path],
+    unknowns: str | Sequence[str],
+    tables: str | Sequence[str] = (),
     say: Progress = lambda _: None,
     catalog: Catalog | None = None,
 ) -> tuple[CalibrationFit, tuple[LeftOut, ...]]:
@@ -118,8 +120,9 @@ def calibrate(
     from lanewise.studies.fitting import calibrate_to_studies, parse_unknown
 
     parts = catalog if catalog is not None else builtin()
-    forms = [(load_study(ref), relative_reader(ref)) for ref in refs]
-    return calibrate_to_studies(forms, [parse_unknown(text) for text in unknowns], tables, parts, ModelProbe(), say)
+    forms = [(load_study(ref), relative_reader(ref)) for ref in one_or_more(refs)]
+    fits = [parse_unknown(text) for text in one_or_more(unknowns)]
+    return calibrate_to_studies(forms, fits, one_or_more(tables), parts, ModelProbe(), say)
 
 
 def new_study(name: str) -> tuple[str, str]:

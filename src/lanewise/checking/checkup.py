@@ -46,7 +46,7 @@ from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.judged import COLLECTIVE, NO_COLLECTIVES, NOT_IN_CATALOGUE, UNNAMED, References
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.symptom import ResultTable, RowSymptom
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
@@ -145,7 +145,7 @@ def check(
     others = other_gpus(posted, system, catalog or builtin(), device_of_word or {})
     titles = {name: part.title for name in system.of_kind(Kind.GPU) if (part := system.part(name))} if system else {}
     references = References(rows, posted, catalog or builtin())
-    with_titles = References(rows, posted.completed(titles), catalog or builtin()) if titles else references
+    with_titles = references.with_posted(posted.completed(titles)) if titles else references
     if earlier:
         expect = expect_earlier(earlier)
     for row in rows:
@@ -164,8 +164,10 @@ def check(
         results.append(_of_another_machine(result, others) if not earlier else result)
     results.sort(key=_badness)
     known = machine_causes(machine, target)
-    knowledge = Knowledge(machine.conditions, known, model, posted, with_titles, tuple(left_aside))
-    findings = _findings(results, knowledge)
+    knowledge = Knowledge(
+        ResultTable(results), machine.conditions, known, model, posted, with_titles, tuple(left_aside)
+    )
+    findings = _findings(knowledge)
     findings += _unjudged_findings(results)
     findings += incomplete_results(rows, system)
     rows_aside = tuple(result.row for result in left_aside)
@@ -184,8 +186,9 @@ def check(
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What causes are looked for in, besides the rows: captures, the model, what was posted, other rows."""
+    """What causes are looked for in: the judged rows, captures, the model, what was posted, rows left aside."""
 
+    results: ResultTable
     conditions: MachineConditions
     of_machine: tuple[Cause, ...]
     model: ExpectationModel | None
@@ -200,31 +203,35 @@ class Knowledge:
             return None
         return CollectiveChanges(self.model.system, self.model.device, self.model.collectives)
 
-    def causes(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
-        """The causes of a slow or fast row, a mistaken unit first unless evidence explains the value."""
-        ranked, unit = self._of_the_path(result, results), mistaken_unit(result)
-        return ranked if unit is None or (ranked and ranked[0].rank == 0) else (unit, *ranked)
-
-    def _of_the_path(self, result: PathResult, results: Sequence[PathResult]) -> tuple[Cause, ...]:
-        """Causes by the model where it predicts more than a ceiling of the row, else by the rows alone."""
-        ability = self.references.ability_of(result.row)
-        if self.model is not None and self.model.tells(result.row):
-            if result.row.metric == COLLECTIVE and self._collectives is not None:
-                symptom = RowSymptom(result, self.conditions, results, self.posted, ability)
-                return self._collectives.causes(result, results, tuple(stated_causes(symptom)))
-            return causes(
-                Symptom(result, self.conditions, results, self.posted, ability, model=self.model,
-                        machine_causes=self.of_machine)
-            )  # fmt: skip
-        # Rows that nothing judges may still tell what a slow one is compared with.
+    @cached_property
+    def _with_rows_aside(self) -> ResultTable:
+        """The judged rows, and those that nothing judges but that may tell what a slow one is compared with."""
         aside = (
             each for each in self.left_aside
             if each.row.metric == "latency"
             or each.row.path in ("storage", "network", GPU_MEMORY) or side_by_side(each.row)
             or of_plain_text(each.row)
         )  # fmt: skip
+        return ResultTable((*self.results, *aside))
+
+    def causes(self, result: PathResult) -> tuple[Cause, ...]:
+        """The causes of a slow or fast row, a mistaken unit first unless evidence explains the value."""
+        ranked, unit = self._of_the_path(result), mistaken_unit(result)
+        return ranked if unit is None or (ranked and ranked[0].rank == 0) else (unit, *ranked)
+
+    def _of_the_path(self, result: PathResult) -> tuple[Cause, ...]:
+        """Causes by the model where it predicts more than a ceiling of the row, else by the rows alone."""
+        ability = self.references.ability_of(result.row)
+        if self.model is not None and self.model.tells(result.row):
+            if result.row.metric == COLLECTIVE and self._collectives is not None:
+                symptom = RowSymptom(result, self.conditions, self.results, self.posted, ability)
+                return self._collectives.causes(result, self.results, tuple(stated_causes(symptom)))
+            return causes(
+                Symptom(result, self.conditions, self.results, self.posted, ability, model=self.model,
+                        machine_causes=self.of_machine)
+            )  # fmt: skip
         drive = self.references.drive_of(result.row)
-        return row_causes(RowSymptom(result, self.conditions, (*results, *aside), self.posted, ability, drive))
+        return row_causes(RowSymptom(result, self.conditions, self._with_rows_aside, self.posted, ability, drive))
 
 
 def incomplete_results(rows: Sequence[Observation], system: System | None) -> list[Finding]:
@@ -283,16 +290,16 @@ def _badness(result: PathResult) -> tuple[int, float]:
     return (order, -max(ratio, 1 / ratio) if result.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
 
 
-def _findings(results: Sequence[PathResult], knowledge: Knowledge) -> list[Finding]:
+def _findings(knowledge: Knowledge) -> list[Finding]:
     """The rows that are slow or fast by what explains them, and the faults that explain none."""
     diagnoses: list[Diagnosis] = [
-        (result, knowledge.causes(result, results))
-        for result in results
+        (result, knowledge.causes(result))
+        for result in knowledge.results
         if result.verdict in (Verdict.SLOW, Verdict.FAST)
     ]
     findings = [_finding(group) for group in farthest_first(grouped(diagnoses))]
     blamed = {finding.causes[0].key for finding in findings if finding.causes}
-    by_steps = lost_links(results, knowledge.references.ability_of)
+    by_steps = lost_links(knowledge.results, knowledge.references.ability_of)
     stated = (*by_steps, *posted_faults(knowledge.posted), *knowledge.of_machine)
     known = {cause.key: cause for cause in stated if cause.fault}
     faults = [cause for key, cause in known.items() if key not in blamed]

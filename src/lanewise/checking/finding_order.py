@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
 from lanewise.checking.verdict import PathResult, Verdict
 
 # Of two findings on one path the one that is off by this factor more comes first.
@@ -18,7 +18,8 @@ Diagnosis = tuple[PathResult, tuple[Cause, ...]]
 def grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
     """Rows by their likeliest cause: of causes that are as likely, the one of most rows, then the one that fits best.
 
-    Its rows' first cause is that one afterwards; rows without any cause go by their kind of path.
+    Its rows' first cause is that one afterwards; rows without any cause, and those of a program, go by their kind of
+    path.
     """
     groups: list[list[Diagnosis]] = []
     remaining = [(result, ranked) for result, ranked in diagnoses if ranked]
@@ -36,7 +37,7 @@ def grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
                 group.append((result, (*first, *(cause for cause in ranked if cause.key != key))))
             else:
                 rest.append((result, ranked))
-        groups.append(group)
+        groups += _by_path(group) if key[0] == "software" else [group]
         remaining = rest
     alone: dict[tuple[object, ...], list[Diagnosis]] = defaultdict(list)
     for result, ranked in diagnoses:
@@ -44,6 +45,17 @@ def grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
             row = result.row
             alone[result.verdict, row.path, row.metric, row.how.get("p2p", "")].append((result, ranked))
     return [*groups, *alone.values()]
+
+
+def _by_path(group: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
+    """The rows of one cause by their kind of path: what a program does to host copies says nothing of peers."""
+    paths: dict[str, list[Diagnosis]] = defaultdict(list)
+    for result, ranked in group:
+        row = result.row
+        host = set(row.path.split(", ")) <= set(HOST_COPIES)
+        path = "host copies" if host else row.path.partition(" ")[0]
+        paths[row.metric if row.metric == COLLECTIVE else path].append((result, ranked))
+    return list(paths.values())
 
 
 def farthest_first(groups: list[list[Diagnosis]]) -> list[list[Diagnosis]]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TypeVar, cast
 
 from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility
@@ -14,6 +17,74 @@ from lanewise.checking.verdict import PathResult, lower_is_better
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT, PostedFacts
+
+_Value = TypeVar("_Value")
+# From how many times the rate on, or below what part of the time, a row is clearly better than another.
+_BETTER = 1.2
+
+
+class ResultTable(tuple[PathResult, ...]):
+    """The judged rows of one check, in their order, sorted once for all the rows whose causes are looked for."""
+
+    @cached_property
+    def rows(self) -> list[Observation]:
+        """The measured rows."""
+        return [result.row for result in self]
+
+    @cached_property
+    def gpus(self) -> int:
+        """How many GPUs the rows name."""
+        return len({gpu for flow in {row.flow for row in self.rows} for gpu in re.findall(r"\bgpu\d+", flow)})
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, str], list[Observation]]:
+        """Rows with a value that are no stated limit, by their kind of path and unit."""
+        values: dict[tuple[str, str], list[Observation]] = defaultdict(list)
+        for row in self.rows:
+            if row.value is not None and not names_limit(row):  # a limit is no measurement
+                values[row.path, row.unit].append(row)
+        return values
+
+    @cached_property
+    def _between(self) -> dict[frozenset[str], list[PathResult]]:
+        between: dict[frozenset[str], list[PathResult]] = defaultdict(list)
+        for result in self:
+            between[row_devices(result.row)].append(result)
+        return between
+
+    def between(self, devices: frozenset[str]) -> list[PathResult]:
+        """The results whose ends are these, one way, the other or both."""
+        return self._between.get(devices, [])
+
+    @cached_property
+    def _on_path(self) -> dict[str, list[PathResult]]:
+        paths: dict[str, list[PathResult]] = defaultdict(list)
+        for result in self:
+            paths[result.row.path].append(result)
+        return paths
+
+    def on_path(self, *paths: str) -> list[PathResult]:
+        """The results of these kinds of path."""
+        return [result for path in paths for result in self._on_path.get(path, ())]
+
+    def better(self, row: Observation) -> list[Observation]:
+        """Rows of the same kind of path and unit that are clearly better than a row."""
+        value, like = row.value, self._values.get((row.path, row.unit), ())
+        if value is None:
+            return []
+        if lower_is_better(row.unit):
+            return [other for other in like if _BETTER * (other.value or 0.0) < value]
+        return [other for other in like if (other.value or 0.0) > _BETTER * value]
+
+    @cached_property
+    def _known(self) -> dict[Hashable, object]:
+        return {}
+
+    def once(self, key: Hashable, compute: Callable[[], _Value]) -> _Value:
+        """What `compute` returns, computed once for all rows that ask for the same `key`."""
+        if key not in self._known:
+            self._known[key] = compute()
+        return cast("_Value", self._known[key])
 
 
 @dataclass(frozen=True)
@@ -40,8 +111,7 @@ class RowSymptom:
     @property
     def gpu(self) -> str:
         """The first GPU of the row's flow, empty if none."""
-        match = re.search(r"\bgpu\d*", self.row.flow)
-        return match[0] if match else ""
+        return first_gpu(self.row)
 
     @property
     def slot_is_stated(self) -> bool:
@@ -59,44 +129,56 @@ class RowSymptom:
         """Whether NVLinks join the GPUs of the row whatever the machine: boards do so, cards need a bridge."""
         return self.ability is not None and self.ability.nvlink_rate is not None and self.ability.all_linked
 
+    @cached_property
+    def table(self) -> ResultTable:
+        """The results of all rows, as a table."""
+        return self.results if isinstance(self.results, ResultTable) else ResultTable(self.results)
+
     def best_host_copy(self) -> float:
         """The fastest lone copy between the row's GPU and host memory, B/s, either way; 0 if none."""
+        return self.table.once(("host copy", self.gpu), self._best_host_copy) if self.gpu else 0.0
+
+    def _best_host_copy(self) -> float:
+        copies = (result.row for result in self.table.on_path("host to device", "device to host"))
         return max(
-            (other.row.value or 0.0 for other in self.results
-             if self.gpu and other.row.metric == "goodput" and other.row.path in ("host to device", "device to host")
-             and row_devices(other.row) >= {self.gpu} and other.row.how.get("flows", other.row.flow).count("->") == 1),
+            (copy.value or 0.0 for copy in copies if copy.metric == "goodput" and self.gpu in row_devices(copy)
+             and copy.how.get("flows", copy.flow).count("->") == 1),
             default=0.0,
         )  # fmt: skip
 
+    @cached_property
+    def _better(self) -> list[Observation]:
+        return self.table.better(self.row)
+
+    @cached_property
+    def _better_by_flow(self) -> dict[bool, list[Observation]]:
+        row = self.row
+        like = [other for other in self._better if other.metric == row.metric]
+        return {same: [other for other in like if (other.flow == row.flow) is same] for same in (True, False)}
+
     def better_rates(self) -> list[Observation]:
         """Rows of the same kind of path, of whatever metric, that are clearly faster."""
-        row = self.row
-        return [
-            other.row for other in self.results
-            if other.row.path == row.path and other.row.unit == row.unit
-            and _clearly_better(other.row, row)
-        ]  # fmt: skip
+        return list(self._better)
 
     def better(self, *, same_flow: bool) -> list[Observation]:
         """Rows of the same metric and kind of path that are clearly faster."""
-        row = self.row
-        return [
-            other.row for other in self.results
-            if other.row.metric == row.metric and other.row.path == row.path
-            and (other.row.flow == row.flow) is same_flow and _clearly_better(other.row, row)
-        ]  # fmt: skip
+        return list(self._better_by_flow[same_flow])
 
 
-def _clearly_better(other: Observation, row: Observation) -> bool:
-    if other.value is None or row.value is None:
-        return False
-    better = 1.2 * other.value < row.value if lower_is_better(row.unit) else other.value > 1.2 * row.value
-    return better and not names_limit(other)  # a limit is no measurement
+def first_gpu(row: Observation) -> str:
+    """The first GPU of a row's flow, empty if none."""
+    match = re.search(r"\bgpu\d*", row.flow)
+    return match[0] if match else ""
 
 
 def row_devices(row: Observation) -> frozenset[str]:
     """The ends of a row's own flow or flows."""
-    return frozenset(end.strip() for end in row.flow.replace("->", ",").split(","))
+    return _ends(row.flow)
+
+
+@lru_cache(maxsize=2**14)
+def _ends(flows: str) -> frozenset[str]:
+    return frozenset(end.strip() for end in flows.replace("->", ",").split(","))
 
 
 def value_text(row: Observation) -> str:

@@ -132,12 +132,11 @@ def asked_for_no_more(words: str, rate: float) -> bool:
 
 def explained(slower: str, faster: str, share: float = 0.0) -> bool:
     """Whether the words of two figures say why the first is less on a sound machine; `share`: how much it has."""
-    if _by_words(slower, faster):
-        return True
-    return any(
-        share >= least and low.search(slower) and high.search(faster) and not low.search(faster)
-        for least, low, high in _BY_SHARE
-    )
+    mine, theirs = _traits(slower), _traits(faster)
+    if mine is theirs:
+        return False
+    by_share = mine.share_low & theirs.share_high - theirs.share_low
+    return _by_words(mine, theirs) or any(share >= _BY_SHARE[at][0] for at in by_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +150,31 @@ class _Traits:
     high: frozenset[int]
     only_slower: frozenset[int]
     only_faster: frozenset[int]
+    share_low: frozenset[int]
+    share_high: frozenset[int]
     duplex: bool
     one_way: bool
 
 
 @lru_cache(maxsize=2**14)
 def _traits(words: str) -> _Traits:
-    """The traits of words, looked for once however many figures they are compared with."""
+    """The traits of words, looked for once however many figures they are compared with: equal ones are one object."""
+    return _one_object(_traits_of(words))
+
+
+@lru_cache(maxsize=2**14)
+def _one_object(traits: _Traits) -> _Traits:
+    return traits
+
+
+def _traits_of(words: str) -> _Traits:
     more = [_number(pattern, words) for pattern in _MORE_IS_FASTER]
     less = [_number(pattern, words) for pattern in _LESS_IS_FASTER]
     return _Traits(
         _found(_MEDIA, words), (*more, *(None if number is None else -number for number in less)), _size(words),
         _found([low for low, _ in _PAIRS], words), _found([high for _, high in _PAIRS], words),
         _found(_ONLY_SLOWER, words), _found(_ONLY_FASTER, words),
+        _found([low for _, low, _ in _BY_SHARE], words), _found([high for _, _, high in _BY_SHARE], words),
         _DUPLEX.search(words) is not None, _ONE_WAY.search(words) is not None,
     )  # fmt: skip
 
@@ -172,9 +183,8 @@ def _found(patterns: Sequence[re.Pattern[str]], words: str) -> frozenset[int]:
     return frozenset(at for at, pattern in enumerate(patterns) if pattern.search(words))
 
 
-def _by_words(slower: str, faster: str) -> bool:
-    """Whether words alone say why one figure is less."""
-    mine, theirs = _traits(slower), _traits(faster)
+def _by_words(mine: _Traits, theirs: _Traits) -> bool:
+    """Whether words alone say why the first of two figures is less."""
     if mine.media and theirs.media and not mine.media & theirs.media:
         return True
     if _on_a_lower_rung(mine, theirs) or mine.low & theirs.high - theirs.low:

@@ -29,7 +29,7 @@ _DRIVE_SETTING = Cause(
     ("setting",), "a setting of the drive or its file system: sync or barriers, write cache, scheduler, power saving",
     "mount; cat /sys/block/DEVICE/queue/{scheduler,write_cache}; nvme get-feature -f 2; cpupower frequency-info",
 )  # fmt: skip
-_REQUESTS = Cause(
+REQUESTS = Cause(
     ("requests",), "small requests or few in flight: the rate is the bytes in flight over the time of one request",
     "ask for larger pieces and more of them at once until the rate no longer grows",
 )  # fmt: skip
@@ -37,9 +37,9 @@ _SETTING = Cause(
     ("setting",), "a setting of the library, the driver or the firmware",
     "compare with their defaults: env | grep -E 'NCCL|RCCL|UCX|HSA|CUDA'; what the program prints at its start",
 )  # fmt: skip
-_LINK = Cause(
-    ("link",), "the link: fewer lanes, an older generation, or shared with other devices",
-    "while copies run: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; sudo lspci -tv",
+LINK = Cause(
+    ("link",), "the link: fewer lanes, an older generation, a slower port or cable, or shared with other devices",
+    "while it runs: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; sudo lspci -tv; lsusb -t; ethtool DEVICE",
 )  # fmt: skip
 _PAGEABLE = Cause(PAGEABLE.key, PAGEABLE.what, PAGEABLE.step)
 
@@ -55,13 +55,13 @@ def _of_path(symptom: RowSymptom) -> Iterator[Cause]:
     if row.path in HOST_COPIES:
         if row.how.get("host memory") != "pinned" and not is_coherent(symptom.posted.title(symptom.gpu)):
             yield _PAGEABLE
-        yield _LINK
+        yield LINK
     elif row.path == "network":
         yield _NETWORK_SETTING
     elif row.path == "storage":
         yield _DRIVE_SETTING
-        yield _REQUESTS
+        yield REQUESTS
     elif row.metric == COLLECTIVE or row.path:
         yield _SETTING
     else:
-        yield _REQUESTS
+        yield REQUESTS

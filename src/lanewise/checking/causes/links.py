@@ -10,7 +10,7 @@ from lanewise import units
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import WIRE_SHARE, too_short
 from lanewise.checking.named.abilities import GpuAbility, is_coherent, lesser_links, link_rate, raw_rate
-from lanewise.checking.references.gpu_memory import measured_memory
+from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory
 from lanewise.checking.references.judged import HOST_COPIES
 from lanewise.checking.references.parts import LEAST_OF_STRONG, LEAST_RATE, LEAST_SHORT_COPY, START, STRONG
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
@@ -42,7 +42,8 @@ def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
         return
     both = any(
         other.row.flow != row.flow and sorted(other.row.flow.split("->")) == sorted(row.flow.split("->"))
-        and row.value and other.row.value and 0.8 < other.row.value / row.value < 1.25 for other in symptom.results
+        and row.value and other.row.value and 0.8 < other.row.value / row.value < 1.25
+        for other in symptom.table.between(row_devices(row))
     )  # fmt: skip
     evidence = ""
     if earlier is not None:
@@ -83,12 +84,13 @@ def _other_state(symptom: RowSymptom) -> Observation | None:
 def riser(symptom: RowSymptom) -> Iterator[Cause]:
     """A rate that only a link of one lane or of Gen1 would explain, of a GPU that nobody named."""
     row = symptom.row
-    peers = row.path.startswith("peer")
-    memory = measured_memory(symptom.gpu, [result.row for result in symptom.results])
-    least = LEAST_OF_STRONG if memory > STRONG else LEAST_RATE
-    if lower_is_better(row.unit) or (row.value or 0.0) >= least or symptom.ability is not None:
+    if lower_is_better(row.unit) or symptom.ability is not None:
         return
-    if not (peers or row.path in HOST_COPIES):
+    if not (row.path.startswith("peer") or row.path in HOST_COPIES):
+        return
+    memory = measured_memory(symptom.gpu, [result.row for result in symptom.table.on_path(GPU_MEMORY)])
+    least = LEAST_OF_STRONG if memory > STRONG else LEAST_RATE
+    if (row.value or 0.0) >= least:
         return
     gpus = sorted(row_devices(row) - {"host0"})
     if not is_coherent(symptom.posted.title(symptom.gpu)) and symptom.best_host_copy() < least:
@@ -109,8 +111,8 @@ def lesser_link_of_peers(symptom: RowSymptom) -> Iterator[Cause]:
     if not links:
         return
     slow = [
-        other.row for other in symptom.results
-        if other.row.path in HOST_COPIES and other.verdict is Verdict.SLOW and row_devices(other.row) & set(gpus)
+        other.row for other in symptom.table.on_path(*HOST_COPIES)
+        if other.verdict is Verdict.SLOW and row_devices(other.row) & set(gpus)
     ]  # fmt: skip
     named = sorted({gpu for other in slow for gpu in row_devices(other) & set(gpus)}) or gpus
     evidence = f"{slow[0].flow} is slow as well" if slow else ""

@@ -75,9 +75,10 @@ def own_conditions(symptom: RowSymptom) -> Iterator[Cause]:
     row = symptom.row
     if of_plain_text(row):
         return
-    name = _name(row)
-    fine = [_name(other.row) for other in symptom.results
-            if other.verdict is Verdict.OK and other.row.path == row.path]  # fmt: skip
+    name, on_path = _name(row), symptom.table.on_path
+    fine = symptom.table.once(
+        ("fine names", row.path), lambda: [_name(each.row) for each in on_path(row.path) if each.verdict is Verdict.OK]
+    )
     for condition in OWN_CONDITIONS:
         if (found := condition.words.search(name)) and not any(map(condition.words.search, fine)):
             told = FAR if condition is AWAY and "gpu" in row.flow and row.path in _BETWEEN else condition

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import too_short
@@ -369,7 +370,12 @@ def _program(row: Observation) -> str:
 
 def _far_end(row: Observation) -> frozenset[str]:
     """The other host or hosts of a row over a network; the drive of others."""
-    return frozenset(end for end in row_devices(row) if not re.match(r"gpu\d*$|host0?(?::\d+)?$", end))
+    return _far_ends(row_devices(row))
+
+
+@lru_cache(maxsize=2**14)
+def _far_ends(devices: frozenset[str]) -> frozenset[str]:
+    return frozenset(end for end in devices if not re.match(r"gpu\d*$|host0?(?::\d+)?$", end))
 
 
 NETWORK_CAUSES = (

@@ -42,7 +42,9 @@ def lost_links(
 
 def _lost(rates: dict[tuple[str, str], float], links: int) -> Iterator[Cause]:
     gpus = list(dict.fromkeys(gpu for pair in rates for gpu in pair))
-    for gpu in gpus if len(gpus) >= _LEAST_GPUS and links else ():
+    # All pairs of such a GPU are slower than all others, so that it has the slowest.
+    slowest = min(rates, key=lambda pair: rates[pair])
+    for gpu in [gpu for gpu in gpus if gpu in slowest] if len(gpus) >= _LEAST_GPUS and links else ():
         own = [rate for pair, rate in rates.items() if gpu in pair]
         others = [rate for pair, rate in rates.items() if gpu not in pair]
         if not others:

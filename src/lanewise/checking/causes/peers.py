@@ -24,9 +24,9 @@ def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
     row = symptom.row
     if row.how.get("p2p") != "on" or not row.path.startswith("peer"):
         return
-    ends = sorted(row.flow.replace("->", ",").replace(" ", "").split(","))
-    for other in (result.row for result in symptom.results):
-        same = sorted(other.flow.replace("->", ",").replace(" ", "").split(",")) == ends and other.metric == row.metric
+    between = [result.row for result in symptom.table.between(row_devices(row))]
+    for other in between:
+        same = other.flow.count("->") == row.flow.count("->") and other.metric == row.metric
         if same and other.how.get("p2p") == "off" and _far_worse(row, other):
             evidence = f"P2P on {value_text(row)}, off {value_text(other)}"
             what = "peer traffic is translated by the IOMMU in the root complex"
@@ -34,9 +34,7 @@ def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
             what = "ACS of a bridge sends peer traffic up to the root complex"
             yield Cause(("acs",), what, PEER_STEP, evidence=evidence)
             return
-    staged = any(
-        other.row.how.get("p2p") == "off" and row_devices(other.row) == row_devices(row) for other in symptom.results
-    )
+    staged = any(other.how.get("p2p") == "off" for other in between)
     if not staged and symptom.share < FAR_BELOW and not symptom.over_nvlink and not lower_is_better(row.unit):
         what = "the IOMMU or ACS sends peer traffic up to the root complex, or translates it there"
         yield Cause(("iommu",), what, f"{PEER_STEP}; measure with P2P off to compare")
@@ -54,7 +52,7 @@ def peers_off(symptom: RowSymptom) -> Iterator[Cause]:
     if row.how.get("p2p") != "off":
         return
     direct = [
-        other.row for other in symptom.results
+        other.row for other in symptom.table.between(row_devices(row))
         if other.row.flow == row.flow and other.row.metric == row.metric and other.row.how.get("p2p") == "on"
         and other.row.settings == row.settings and _far_worse(row, other.row)
     ]  # fmt: skip
@@ -68,7 +66,7 @@ def peers_off(symptom: RowSymptom) -> Iterator[Cause]:
 def one_of_stars(symptom: RowSymptom) -> Iterator[Cause]:
     """Copies of several GPUs into or out of one are slower than those of each other GPU: the links of that one."""
     row = symptom.row
-    if (reference := next(of_sets_alike(row, [each.row for each in symptom.results]), None)) is None:
+    if (reference := next(of_sets_alike(row, symptom.table.rows), None)) is None:
         return
     first, *others = [frozenset(pair.split("->")) for pair in copies(row)]
     gpu = next(iter(first.intersection(*others)))
@@ -98,8 +96,7 @@ def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
 
 def shared_way(symptom: RowSymptom) -> Iterator[Cause]:
     """Several copies at once that carry together far less than one of them alone: no single link is slow."""
-    row = symptom.row
-    rows = [result.row for result in symptom.results]
+    row, rows = symptom.row, symptom.table.rows
     if (one := alone_of_each(row, rows)) is not None and _far_worse(row, one):
         what = "the GPUs share an uplink of a switch, a root port or the host's memory, which divides among them"
         step = "nvidia-smi topo -m; measure two, four and all at once: lanewise measure gpu"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import CARD_CAUSES, stated_link
-from lanewise.checking.causes.commonest import commonest
+from lanewise.checking.causes.commonest import REQUESTS, commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
@@ -46,8 +46,8 @@ from lanewise.checking.references.paths import of_one_size, smaller_and_faster
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import names_limit
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
-from lanewise.checking.verdict import Verdict
+from lanewise.checking.symptom import RowSymptom, first_gpu, line_of, row_devices, value_text
+from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.observation import Observation
 
 _SMALL_REQUEST = 128 * 2**10
@@ -139,7 +139,9 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("software",), what, step, evidence=evidence)
     elif row.path in HOST_COPIES and (
         too_short(row) or _by_an_unknown_program(symptom) or symptom.share < _PAGEABLE_SHARE or symptom.slot_is_stated
-        or any(names_limit(other.row) and other.row.flow == row.flow for other in symptom.results)
+        or any(
+            names_limit(other.row) and other.row.flow == row.flow for other in symptom.table.between(row_devices(row))
+        )
     ):  # fmt: skip
         yield Cause(("software",), what, step)
 
@@ -150,7 +152,7 @@ def _much_faster_back(symptom: RowSymptom) -> Observation | None:
     least = 4 if symptom.share < _PAGEABLE_SHARE else 1 / _PAGEABLE_SHARE
     ways = sorted(row.flow.split("->"))
     back = [
-        other.row for other in symptom.results
+        other.row for other in symptom.table.between(row_devices(row))
         if other.row.flow != row.flow and sorted(other.row.flow.split("->")) == ways and other.row.metric == row.metric
         and (other.row.value or 0.0) > least * (row.value or 0.0)
     ]  # fmt: skip
@@ -176,8 +178,7 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
         return  # the same requests were faster
     step = "read in pieces of 1 MiB, with 32 and more in flight: lanewise measure storage FILE --size 1MiB"
     if size is None or row.value is None:
-        what = "small requests or few in flight: the rate is the bytes in flight over the time of one request"
-        yield Cause(("requests",), what, step)
+        yield replace(REQUESTS, step=step)
         return
     flight = row.settings.get("depth", 1) * row.settings.get("threads", 1)
     each = units.readable(flight * size / row.value, "s", 3)
@@ -225,21 +226,27 @@ def host_side(symptom: RowSymptom) -> Iterator[Cause]:
 
 def common_device(symptom: RowSymptom) -> Iterator[Cause]:
     """One GPU that all slow rows have and no fine row, of three rows or two pairs; over a network one host, of two."""
-    row = symptom.row
+    row, results = symptom.row, symptom.table
     network = row.path == "network"
-    # A GPU whose own memory is fine may hang from a lesser link.
-    like = [each for each in symptom.results if each.row.metric == row.metric and each.row.path != GPU_MEMORY]
-    slow = [row_devices(other.row) for other in like if other.verdict is Verdict.SLOW]
-    fine = [row_devices(other.row) for other in like if other.verdict in (Verdict.OK, Verdict.UNKNOWN)]
+    slow, fine, common = results.once(("common", row.metric), lambda: _in_every_slow_row(results, row.metric))
     # Of three GPUs, one that is behind a lesser link is in both slow pairs, and not in the third.
     least = 2 if network or row.path == "peer" else 3
-    if len(slow) < least or len(fine) < (2 if network else 1):
+    if slow < least or fine < (2 if network else 1):
         return
-    common = frozenset.intersection(*slow) - frozenset().union(*fine)
     for device in sorted(device for device in common if network or not device.startswith("host"))[:1]:
-        what = f"{device} is in every one of the {len(slow)} slow rows and in no other"
+        what = f"{device} is in every one of the {slow} slow rows and in no other"
         step = f"look at {device} alone: its link under load, its slot; swap it with another"
         yield Cause(("common", device), what, step, evidence="the other rows", devices=frozenset({device}))
+
+
+def _in_every_slow_row(results: Sequence[PathResult], metric: str) -> tuple[int, int, frozenset[str]]:
+    """How many rows of a metric are slow, how many are not, and the devices that all slow ones and no others have."""
+    # A GPU whose own memory is fine may hang from a lesser link.
+    like = [each for each in results if each.row.metric == metric and each.row.path != GPU_MEMORY]
+    slow = [row_devices(other.row) for other in like if other.verdict is Verdict.SLOW]
+    fine = [row_devices(other.row) for other in like if other.verdict in (Verdict.OK, Verdict.UNKNOWN)]
+    common = frozenset.intersection(*slow) - frozenset().union(*fine) if slow else frozenset()
+    return len(slow), len(fine), common
 
 
 def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
@@ -250,11 +257,12 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
         step = "bind the program and its memory to the GPU's NUMA node: numactl --cpunodebind=N --membind=N"
         yield Cause(("memory",), what, step, evidence=f"{near.flow} reached {value_text(near)}")
         return
-    gpus = {gpu for other in symptom.results for gpu in re.findall(r"\bgpu\d+", other.row.flow)}
     # No socket link carries as little as one lane of an old link.
-    if one_memory(symptom.posted, symptom.gpu, len(gpus)) or (row.value or 0.0) < 2 * LEAST_RATE:
+    if row.path not in HOST_COPIES or (row.value or 0.0) < 2 * LEAST_RATE:
         return
-    if row.path in HOST_COPIES and not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
+    if one_memory(symptom.posted, symptom.gpu, symptom.table.gpus):
+        return
+    if not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
         what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
         step = "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"
         # Who names the rows of one path after NUMA nodes or sockets has changed just that between them.
@@ -284,7 +292,7 @@ def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
         other for other in symptom.better(same_flow=False)
         if other.settings == row.settings and other.how.get("host memory") == row.how.get("host memory")
         and other.how.get("tool") == row.how.get("tool") and other.scenario in (row.scenario, other.flow)
-        and symptom.posted.title(next(iter(row_devices(other) - {"host0"}), "")) == symptom.posted.title(gpu)
+        and symptom.posted.title(first_gpu(other)) == symptom.posted.title(gpu)
     ]  # fmt: skip
     if like:
         evidence = f"{like[0].flow} reached {value_text(like[0])} by the same program"
@@ -305,7 +313,7 @@ def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
 def larger_messages(symptom: RowSymptom) -> Iterator[Cause]:
     """A rate that falls as messages grow: the network drops what its buffers do not hold, or NCCL's choice."""
     row = symptom.row
-    rows = [result.row for result in symptom.results]
+    rows = symptom.table.rows
     best = smaller_message(row, rows) if row.metric == COLLECTIVE else smaller_and_faster(row, rows)
     if best is None:
         yield from _choice_in_a_dip(row, rows)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.causes.commonest import LINK, REQUESTS
 from lanewise.checking.causes.conditions import AWAY, CONDITIONS, FAR, LESSER_LINK, NVLINK, OWN_CONDITIONS, SETTING
 from lanewise.checking.causes.stated_words import own_words, stated_conditions
 from lanewise.checking.references.texts import of_plain_text, version_differs, words_of
@@ -43,10 +44,6 @@ _STEPS = {
     "service": "run both with the same requests and settings; py-spy or perf top while it runs; read the release notes",
     "host memory": "compare STREAM with arrays of four times the caches, one thread a core",
 }
-_LINK_STEP = (
-    "while it runs: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; ethtool DEVICE; lsusb -t; another port or cable"
-)
-_LINK_CAUSE = Cause(("link",), "the link: a slower port, slot, cable or hub than the one that was meant", _LINK_STEP)
 
 
 def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
@@ -66,7 +63,7 @@ def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
     yield from _changed(row, best)
     yield from (replace(cause, inconclusive=True) for cause in stated if cause not in first)
     if not first and (row.how.get("about") == "device" or _LINK.search(words)) and not judged_by_parts:
-        yield _LINK_CAUSE
+        yield LINK
     if not judged_by_parts:
         yield from _commonest(row)
 
@@ -109,13 +106,12 @@ def _commonest(row: Observation) -> Iterator[Cause]:
     what = "the program, its driver or its settings: one thread, small requests, a copy or a lock on the way"
     yield Cause(("software",), what, _STEPS.get(about, "run another program over the same path and compare"))
     if about == "storage":
-        what = "small requests or few in flight: the rate is the bytes in flight over the time of one request"
-        yield Cause(("requests",), what, _STEPS["storage"])
+        yield replace(REQUESTS, step=_STEPS["storage"])
     elif about == "service":
         what = "a setting of the service: batch size, requests in flight, precision, graphs or caching"
         yield Cause(("setting",), what, "compare the settings that both runs print at their start")
     elif about != "host memory":
-        yield _LINK_CAUSE
+        yield LINK
 
 
 def _below_a_wish(row: Observation) -> Iterator[Cause]:

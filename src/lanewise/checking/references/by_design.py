@@ -17,4 +17,5 @@ def less_by_design(row: Observation, other: Observation) -> bool:
 
 def _words(row: Observation) -> str:
     """What somebody called a row, with what was noted of it."""
-    return " ".join(filter(None, (row.scenario, row.how.get("note", ""))))
+    note = row.how.get("note", "")
+    return f"{row.scenario} {note}".strip() if note else row.scenario

@@ -31,15 +31,17 @@ _TABLE = re.compile(r" \(.{1,80}\)(?= in place$|$)")
 def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
     """The best smaller message of a collective whose bus bandwidth falls below half of it from this row's size on."""
 
-    def table(of: Observation) -> tuple[object, ...]:
-        """What the messages of one table share."""
-        return of.metric, of.scenario, of.flow, of.how, {**of.settings, "bytes": 0}
-
     size = row.settings.get("bytes", 0)
-    like = [each for each in rows if each.value and table(each) == table(row)]
+    if size < LEAST_JUDGED:
+        return None
+    like = [
+        each for each in rows
+        if each.scenario == row.scenario and each.value and each.metric == row.metric and each.flow == row.flow
+        and each.how == row.how and {**each.settings, "bytes": size} == row.settings
+    ]  # fmt: skip
     smaller = [each for each in like if each.settings.get("bytes", 0) < size]
     best = max(smaller, key=lambda each: each.value or 0.0, default=None)
-    if best is None or not best.value or size < LEAST_JUDGED:
+    if best is None or not best.value:
         return None
     larger = [each.value for each in like if each.value and each.settings.get("bytes", 0) >= size]
     return best if max(larger, default=0.0) < _COLLAPSED * best.value else None
@@ -47,10 +49,12 @@ def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observatio
 
 def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The same collective of the same ranks and size by another library, where both are typed in as one question."""
+    if row.how.get("tool") != "typed in":
+        return
     like = [
         each for each in rows
-        if each.metric == row.metric and each.flow == row.flow and _alike(each, row) and each.value
-        and each.how.get("tool") == row.how.get("tool") == "typed in" and line_of(each) == line_of(row)
+        if each.metric == row.metric and each.flow == row.flow and each.value and each.how.get("tool") == "typed in"
+        and line_of(each) == line_of(row) and _alike(each, row)
     ]  # fmt: skip
     # A name that says no collective is of the one that the others name, if that is one.
     one_name = len({_named(each) for each in like} - {""}) < 2
@@ -93,9 +97,11 @@ def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
 def of_other_ranks(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The same collective typed in of fewer and of more GPUs of a host, both far faster than this number of them."""
     ranks = row.settings.get("ranks", 0)
+    if row.how.get("tool") != "typed in":
+        return
     like = [
         each for each in rows
-        if each.metric == row.metric and each.value and each.how.get("tool") == row.how.get("tool") == "typed in"
+        if each.metric == row.metric and each.value and each.how.get("tool") == "typed in"
         and {**each.settings, "ranks": ranks} == row.settings and _named(each) == _named(row)
         and each.settings.get("bytes", 0) >= LEAST_JUDGED and each.settings.get("hosts", 1) == 1
     ]  # fmt: skip

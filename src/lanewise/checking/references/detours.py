@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise.checking.named.links import stated_links
-from lanewise.checking.references.latencies import ends
 from lanewise.checking.references.parts import Reference
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
@@ -17,12 +16,12 @@ def flows_together(row: Observation | Sample) -> int:
 
 
 def of_staged_copy(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
-    """P2P on compared with the copy of the same pair through host memory."""
+    """P2P on compared with the copy through host memory: `rows` are those of the same pair."""
     if row.how.get("p2p") != "on":
         return
     staged = [
         each.value for each in rows
-        if each.value and each.how.get("p2p") == "off" and each.metric == row.metric and ends(each) == ends(row)
+        if each.value and each.how.get("p2p") == "off" and each.metric == row.metric
     ]  # fmt: skip
     # Far above it another path is at work, NVLink, of which the staged copy says nothing.
     if staged and (row.value or 0.0) < 1.5 * max(staged):
@@ -57,13 +56,15 @@ def of_host_memory(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
 def of_writes(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Reads of a drive compared with writes to it: every drive reads faster than it writes."""
     source, _, target = row.flow.partition("->")
+    if row.path != "storage" or not target.startswith("host"):
+        return
     writes = [
         each.value for each in rows
-        if each.path == row.path == "storage" and each.flow == f"{target}->{source}" and each.metric == row.metric
+        if each.path == row.path and each.flow == f"{target}->{source}" and each.metric == row.metric
         and each.value and each.settings == row.settings and each.how.get("mode") == row.how.get("mode")
         and stated_links(each) == stated_links(row)
         and flows_together(each) == flows_together(row)
     ]  # fmt: skip
-    if writes and target.startswith("host"):
+    if writes:
         low, limit = 0.75 * max(writes), "writes to the same drive"
         yield Reference("same path", max(writes), low, low, None, limit, "the other row", own=False)

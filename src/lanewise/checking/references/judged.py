@@ -10,6 +10,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from lanewise import units
@@ -30,11 +31,12 @@ from lanewise.checking.references.collectives import (
 )
 from lanewise.checking.references.detours import of_host_memory, of_staged_copy, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, small_reads
-from lanewise.checking.references.gpu_memory import measured_memory, of_gpu_memory
+from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import TIMES, late, slow_by_its_rate
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
+from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.parts import (
     Reference,
     any_copy,
@@ -67,6 +69,7 @@ from lanewise.checking.references.stated_limits import (
 )
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
 from lanewise.checking.references.together import of_each_at_once, of_one_alone, of_sets_alike
+from lanewise.checking.symptom import row_devices
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
@@ -91,32 +94,10 @@ HOST_COPIES = ("host to device", "device to host")
 _NEAR = 0.12
 # What a row is compared with is faster; of thousands of one path the fastest say as much.
 _MOST_ON_A_PATH = 200
-# Of rows that differ in their values alone: dd may have run 20,000 times.
-_MOST_ALIKE = 16
 # A GPU that drives read or write at this share of its link's wires is the limit itself (MI300X 53.8 of 63 GB/s).
 _FILLED = 0.8
 _IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path",
                       *(key for key in METHOD if key not in ("flows", "p2p", "phase")))  # fmt: skip
-
-
-def _of_one_name(rows: Sequence[Observation]) -> Iterator[list[Observation]]:
-    """The rows in groups that differ in their values alone, each group in the order of its values."""
-    groups: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
-    for row in rows:
-        key = row.scenario, row.flow, row.metric, row.path, row.note, *sorted(row.settings.items()), *row.how.items()
-        groups[key].append(row)
-    for group in groups.values():
-        yield sorted(group, key=lambda each: each.value or 0.0, reverse=True) if len(group) > _MOST_ALIKE else group
-
-
-def _fastest(rows: Sequence[Observation]) -> list[Observation]:
-    """The rows that others are compared with: of many that differ in their values alone the fastest."""
-    return [row for group in _of_one_name(rows) for row in group[:_MOST_ALIKE]]
-
-
-def _spread(rows: Sequence[Observation]) -> list[Observation]:
-    """The rows that a median is taken of: of many that differ in their values alone some, evenly over the values."""
-    return [row for group in _of_one_name(rows) for row in group[:: math.ceil(len(group) / _MOST_ALIKE)]]
 
 
 @dataclass
@@ -129,17 +110,23 @@ class References:
     _siblings: Siblings = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
     _measured: list[Observation] = field(init=False)
+    _memory: list[Observation] = field(init=False)
+    _between: dict[frozenset[str], list[Observation]] = field(init=False)
     _kinds: Mapping[str, Sequence[Observation]] = field(init=False)
     texts: PlainTextRows = field(init=False)
 
     def __post_init__(self) -> None:
         self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
         self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
-        rows, self.rows = self.rows, _fastest(self.rows)
+        rows, self.rows = self.rows, fastest(self.rows)
         self._measured = measured(self.rows)
         self._kinds = kinds_side_by_side(self._measured)
+        self._memory = [row for row in self.rows if row.path == GPU_MEMORY]
+        self._between = defaultdict(list)
+        for row in self.rows:
+            self._between[row_devices(row)].append(row)
         rates = [
-            row for row in _spread(rows)
+            row for row in spread(rows)
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE
         ]  # fmt: skip
         self._siblings, self._paths = Siblings(rates, self.posted), defaultdict(list)
@@ -149,6 +136,12 @@ class References:
             if len(rows) > _MOST_ON_A_PATH:
                 self._paths[path] = sorted(rows, key=lambda each: each.value or 0.0, reverse=True)[:_MOST_ON_A_PATH]
 
+    def with_posted(self, posted: PostedFacts) -> References:
+        """The references of the same rows, sorted once, with other facts posted of the machine."""
+        others = copy(self)
+        others.posted, others._siblings = posted, self._siblings.with_posted(posted)
+        return others
+
     def judge(self, result: PathResult) -> PathResult:
         """The result of a row that nothing was expected of, judged by its references if it has any."""
         row = result.row
@@ -157,7 +150,7 @@ class References:
         if of_plain_text(row):
             return self._of_a_text(result)
         if row.metric in TIMES:
-            return slow_by_its_rate(late(result, self.rows), self._by_part)
+            return slow_by_its_rate(late(result, self._between[row_devices(row)], self.rows), self._by_part)
         if (above := ceiling(row, self.posted)) is not None:
             return _judged(row, above, Verdict.FAST)
         if names_limit(row):
@@ -260,7 +253,7 @@ class References:
             yield from by_line(row, flows_of(row), self.posted, math.inf if part is None else part.wires_to_host)
             yield from same_path(row, measured(self._on_path(row)))
             yield from of_stated_limit(row, self._on_path(row))
-            yield from of_staged_copy(row, self.rows)
+            yield from of_staged_copy(row, self._between[row_devices(row)])
             yield from of_host_memory(row, self.rows)
             part = self.ability_of(row)
             yield from self._siblings.of_other_pairs(row, None if part is None else part.peer_rate())
@@ -340,7 +333,7 @@ class References:
         elif part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             name = gpu[0] if gpu else ""
-            title, memory = self.posted.title(name), measured_memory(name, self.rows)
+            title, memory = self.posted.title(name), measured_memory(name, self._memory)
             yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
             yield from host_copy(part, flows, row)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from lanewise.checking.expectation import expectation
 from lanewise.checking.references.parts import Reference
+from lanewise.checking.symptom import row_devices
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.observation import Observation
@@ -28,10 +28,13 @@ _LEAST_OTHERS = 2
 _LONG = 64 << 20
 
 
-def late(result: PathResult, rows: Sequence[Observation]) -> PathResult:
-    """The result of a latency, slow if it is far above that of the same copy in another row or of other GPUs."""
+def late(result: PathResult, between: Sequence[Observation], rows: Sequence[Observation]) -> PathResult:
+    """The result of a latency, slow if it is far above that of the same copy in another row or of other GPUs.
+
+    `between`: those of all `rows` that have the same ends.
+    """
     row = result.row
-    best, limit = _same_copy(row, rows), "the same copy in another row"
+    best, limit = _same_copy(row, between), "the same copy in another row"
     whole = row.metric == "time" or (row.value or 0.0) >= _NO_LATENCY
     late_by = _LATE_COLLECTIVE if whole and row.how.get("tool") == "typed in" else _LATE
     if not best or row.value is None or row.value <= late_by * best:
@@ -62,8 +65,8 @@ def slow_by_its_rate(result: PathResult, by_part: Callable[[Observation], Iterab
 
 
 def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
-    """The least latency between the same ends, for P2P also that through host memory; 0 if none."""
-    alike = [each for each in rows if each.metric == row.metric and ends(each) == ends(row)]
+    """The least latency of `rows` between the same ends, for P2P also that through host memory; 0 if none."""
+    alike = [each for each in rows if each.metric == row.metric]
     # Reads cross the way twice, so that they are compared with reads.
     return min(
         (each.value for each in alike
@@ -79,22 +82,13 @@ def _of_other_gpus(row: Observation, rows: Sequence[Observation]) -> float:
         return 0.0
     others: dict[frozenset[str], float] = {}
     for each in rows:
-        same = each.metric == row.metric and each.path == row.path and each.settings == row.settings
-        if same and each.value and ends(each) != ends(row) and each.how.get("tool") == row.how.get("tool"):
-            others[ends(each)] = min(each.value, others.get(ends(each), each.value))
+        if each.path != row.path or each.metric != row.metric or each.settings != row.settings or not each.value:
+            continue
+        if (pair := row_devices(each)) != row_devices(row) and each.how.get("tool") == row.how.get("tool"):
+            others[pair] = min(each.value, others.get(pair, each.value))
     return statistics.median(others.values()) if len(others) >= _LEAST_OTHERS else 0.0
 
 
 def _method(row: Observation) -> tuple[str | None, ...]:
     """How a copy went: the flows with their marks (read, sm), and P2P on or off."""
     return row.how.get("flows"), row.how.get("p2p")
-
-
-def ends(row: Observation) -> frozenset[str]:
-    """The ends of a row's own flow or flows."""
-    return _ends(row.flow)
-
-
-@lru_cache(maxsize=4096)
-def _ends(flows: str) -> frozenset[str]:
-    return frozenset(end.strip() for end in flows.replace("->", ",").split(","))

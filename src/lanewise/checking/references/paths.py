@@ -73,9 +73,11 @@ def _fills_its_link(row: Observation) -> bool:
 def of_one_folder(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Another program's file in the same folder: it lies on the same drive."""
     folder, reads = row.how.get("folder", ""), not row.flow.startswith("host")
+    if not folder:
+        return
     like = [
         each for each in rows
-        if folder and each.how.get("folder") == folder and each.flow != row.flow and each.metric == row.metric
+        if each.how.get("folder") == folder and each.flow != row.flow and each.metric == row.metric
         and each.flow.startswith("host") is not reads and each.how.get("mode") == row.how.get("mode")
         and each.how.get("tool") != row.how.get("tool") and _asks_no_more(each, row) and not too_short(each)
     ]  # fmt: skip

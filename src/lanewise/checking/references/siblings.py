@@ -6,15 +6,16 @@ import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 
 from lanewise.checking.references.by_design import less_by_design
 from lanewise.checking.references.detours import flows_together
 from lanewise.checking.references.host_nodes import STATED_NODE
-from lanewise.checking.references.latencies import ends
+from lanewise.checking.references.many_rows import evenly
 from lanewise.checking.references.parts import Reference
 from lanewise.checking.references.side_by_side import kinds_of_ends, unlike
-from lanewise.checking.symptom import line_of
+from lanewise.checking.symptom import line_of, row_devices
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
@@ -26,10 +27,13 @@ LEAST_PAIRS = 2
 # So many other GPUs that copy from the same node, and what a far one of them keeps at least: 0.66 of 56 GB/s between
 # two EPYC 9575F, 0.7 and more between Xeons.
 _LEAST_OF_NODE, _OF_NODE = 3, 0.6
+# Of so many rows of one kind some, evenly over their values, have the same median.
+_MOST_OF_KIND = 240
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 _METHOD = ("flows", "engine", "p2p", "mode", "host memory", "phase")
 _IGNORED = (*CONTEXT, "scenario", *(key for key in METHOD if key not in _METHOD))
+_KindOfPair = tuple[str | None, ...]
 
 
 class Siblings:
@@ -38,14 +42,21 @@ class Siblings:
     def __init__(self, rates: Sequence[Observation], posted: PostedFacts | None = None) -> None:
         self._posted = posted or PostedFacts()
         self._models_of: dict[str, frozenset[str]] = {}
-        self._kinds: dict[Identity, list[Observation]] = defaultdict(list)
-        self._pairs: dict[tuple[str | None, ...], dict[frozenset[str], list[float]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
+        kinds: dict[Identity, list[Observation]] = defaultdict(list)
+        self._pairs: dict[_KindOfPair, dict[frozenset[str], list[float]]] = defaultdict(lambda: defaultdict(list))
+        self._with_and_without: dict[tuple[_KindOfPair, str], tuple[list[float], list[float]]] = {}
         for row in rates:
-            self._kinds[kind_of_path(row)].append(row)
+            kinds[kind_of_path(row)].append(row)
             if row.path.startswith("peer") and row.value and one_pair(row):
-                self._pairs[_kind_of_pair(row)][ends(row)].append(row.value)
+                self._pairs[_kind_of_pair(row)][row_devices(row)].append(row.value)
+        self._kinds = {kind: evenly(rows, _MOST_OF_KIND) for kind, rows in kinds.items()}
+        self._sampled = {kind for kind, rows in kinds.items() if len(self._kinds[kind]) < len(rows)}
+
+    def with_posted(self, posted: PostedFacts) -> Siblings:
+        """The same rates, whose devices are named by other posted facts."""
+        others = copy(self)
+        others._posted, others._models_of = posted, {}
+        return others
 
     def of_other_pairs(self, row: Observation, pcie: float | None) -> Iterator[Reference]:
         """A GPU all of whose pairs are far below the pairs of the others, compared with those.
@@ -55,25 +66,35 @@ class Siblings:
         """
         if not row.path.startswith("peer") or not one_pair(row):
             return
-        pairs = self._pairs[_kind_of_pair(row)]
-        for gpu in sorted(ends(row)):
-            own = [rate for pair, rates in pairs.items() if gpu in pair for rate in rates]
-            others = [rate for pair, rates in pairs.items() if gpu not in pair for rate in rates]
+        for gpu in sorted(row_devices(row)):
+            own, others = self._of_gpu(_kind_of_pair(row), gpu)
             perhaps_nvlink = pcie is None or max(others, default=0.0) > 1.05 * pcie * (1 + (row.metric == "total"))
             enough = len(others) >= (LEAST_PAIRS if perhaps_nvlink else 1)
             if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * (middle := statistics.median(others)):
                 low, limit = 0.6 * middle, f"the {len(others)} pairs without {gpu}"
                 yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
 
+    def _of_gpu(self, kind: _KindOfPair, gpu: str) -> tuple[list[float], list[float]]:
+        """The rates, in order, of the pairs with a GPU and of those without it, looked for once."""
+        if (known := self._with_and_without.get((kind, gpu))) is None:
+            pairs = self._pairs[kind].items()
+            own = sorted(rate for pair, rates in pairs if gpu in pair for rate in rates)
+            others = sorted(rate for pair, rates in pairs if gpu not in pair for rate in rates)
+            known = self._with_and_without[kind, gpu] = own, others
+        return known
+
     def of_kind(self, row: Observation) -> Iterator[Reference]:
         """Rows of the same kind on other devices."""
+        # What several paths at once share differs from set to set.
+        if row.path == "peer" or not one_pair(row):
+            return
+        kind = kind_of_path(row)
         like = [
-            each for each in self._kinds[kind_of_path(row)]
+            each for each in self._kinds.get(kind, ())
             if each.value and each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
             and not less_by_design(row, each) and not self._other_models(row, each)
         ]  # fmt: skip
-        # What several paths at once share differs from set to set.
-        if not like or row.path == "peer" or not one_pair(row):
+        if not like:
             return
         values = [each.value or 0.0 for each in like]
         middle = statistics.median([*values, row.value or 0.0]) if len(values) > 1 else values[0]
@@ -83,7 +104,8 @@ class Siblings:
         near = [each.value or 0.0 for each in like if node and STATED_NODE.findall(each.flow) == node]
         if len(near) >= _LEAST_OF_NODE:  # the memory is the same: this GPU is far, or its link is a lesser one
             values, slow, middle = near, _OF_NODE, statistics.median(near)
-        limit = f"the other {len(values)} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
+        others = f"{len(values)} others" if kind in self._sampled else f"the other {len(values)}"
+        limit = f"{others} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
         yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
 
     def _other_models(self, row: Observation, other: Observation) -> bool:
@@ -119,7 +141,7 @@ def _parsed(flows: str) -> tuple[Flow, ...]:
         return ()
 
 
-def _kind_of_pair(row: Observation) -> tuple[str | None, ...]:
+def _kind_of_pair(row: Observation) -> _KindOfPair:
     """What pairs of peers must share to be compared: path, metric, and P2P on or off."""
     return row.path, row.metric, row.how.get("p2p")
 
