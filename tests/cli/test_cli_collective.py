@@ -38,7 +38,6 @@ def test_the_json_is_in_si_units_and_names_the_library(lanewise):
         (["--collective", "all_gather", "--algorithm", "Tree"], "Tree has no effect: all_gather of these 2"),
         (["--collective", "all_reduce", "--algorithm", "NVLSTree"], "--algorithm NVLSTree has no effect"),
         (["--collective", "sendrecv", "--algorithm", "Ring"], "sendrecv of these 2 ranks is P2P"),
-        (["--collective", "all_reduce", "--p2p-level", "sys"], "--p2p-level has no effect"),
         (["--flows", "gpu0->host0", "--no-p2p"], "--no-p2p has no effect: no flow is between two GPUs"),
         (["--collective", "all_reduce", "--nccl", "newest"], "'newest' is not a version of NCCL"),
         (["--collective", "all_reduce", "--nccl", "9.9"], "NCCL 9.9 is not known\nhint:  known are 2.28 to 2.30 and"),
@@ -47,6 +46,17 @@ def test_the_json_is_in_si_units_and_names_the_library(lanewise):
 def test_what_does_not_go_together(lanewise, arguments, cause):
     done = lanewise(*PREDICT, *arguments)
     assert (done.returncode, cause in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("stated", [["--p2p-level", "sys"], ["--no-p2p"]])
+def test_a_setting_of_the_run_that_decides_nothing_is_a_note(lanewise, tmp_path, stated):
+    # Who describes a run states what it ran with, before knowing what NCCL makes of it.
+    text = 'lanewise: 1\nsystem: pair\ndevices: {cpu0: {cpu: epyc-9004}, "gpu[0-1]": {gpu: rtx-4090}}\nlinks:\n'
+    (tmp_path / "pair.yaml").write_text(text + '  - {from: cpu0, to: "gpu[0-1]", pcie: gen4 x16}\n')
+    predict = ("predict", str(tmp_path / "pair.yaml"), "--collective", "all_reduce", "--sizes", "1GiB")
+    plain, done = lanewise(*predict), lanewise(*predict, *stated)
+    assert (done.returncode, done.stdout) == (0, plain.stdout)
+    assert done.stderr == f"{stated[0]} changes nothing here: NCCL joins these ranks so without it\n"
 
 
 def test_the_version_of_nccl_has_no_effect_on_amd_s_gpus(lanewise, tmp_path):

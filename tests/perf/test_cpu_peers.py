@@ -27,3 +27,15 @@ policies: {peers: system}
     assert rate.limit == "peer writes through the root complex of cpu0 at rp1"
     assert rate.rate < 0.93 * most * 1e9
     assert rate.high == pytest.approx(most * 1e9, rel=0.001)
+
+
+@pytest.mark.parametrize(("cpu", "advice"), [("Core i5-13600KF", "state"), ("null", "name the CPU, or state")])
+def test_a_cpu_that_is_named_need_not_be_named(cpu: str, advice: str) -> None:
+    text = """lanewise: 1
+system: s
+devices: {cpu0: {cpu: CPU}, "gpu[0-1]": {gpu: rtx-6000-ada}}
+links: [{from: cpu0, to: "gpu[0-1]", pcie: gen4 x8}]
+policies: {peers: system}
+"""
+    rate = lanewise.predict(read_system(text.replace("CPU", cpu), "s.yaml"), "gpu0->gpu1").rates[0]
+    assert f"was not measured: {advice} its peer.rate.gen4" in rate.doubt

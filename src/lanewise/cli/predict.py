@@ -173,7 +173,7 @@ def _predict_collective(
     curve = api.predict_collective(system, *given, p2p)
     if p2p is not None and curve.points == api.predict_collective(system, *given).points:
         flag = "--no-p2p" if no_p2p else "--p2p-level"
-        raise InputError(f"{flag} has no effect: NCCL joins these ranks so without it", hint="leave it out")
+        terminal.note(f"{flag} changes nothing here: NCCL joins these ranks so without it")
     _save(api.collective_rows(curve), output)
     terminal.show(json, json_of("collective_curve"), render_collective, curve)
 

@@ -53,7 +53,7 @@ TENANT_LEAST = 0.77  # 0.391 of 0.51: a tenant's reads beside those of the whole
 MEMORY_WRITES = "memory_writes"  # the kind of what writes alone get at most
 MEMORY = ("memory", MEMORY_WRITES)
 BRIDGE_LEAST = 0.57  # of the raw rate of its ports: 72.9 of 126 GB/s
-PEER_DOUBT = "what {} forwards between its root ports was not measured: name the CPU, or state its peer.rate.gen{}"
+PEER_DOUBT = "what {} forwards between its root ports was not measured: {} its peer.rate.gen{}"
 _XEON_SLOTS = 3  # the PCIe generation whose servers with GPUs are nearly all of Intel
 
 
@@ -173,7 +173,7 @@ def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | Non
     return Resource(
         kind="peer_root_port", place=(cpu,), name=f"peer traffic through the root complex of {cpu}",
         capacity=raw * share, basis="typical", low=raw * least, high=raw,
-        rests_on=rests_on, doubt=PEER_DOUBT.format(cpu, link.gen),
+        rests_on=rests_on, doubt=PEER_DOUBT.format(cpu, "state" if part else "name the CPU, or state", link.gen),
     )  # fmt: skip
 
 
