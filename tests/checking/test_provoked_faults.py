@@ -1,5 +1,5 @@
-"""What tools printed on two and four H200 while something was wrong on purpose (benchmarks/h200/provoked.py), and while
-nothing was: verdicts and causes, by the text alone and with the lists that people post beside it.
+"""What tools printed on one H100, two and four H200 while something was wrong on purpose (benchmarks/h200/provoked.py),
+and while nothing was: verdicts and causes, by the text alone and with the lists that people post beside it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,21 @@ import pytest
 
 from lanewise import api
 from lanewise.checking.checkup import EXIT_FINE, EXIT_OPEN, EXIT_WRONG
+from lanewise.errors import LanewiseError
 
 TEXTS = Path(__file__).parent / "provoked"
 HEALTHY = ("nvbandwidth-host", "nvbandwidth-host-gpu-busy", "nvbandwidth-peers", "bandwidthTest-pinned",
            "bandwidthTest-pageable", "p2p", "all_reduce", "all_gather", "sendrecv", "four-nvbandwidth-host",
            "four-p2p", "four-all_reduce", "four-all_gather", "four-sendrecv", "four-alltoall",
-           "four-reduce_scatter-ll128")  # fmt: skip
+           "four-reduce_scatter-ll128", "one-nvbandwidth-host", "one-nvbandwidth-host-gpu-busy",
+           "one-nvbandwidth-host-cpu-busy", "one-nvbandwidth-small-buffers-shown", "one-nvbandwidth-kernels",
+           "one-bandwidthTest-pinned", "one-bandwidthTest-pageable", "one-blog", "one-gpu-stream", "one-gpu_copy-host",
+           "one-TransferBench-p2p", "four-TransferBench-p2p", "four-TransferBench-a2a", "four-simpleP2P",
+           "four-gpu_copy-peers", "four-all_reduce-tcp-settings-shown", "four-all_reduce-level-shown",
+           "four-all_reduce-no-shared-memory-shown", "four-torch_all_reduce")  # fmt: skip
+# Healthy, and not all of it can be judged: single cold copies, kernels both ways, one disturbed copy, small messages.
+NOT_ALL_FINE = ("one-simpleMultiCopy", "one-gpu_copy-host-both-ways", "one-bandwidthTest-shmoo",
+                "four-all_reduce-small")  # fmt: skip
 # What is said first, where the text shows it; else what is among the first two.
 SHOWN = {
     "all_reduce-p2p-off-shown": "NCCL_P2P_DISABLE=1",
@@ -26,6 +35,7 @@ SHOWN = {
     "four-all_reduce-tree-shown": "NCCL_ALGO=Tree",
     "four-all_reduce-small-buffers-shown": "NCCL_BUFFSIZE=65536",
     "four-all_gather-two-channels-shown": "NCCL_MAX_NCHANNELS=2",
+    "four-all_reduce-few-threads-shown": "NCCL_NTHREADS=64",
 }
 NOT_SHOWN = {
     "all_reduce-p2p-off": "not in use|peer copies are off",
@@ -36,6 +46,14 @@ NOT_SHOWN = {
     "four-broadcast-p2p-off": "not in use|peer copies are off",
     "all_reduce-sockets-log": "NCCL_SHM_DISABLE=1|TCP sockets|NCCL_P2P_DISABLE=1",
 }
+# By the text alone, too, where a link that is fine in the other direction shows it.
+BUSY = ("nvbandwidth-host-beside-copies", "one-nvbandwidth-host-beside-copies", "one-bandwidthTest-beside-copies",
+        "one-bandwidthTest-memory-busy", "four-gpu_copy-peers-beside-copies")  # fmt: skip
+# Where lists describe the machine: the others are too little to be called slow by their text alone.
+BUSY_IF_DESCRIBED = ("four-TransferBench-p2p-beside-copies", "four-simpleP2P-beside-copies", "four-p2p-gpu-busy",
+                     "four-torch_all_reduce-gpu-busy", "four-all_reduce-gpu-busy", "four-all_reduce-cpu-busy", "four-all_reduce-beside-job",
+                     "nvbandwidth-peers-beside-copies", "p2p-beside-copies",
+                     "one-gpu_copy-host-beside-copies")  # fmt: skip
 OTHERS = ("all_reduce-sockets", "all_reduce-ll", "all_reduce-one-channel", "all_reduce-beside-copies",
           "nvbandwidth-host-beside-copies", "nvbandwidth-host-memory-busy")  # fmt: skip
 
@@ -47,7 +65,8 @@ def checked(request):
 
 def lists(name):
     """nvidia-smi -L, topo -m and lscpu of the machine of a text."""
-    return TEXTS / ("lists-four" if name.startswith("four-") else "lists")
+    number = name.partition("-")[0]
+    return TEXTS / (f"lists-{number}" if number in ("one", "four") else "lists")
 
 
 def first_causes(checkup, most):
@@ -86,6 +105,38 @@ def test_a_virtual_machine_or_an_idle_network_is_not_to_blame(checked, name):
     causes = first_causes(checked(name), 1)
     assert not any("virtual machine" in cause for cause in causes)
     assert name.startswith("all_reduce-sockets") or not any("TCP sockets" in cause for cause in causes)
+
+
+@pytest.mark.parametrize("name", NOT_ALL_FINE)
+def test_nothing_is_slow_where_not_all_can_be_judged(checked, name):
+    assert checked(name).exit_code == EXIT_OPEN
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_whatever_else_runs_is_among_the_first_two_causes(checked, name):
+    assert any("at the same time" in cause for cause in first_causes(checked(name), 2))
+
+
+@pytest.mark.parametrize("name", BUSY_IF_DESCRIBED)
+def test_whatever_else_runs_is_among_the_first_two_causes_of_a_described_machine(name):
+    causes = first_causes(api.check([TEXTS / f"{name}.txt", lists(name)]), 2)
+    assert any("same time" in cause or "busy" in cause or "hold the GPU" in cause for cause in causes), causes
+
+
+def test_a_run_without_a_warm_up_says_so_first():
+    checkup = api.check([TEXTS / "four-all_reduce-no-warm-up.txt", lists("four-")])
+    assert "warm-up" in first_causes(checkup, 1)[0]
+
+
+def test_no_socket_keeps_gpus_apart_that_exchange_more_than_pcie_carries():
+    checkup = api.check([TEXTS / "four-gpu_copy-peers-beside-copies.txt"])
+    assert not any("root complexes" in cause for cause in first_causes(checkup, 9))
+
+
+def test_a_table_that_never_got_a_row_may_be_of_a_program_that_hangs():
+    with pytest.raises(LanewiseError, match="has no rows") as raised:
+        api.check([TEXTS / "four-all_reduce-blocking-shown.txt"])
+    assert "hangs" in raised.value.hint
 
 
 @pytest.mark.parametrize("name", ["nvbandwidth-peers-beside-copies", "p2p-beside-copies"])

@@ -28,6 +28,7 @@ from lanewise.checking.expectation import (
     nothing_described,
 )
 from lanewise.checking.finding_order import Diagnosis, farthest_first, grouped, likeliest
+from lanewise.checking.lone_dips import without_lone_dips
 from lanewise.checking.notes import (
     OTHER_GPU,
     downgraded_notes,
@@ -162,7 +163,7 @@ def check(
                 left_aside.append(result)
                 continue
         results.append(_of_another_machine(result, others) if not earlier else result)
-    results.sort(key=_badness)
+    results = sorted(without_lone_dips(results), key=_badness)
     known = machine_causes(machine, target)
     knowledge = Knowledge(
         ResultTable(results), machine.conditions, known, model, posted, with_titles, tuple(left_aside)

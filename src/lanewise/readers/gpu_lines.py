@@ -2,10 +2,10 @@
 
 Sources, the tools' own: ProjectPhysX/OpenCL-Benchmark (src/main.cpp: both ways is the mean of one, so it is left out),
 NVIDIA/gdrcopy (tests/copybw.cpp: MB is 2^20 bytes; the CPU copies), microsoft/superbenchmark (gpu_copy: GB is 1e9
-bytes; who copies is named), oneapi-src/level-zero-tests (ze_bandwidth, ze_peer: both ways is the sum; GB is 1e9),
-NVIDIA/cuda-samples (simpleMultiCopy: pinned memory), NVIDIA-developer-blog/code-samples (bandwidthtest.cu: its
-"Transfer size (MB)" is of 2^20 bytes), vetter/shoc (its driver's summary), ROCm/aomp (test/omp_band, hip_band),
-GpuZelenograd/memtest_vulkan (src/main.rs: GB is 2^30 bytes).
+bytes; who copies is named; both ways is the sum), oneapi-src/level-zero-tests (ze_bandwidth, ze_peer: both ways is the
+sum; GB is 1e9), NVIDIA/cuda-samples (simpleMultiCopy: pinned memory), NVIDIA-developer-blog/code-samples
+(bandwidthtest.cu: its "Transfer size (MB)" is of 2^20 bytes), vetter/shoc (its driver's summary), ROCm/aomp
+(test/omp_band, hip_band), GpuZelenograd/memtest_vulkan (src/main.rs: GB is 2^30 bytes).
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ _TOOLS = (
           engine="CPU"),
     _tool("SuperBench gpu_copy",
           r"\b(?:(?P<way>cpu_to)_gpu(?P<gpu>\d{1,3})|gpu(?P<from>\d{1,3})_to_cpu|"
-          r"gpu(?P<src>\d{1,3})_to_gpu(?P<dst>\d{1,3})(?:_(?P<pull>read|write))?)"
+          r"cpu_and_gpu(?P<both>\d{1,3})|gpu(?P<also>\d{1,3})_and_cpu|"
+          r"gpu(?P<src>\d{1,3})_(?:to|(?P<ways>and))_gpu(?P<dst>\d{1,3})(?:_(?P<pull>read|write))?)"
           r"_by_(?P<by>sm|dma)(?:_under_numa(?P<node>\d{1,3}))?"
           rf"(?:_bw)?(?::\d+)?[\s:,]+{_RATE}",
           memory="pinned"),
@@ -160,9 +161,9 @@ def _rate_of_time(size: int, microseconds: float) -> float | None:
 
 def _host_copy(tool: _LineTool, says: Mapping[str, str]) -> ToolValue | None:
     """A copy between host memory and a GPU, or of kernels within its memory."""
-    gpu = f"gpu{int(says.get('gpu', says.get('from', '0')))}"
+    gpu = f"gpu{next((int(says[key]) for key in ('gpu', 'from', 'both', 'also') if key in says), 0)}"
     host = f"host0:{says['node']}" if "node" in says else "host0"
-    way = says.get("way", "gpu_to_cpu" if "from" in says else "")
+    way = says.get("way", "gpu_to_cpu" if "from" in says else "BIDIRECTIONAL" if {"both", "also"} & set(says) else "")
     if not way:
         return None
     if _WITHIN.match(way):
@@ -180,7 +181,7 @@ def _peers(says: Mapping[str, str]) -> ToolValue:
     if a == b:
         note = "payload counted once, in contrast to what the memory moves"
         return ToolValue(f"{a}->{a}", "", path="GPU memory", note=note)
-    if says.get("arrow") == "<->":
+    if says.get("arrow") == "<->" or "ways" in says:
         return ToolValue(f"{a}->{b}, {b}->{a}", f"{a}->{b}, {b}->{a}", "total", path="peer")
     flow = f"{b}->{a}" if says.get("arrow") == "<-" else f"{a}->{b}"
     reads = says.get("pull", "").lower() == "read"

@@ -37,6 +37,7 @@ _NAMED = re.compile(
 RANK = re.compile(
     r"(?:^|#)\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+(\d+) on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)"
 )
+_COLD = re.compile(r"\bwarmup iters: 0\b")
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
 # "nccl-library=23102" in the head of nccl-tests from 2.14 on, "NCCL version 2.27.7+cuda12.9" with NCCL_DEBUG=VERSION.
 _VERSION = re.compile(r"\bnccl-library=(\d{5,6})\b|\bNCCL version (\d+\.\d+\.\d+)")
@@ -50,6 +51,7 @@ _ROW = re.compile(
 )
 _HEADS = ("size", "count", "type", "redop", "root", *("time", "algbw", "busbw", "wrong") * 2)
 # What mpirun writes between two writes of a line.
+_HANGS = f"{WHOLE}; if it printed no more it hangs: CUDA_LAUNCH_BLOCKING=1 with several GPUs in one process does that"
 _BETWEEN = re.compile(r"\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)")
 
 
@@ -115,6 +117,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     notes: list[str] = []
     devices: dict[str, str] = {}
     corrupt: list[Statement] = []
+    cold: list[Statement] = []
     job = NcclJob()
     last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
     for number, line in enumerate(lines, 1):
@@ -125,6 +128,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             job.version = stated[2] or _dotted(int(stated[1]))
         if (process := _PROCESS.search(line)) is not None:
             job.launch = Launch.ONE_PROCESS if int(process[1]) * int(process[2]) > 1 else Launch.NCCL_TESTS
+            cold += [Statement("warm-up", "none", f"{file}:{number}")] if _COLD.search(line) else []
         if named:
             job.collective = named[1]
         if rank:
@@ -149,8 +153,9 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     check_rows(rows, Location(file, len(lines)))
     failures = [*_failures(lines, file)]
     if not rows and not failures:
-        raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=WHOLE)
-    return ImportedResults(TOOL, tuple(rows), notes=tuple(notes), posted=PostedFacts(devices, (*corrupt, *failures)))
+        raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=_HANGS)
+    posted = PostedFacts(devices, (*corrupt, *failures, *cold))
+    return ImportedResults(TOOL, tuple(rows), notes=tuple(notes), posted=posted)
 
 
 def _failures(lines: Sequence[str], file: str) -> Iterator[Statement]:

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from lanewise.checking.cause import Cause, speed
+from lanewise.checking.causes.busy import calls_of_one_length, unexplained_calls
 from lanewise.checking.collective_rows import CollectiveModels, collective_point, is_collective
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.collectives.model import Algorithm, CollectivePoint, CollectiveSettings
@@ -44,7 +45,8 @@ class CollectiveChanges:
         far, and between hosts the network before NVLinks; before them a rank that every slow one of `results` has, and
         none that is fine.
         """
-        supposed = self._supposed(result, self._changes)
+        possible = [change for change in self._changes if not self._contradicted(change, result, results)]
+        supposed = self._supposed(result, possible)
         causes = [cause for cause in supposed if cause.explains]
         sockets = tuple(self._sockets(result))
         if not causes and not sockets:
@@ -57,13 +59,32 @@ class CollectiveChanges:
             return between_hosts and cause.key[1] == "nvlink", far, cause.distance(result)
 
         ranked = _each_kind_first(sorted(causes, key=order))
+        stated = [cause for cause in stated if cause.key[0] != "virtual machine" or not self._over_nvlinks]
         settings = [cause for cause in stated if not cause.inconclusive]
-        found = (*_slow_rank(result, results, self.device), *settings, *ranked, *sockets)
-        return found or tuple(cause for cause in stated if cause.inconclusive)
+        begun = calls_of_one_length(result, results)
+        found = (*_slow_rank(result, results, self.device), *settings, *begun, *ranked, *sockets)
+        return found or tuple(cause for cause in stated if cause.inconclusive) or tuple(unexplained_calls(result))
 
     @cached_property
     def _changes(self) -> tuple[_Change, ...]:
         return tuple(_changes(self.system))
+
+    @cached_property
+    def _over_nvlinks(self) -> bool:
+        """Whether NVLinks join all GPUs, so that neither a root complex nor ACS is on the way."""
+        linked = {end for link in self.system.links if link.kind is LinkKind.NVLINK for end in (link.a, link.b)}
+        return len(self.system.hosts) == 1 and set(self.system.of_kind(Kind.GPU)) <= linked
+
+    def _contradicted(self, change: _Change, result: PathResult, results: Sequence[PathResult]) -> bool:
+        """Whether a size of the same run is fine and better than it could be with that change."""
+        row = result.row
+        for other in results:
+            same = other.row.scenario == row.scenario and other.row.flow == row.flow and other.row.metric == row.metric
+            if same and other.verdict is Verdict.OK and (cause := self._cause(other, change)) is not None:
+                high = cause.interval[1] if cause.interval else cause.predicted or 0.0
+                if (other.row.value or 0.0) > (1 + _EDGE) * high:
+                    return True
+        return False
 
     @cached_property
     def _rings(self) -> tuple[_Change, ...]:

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Callable, Iterator
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.causes.busy import other_copies, unexplained
 from lanewise.checking.causes.host_buffers import empty_channels, far_buffers
 from lanewise.checking.causes.modelled_links import (
     better_link,
@@ -63,8 +64,10 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
         causes_by_key.setdefault(cause.key, cause)
     if not any(cause.explains or cause.rank <= 1 for cause in causes_by_key.values()):
         causes_by_key |= {cause.key: cause for cause in slow_staging(symptom)}
+    if not causes_by_key:
+        causes_by_key = {cause.key: cause for cause in unexplained(symptom)}
     ranked = sorted(causes_by_key.values(), key=lambda cause: (cause.rank, cause.distance(symptom.result)))
-    return tuple(_each_kind_first(ranked) if symptom.row.path in ("network", "storage") else ranked)
+    return tuple(_each_kind_first(ranked) if symptom.row.path in ("network", "storage", "peer") else ranked)
 
 
 def _each_kind_first(ranked: list[Cause]) -> list[Cause]:
@@ -147,6 +150,6 @@ WITH_EVIDENCE: tuple[CauseFinder, ...] = (
     noise,
 )  # fmt: skip
 WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (
-    slower_link, slower_port, empty_channels, far_buffers, peer_route, fewer_nvlinks,
+    slower_link, slower_port, other_copies, empty_channels, far_buffers, peer_route, fewer_nvlinks,
 )  # fmt: skip
 FAST: tuple[CauseFinder, ...] = (wrong_unit, cached, better_link)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lanewise import units
 from lanewise.checking.cause import Cause
+from lanewise.checking.causes.busy import faster_than_pcie
 from lanewise.checking.causes.networks import PEER_STEP
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
@@ -80,6 +81,8 @@ def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
     """Two GPUs whose copies are far below those of other pairs by the same method: they are farther apart."""
     row, gpus = symptom.row, row_devices(symptom.row)
     if row.path != "peer" or len(gpus) != 2 or symptom.surely_over_nvlink or lower_is_better(row.unit):
+        return
+    if faster_than_pcie(row):
         return
     near = [other for other in symptom.better(same_flow=False) if other.how.get("p2p") == row.how.get("p2p")]
     near = [other for other in near if (row.value or 0.0) < FAR_BELOW * (other.value or 0.0)]

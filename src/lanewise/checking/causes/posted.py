@@ -45,8 +45,12 @@ _CAUSES = (
     _StatedCause("peer transport", r"(?i)shm", "setting", ("collective",),
                  "NCCL moves data between these GPUs through host memory (via SHM), not peer to peer",
                  "nvidia-smi topo -p2p r; look for NCCL_P2P_* settings, ACS and the IOMMU"),
+    _StatedCause("warm-up", r"none|0", "software", ("collective",),
+                 "without a warm-up the first calls set connections and buffers up", "measure with -w 5 -n 20"),
     _StatedCause("NCCL_MAX_NCHANNELS", r"[1-4]", "setting", ("collective",),
                  "NCCL_MAX_NCHANNELS={value} leaves too few channels to fill the links", "unset NCCL_MAX_NCHANNELS"),
+    _StatedCause("NCCL_NTHREADS", r"64|128", "setting", ("collective",),
+                 "NCCL_NTHREADS={value}: too few threads of a channel to fill NVLinks", "unset NCCL_NTHREADS"),
     _StatedCause("NCCL_ALGO", r"(?i)\^?[a-z,]+", "setting", ("collective",),
                  "NCCL_ALGO={value} takes the choice of the algorithm from NCCL", "unset NCCL_ALGO"),
     _StatedCause("NCCL_BUFFSIZE", r"\d{1,6}", "setting", ("collective",),
@@ -116,6 +120,8 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
     path = "collective" if row.metric in ("bus_bandwidth", "algorithm_bandwidth") else row.path
     for cause in _CAUSES:
         for statement in symptom.posted.stated(cause.statement):
+            if cause.key == "virtual machine" and path in _PEER_PATHS and _over_nvlink(symptom):
+                continue  # neither ACS nor a root complex is on the way
             if path in cause.paths and re.fullmatch(cause.value, statement.value.strip()):
                 yield _cause(cause, statement)
     known = {cause.statement for cause in _CAUSES}
@@ -123,6 +129,10 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
         if statement.key not in known and TURNED_OFF.fullmatch(f"{statement.key}={statement.value.strip()}"):
             what = f"a variable turns something off: {statement.key}={statement.value}"
             yield Cause(("setting", statement.key), what, f"unset {statement.key}", evidence=statement.source)
+
+
+def _over_nvlink(symptom: RowSymptom) -> bool:
+    return symptom.surely_over_nvlink and symptom.row.settings.get("hosts", 1) == 1
 
 
 def posted_faults(posted: PostedFacts) -> Iterator[Cause]:

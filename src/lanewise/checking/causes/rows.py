@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.cause import Cause
+from lanewise.checking.causes.busy import back_is_fine, halved_one_way, held_gpu, memory_in_use, shared_nvlinks
 from lanewise.checking.causes.cards import CARD_CAUSES, stated_link
 from lanewise.checking.causes.commonest import REQUESTS, commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
@@ -296,15 +297,24 @@ def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
     ]  # fmt: skip
     if like:
         evidence = f"{like[0].flow} reached {value_text(like[0])} by the same program"
-        what = f"{gpu}'s link has fewer lanes or a lower generation than that of the other"
-        step = f"while copies run: nvidia-smi --query-gpu={_LINK_COLUMNS} --format=csv (lanewise check reads it)"
-        yield Cause(("link", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
+        if back_is_fine(symptom):
+            yield from (replace(cause, evidence=evidence) for cause in memory_in_use(symptom))
+        else:
+            yield _lesser_than_the_other(gpu, evidence)
         yield from (replace(cause, evidence=evidence) for cause in far_memory(symptom))
+
+
+def _lesser_than_the_other(gpu: str, evidence: str) -> Cause:
+    what = f"{gpu}'s link has fewer lanes or a lower generation than that of the other"
+    step = f"while copies run: nvidia-smi --query-gpu={_LINK_COLUMNS} --format=csv (lanewise check reads it)"
+    return Cause(("link", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
 
 
 def confidential_computing(symptom: RowSymptom) -> Iterator[Cause]:
     """Copies to Hopper and later GPUs are encrypted through a bounce buffer in confidential computing."""
     row, part = symptom.row, symptom.ability
+    if back_is_fine(symptom):
+        return  # both directions are encrypted
     if part is not None and part.gen >= 5 and row.path in HOST_COPIES and 3e9 < (row.value or 0.0) < 14e9:
         what = "confidential computing encrypts copies through a bounce buffer: about 10 GB/s"
         yield Cause(("confidential",), what, "nvidia-smi conf-compute -f")
@@ -341,10 +351,10 @@ RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
 # Also tried where a model predicts the row: what it cannot know.
 WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     peer_redirection, pageable_memory, unaligned_size, counted_otherwise, congestion, other_program, small_requests,
-    common_device, confidential_computing,
+    common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     peers_off, one_of_stars, shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several,
-    *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, far_memory,
-    larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
+    *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, halved_one_way,
+    shared_nvlinks, far_memory, memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

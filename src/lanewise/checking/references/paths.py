@@ -44,7 +44,7 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         each for each in rows if row.path != "storage" or (_asks_no_more(each, row) and not _perhaps_cached(each, row))
     ]
     rows = [each for each in rows if not (_waits_for_each(row) and _program(each) == _program(row))]
-    rows = [each for each in rows if not _is_of_more(each, row)]
+    rows = [each for each in rows if not _is_of_more(each, row) and not _kernels_both_ways(each, row)]
     rows = [each for each in rows if not (_fills_its_link(row) and stated_links(each) != stated_links(row))]
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
@@ -62,6 +62,11 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
 def _is_of_more(other: Observation, row: Observation) -> bool:
     """Whether the names of two rows of a table say that the other is of more cards, drives or the like."""
     return row.how.get("tool") == TABLE and count_in(other.scenario) > max(1, count_in(row.scenario))
+
+
+def _kernels_both_ways(other: Observation, row: Observation) -> bool:
+    """Whether kernels copy both ways and engines the other row: kernels hinder each other (docs/decisions/0013)."""
+    return row.metric == "total" and row.how.get("engine") == "SM" != other.how.get("engine")
 
 
 def _fills_its_link(row: Observation) -> bool:
