@@ -51,7 +51,8 @@ BUSY = ("nvbandwidth-host-beside-copies", "one-nvbandwidth-host-beside-copies", 
         "one-bandwidthTest-memory-busy", "four-gpu_copy-peers-beside-copies")  # fmt: skip
 # Where lists describe the machine: the others are too little to be called slow by their text alone.
 BUSY_IF_DESCRIBED = ("four-TransferBench-p2p-beside-copies", "four-simpleP2P-beside-copies", "four-p2p-gpu-busy",
-                     "four-torch_all_reduce-gpu-busy", "four-all_reduce-gpu-busy", "four-all_reduce-cpu-busy", "four-all_reduce-beside-job",
+                     "four-torch_all_reduce-gpu-busy", "four-all_reduce-gpu-busy",
+                     "four-all_reduce-cpu-busy", "four-all_reduce-beside-job",
                      "nvbandwidth-peers-beside-copies", "p2p-beside-copies",
                      "one-gpu_copy-host-beside-copies")  # fmt: skip
 OTHERS = ("all_reduce-sockets", "all_reduce-ll", "all_reduce-one-channel", "all_reduce-beside-copies",

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
+from lanewise.checking.causes.busy import OTHERS
 from lanewise.checking.causes.collectives import CollectiveChanges, next_steps
 from lanewise.checking.causes.machine import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.causes.modelled import causes
@@ -315,7 +316,8 @@ def _finding(group: Sequence[Diagnosis]) -> Finding:
         title = f"perhaps {best.what}" if supposed else best.what
         shown = ranked[:MOST_CAUSES]
         ties = likeliest(shown) if first.row.metric == COLLECTIVE else [best]
-        return Finding(first.verdict.value, title, results, shown, next_steps(ties))
+        again = f": {_measure_again(first.row)}" if best.key == OTHERS and best.inconclusive else ""
+        return Finding(first.verdict.value, title, results, shown, next_steps(ties) + again)
     what = "no evidence explains it, and no single change of the model does"
     return Finding(first.verdict.value, what, results, (), _measure_again(first.row))
 

@@ -22,6 +22,7 @@ from lanewise.results.observation import Observation
 if TYPE_CHECKING:
     from lanewise.checking.causes.modelled_symptom import Symptom
 
+OTHERS = ("others",)
 # Two copies that share a link evenly, by any copy engine, and what is less; CPUs that use all of the memory leave more.
 _SHARE, _SHARE_OF_MEMORY = 0.6, 0.8
 # The fastest PCIe link of GPUs without a name: Gen6 came with other links between GPUs.
@@ -33,7 +34,7 @@ _LARGER, _AS_LONG = 4, 1.3
 _STEP = "nvidia-smi pmon -c 1 and dmon -s ut while it is idle: who uses the GPUs? measure again on an idle machine"
 _SHARED = "another program copies over the same link, or uses the same memory, at the same time"
 _BUSY = "the CPUs or the GPUs are busy with something else"
-_BUSY_STEP = f"top -H; {_STEP}; a core for each rank (numactl), CUDA graphs (nccl-tests -G 1) to compare"
+_BUSY_STEP = f"top -H; a core for each rank (numactl), CUDA graphs (nccl-tests -G 1) to compare; {_STEP}"
 _HELD_GPU = "another program's kernels hold the GPU: copies and kernels wait for their turn"
 
 
@@ -50,20 +51,20 @@ def other_copies(symptom: Symptom) -> Iterator[Cause]:
         predicted = symptom.model.value(row, change)
         if predicted is not None and symptom.result.reached_by(predicted):
             devices = frozenset(symptom.devices)
-            yield Cause(("others",), f"{what} {flow.name} at the same time", _STEP, change=change, devices=devices)
+            yield Cause(OTHERS, f"{what} {flow.name} at the same time", _STEP, change=change, devices=devices)
             return
 
 
 def halved_one_way(symptom: RowSymptom) -> Iterator[Cause]:
     """Half of a link or less in one direction while the other is fine: a lesser link would halve both."""
     if symptom.row.metric == "goodput" and symptom.share < _SHARE and back_is_fine(symptom):
-        yield Cause(("others",), _SHARED, _STEP)
+        yield Cause(OTHERS, _SHARED, _STEP)
 
 
 def memory_in_use(symptom: RowSymptom) -> Iterator[Cause]:
     """Less than a link carries in one direction while the other is fine: CPUs that use the memory do that as well."""
     if symptom.row.metric == "goodput" and symptom.share < _SHARE_OF_MEMORY and back_is_fine(symptom):
-        yield Cause(("others",), _SHARED, _STEP)
+        yield Cause(OTHERS, _SHARED, _STEP)
 
 
 def back_is_fine(symptom: RowSymptom) -> bool:
@@ -82,7 +83,7 @@ def shared_nvlinks(symptom: RowSymptom) -> Iterator[Cause]:
     """A pair of GPUs without a name copies faster than any PCIe link, and others still faster: they share links."""
     row = symptom.row
     if row.path == "peer" and symptom.ability is None and faster_than_pcie(row) and symptom.better(same_flow=False):
-        yield Cause(("others",), _SHARED, _STEP)
+        yield Cause(OTHERS, _SHARED, _STEP)
 
 
 def faster_than_pcie(row: Observation) -> bool:
@@ -93,19 +94,19 @@ def faster_than_pcie(row: Observation) -> bool:
 def unexplained_calls(result: PathResult) -> Iterator[Cause]:
     """A slow collective within a host that nothing else explains."""
     if result.verdict is Verdict.SLOW and result.row.settings.get("hosts", 1) == 1:
-        yield Cause(("others",), _BUSY, _BUSY_STEP, inconclusive=True)
+        yield Cause(OTHERS, _BUSY, _BUSY_STEP, inconclusive=True)
 
 
 def unexplained(symptom: Symptom) -> Iterator[Cause]:
     """A copy of a GPU that nothing else explains."""
     if symptom.row.path in (*HOST_COPIES, "peer") and not lower_is_better(symptom.row.unit):
-        yield Cause(("others",), _SHARED, _STEP, inconclusive=True)
+        yield Cause(OTHERS, _SHARED, _STEP, inconclusive=True)
 
 
 def held_gpu(symptom: RowSymptom) -> Iterator[Cause]:
     """A latency far above what any path takes."""
     if symptom.row.metric == "latency" and symptom.share > _HELD and "gpu" in symptom.row.flow:
-        yield Cause(("others",), _HELD_GPU, _STEP)
+        yield Cause(OTHERS, _HELD_GPU, _STEP)
 
 
 def calls_of_one_length(result: PathResult, results: Sequence[PathResult]) -> Iterator[Cause]:
@@ -121,5 +122,5 @@ def calls_of_one_length(result: PathResult, results: Sequence[PathResult]) -> It
         if other.verdict is Verdict.SLOW and larger:
             sizes = f"{units.size(size)} and {units.size(max(larger))}"
             what = f"{_BUSY}: calls wait to begin, whatever they carry"
-            yield Cause(("others",), what, _BUSY_STEP, evidence=f"{sizes} take the same time")
+            yield Cause(OTHERS, what, _BUSY_STEP, evidence=f"{sizes} take the same time")
             return
