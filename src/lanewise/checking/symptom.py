@@ -16,7 +16,7 @@ from lanewise.checking.references.stated_limits import names_limit
 from lanewise.checking.verdict import PathResult, lower_is_better
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
-from lanewise.results.posted import SLOT, PostedFacts
+from lanewise.results.posted import PostedFacts
 
 _Value = TypeVar("_Value")
 # From how many times the rate on, or below what part of the time, a row is clearly better than another.
@@ -117,7 +117,7 @@ class RowSymptom:
     def slot_is_stated(self) -> bool:
         """Whether generation and lanes of the slot were typed in: who asks has looked at the link."""
         typed = self.row.how.get("tool") == "typed in"
-        return typed and any(SLOT.fullmatch(each.value.strip()) for each in self.posted.stated("slot"))
+        return typed and bool(self.posted.slots())
 
     @property
     def over_nvlink(self) -> bool:

@@ -69,6 +69,11 @@ class PostedFacts:
         """All statements of one key."""
         return tuple(statement for statement in self.statements if statement.key == key)
 
+    def slots(self) -> list[tuple[int, int]]:
+        """Generation and lanes of each slot that is stated by them: 'gen3 x8'."""
+        matches = [SLOT.fullmatch(statement.value.strip()) for statement in self.stated("slot")]
+        return [(int(match["gen"]), int(match["lanes"])) for match in matches if match]
+
 
 def join(facts: Iterable[PostedFacts]) -> PostedFacts:
     """Several texts' facts as one; where two name a device, the later says."""

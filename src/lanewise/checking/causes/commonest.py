@@ -41,7 +41,6 @@ LINK = Cause(
     ("link",), "the link: fewer lanes, an older generation, a slower port or cable, or shared with other devices",
     "while it runs: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; sudo lspci -tv; lsusb -t; ethtool DEVICE",
 )  # fmt: skip
-_PAGEABLE = Cause(PAGEABLE.key, PAGEABLE.what, PAGEABLE.step)
 
 
 def commonest(symptom: RowSymptom) -> Iterator[Cause]:
@@ -54,7 +53,7 @@ def _of_path(symptom: RowSymptom) -> Iterator[Cause]:
     yield _PROGRAM
     if row.path in HOST_COPIES:
         if row.how.get("host memory") != "pinned" and not is_coherent(symptom.posted.title(symptom.gpu)):
-            yield _PAGEABLE
+            yield PAGEABLE.cause()
         yield LINK
     elif row.path == "network":
         yield _NETWORK_SETTING

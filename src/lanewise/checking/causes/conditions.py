@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from lanewise.checking.cause import Cause
+
 # A program's option or mode, whatever it is.
 SETTING = re.compile(
     r"\b(?:with|without|w/o?|enabled?|disabled?|on|off|default|tuned|untuned|setting|config\w*|option|mode|api)\b|"
@@ -27,6 +29,10 @@ class NamedCondition:
     key: tuple[str, ...]
     what: str
     step: str
+
+    def cause(self, evidence: str = "") -> Cause:
+        """The condition as a cause."""
+        return Cause(self.key, self.what, self.step, evidence=evidence)
 
     def differs(self, one: str, other: str) -> bool:
         """Whether two texts say it otherwise: only one of them names it, or other words stand beside it."""

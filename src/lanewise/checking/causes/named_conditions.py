@@ -57,11 +57,11 @@ def _differing(row: Observation, best: Observation) -> Iterator[Cause]:
     evidence = f"'{best.scenario}' reached {value_text(best)} on the same path"
     typed = not of_plain_text(row)
     if typed and DIRECT.words.search(row.scenario) and not DIRECT.words.search(best.scenario):
-        yield Cause(READ_BY_PEERS.key, READ_BY_PEERS.what, READ_BY_PEERS.step, evidence=evidence)
+        yield READ_BY_PEERS.cause(evidence)
     else:
         for condition in CONDITIONS if typed else ():  # of texts `stated_words`
             if condition.differs(row.scenario, best.scenario):
-                yield Cause(condition.key, condition.what, condition.step, evidence=evidence)
+                yield condition.cause(evidence)
     # What a tool calls its own mode (CPU_GPU of gdsio) is no variable.
     modes = {word for each in (row, best) for key in ("mode", "engine") for word in each.how.get(key, "").split()}
     if variables := (set(_VARIABLE.findall(best.scenario)) ^ set(_VARIABLE.findall(row.scenario))) - modes:
@@ -82,7 +82,7 @@ def own_conditions(symptom: RowSymptom) -> Iterator[Cause]:
     for condition in OWN_CONDITIONS:
         if (found := condition.words.search(name)) and not any(map(condition.words.search, fine)):
             told = FAR if condition is AWAY and "gpu" in row.flow and row.path in _BETWEEN else condition
-            yield Cause(told.key, told.what, told.step, evidence=f"the row says '{found[0]}'")
+            yield told.cause(f"the row says '{found[0]}'")
 
 
 def _name(row: Observation) -> str:

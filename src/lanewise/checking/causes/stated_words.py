@@ -36,12 +36,12 @@ def stated_conditions(row: Observation, best: Observation) -> Iterator[Cause]:
     evidence = f"'{theirs}' reached {value_text(best)}"
     yield from _smaller(mine, theirs, evidence)
     if _TOGETHER.search(mine) and _ALONE.search(theirs) and not _WORK.search(f"{mine} {theirs}"):
-        yield Cause(SHARED.key, SHARED.what, SHARED.step, evidence=evidence)
+        yield SHARED.cause(evidence)
     words = " ".join(f"{words_of(each)} {each.how.get('after', '')}" for each in (row, best))
     place = FAR if _GPU.search(words) and not _HOST_MEMORY.search(words) else MEMORY
     for condition in (place, *(each for each in CONDITIONS if each is not MEMORY)):
         if condition.differs(mine, theirs):
-            yield Cause(condition.key, condition.what, condition.step, evidence=evidence)
+            yield condition.cause(evidence)
 
 
 def own_words(row: Observation, other: Observation) -> str:
@@ -61,7 +61,7 @@ def _smaller(mine: str, theirs: str, evidence: str) -> Iterator[Cause]:
     sizes = _sizes(mine, theirs)
     if sizes is not None and sizes[0] * _LEAST_RATIO <= sizes[1]:
         if _PACKETS.search(f"{mine} {theirs}"):
-            yield Cause(MTU.key, MTU.what, MTU.step, evidence=evidence)
+            yield MTU.cause(evidence)
             return
         what = "smaller requests: what each of them costs is the same, whatever its size"
         yield Cause(("requests",), what, "join them to pieces of 1 MiB and more, or put more in flight",

@@ -87,7 +87,7 @@ def _mentioned(symptom: RowSymptom, best: Observation | None, words: str) -> Ite
         # A link belongs to one of two devices, a guest or a bond to both runs.
         if found := condition.words.search(own if condition is LESSER_LINK else words):
             told = FAR if between and condition is AWAY else condition
-            yield Cause(told.key, told.what, told.step, evidence=f"the text says '{found[0]}'")
+            yield told.cause(f"the text says '{found[0]}'")
 
 
 def _another_gpu(symptom: RowSymptom) -> Iterator[Cause]:
@@ -97,7 +97,7 @@ def _another_gpu(symptom: RowSymptom) -> Iterator[Cause]:
     fine = [each for each in fine if line_of(each) and line_of(each) == line_of(row)]
     if fine and _SEVERAL_GPUS.search(words_of(row)):
         evidence = f"another reached {value_text(fine[0])} of {line_of(row)}"
-        yield Cause(FAR.key, FAR.what, FAR.step, evidence=evidence)
+        yield FAR.cause(evidence)
 
 
 def _commonest(row: Observation) -> Iterator[Cause]:

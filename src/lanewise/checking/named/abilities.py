@@ -12,6 +12,8 @@ from itertools import product
 
 from lanewise.catalog import Catalog, Part
 from lanewise.catalog.keys import GENERATIONS
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 # PCIe generation and lanes by series, for names that the catalogue does not have (the vendors' data sheets). The first
 # that matches counts: RTX 2000 Ada before RTX 20x0, Quadro RTX 4000 before RTX 40x0.
@@ -150,6 +152,14 @@ def part_of_title(title: str, catalog: Catalog) -> Part | None:
     matches = [catalog.get(name) for name in catalog.names("gpu")]
     matches = [part for part in matches if _words(part.title.partition(",")[0]) == words]
     return matches[0] if len(matches) == 1 else None
+
+
+def not_in_the_catalogue(row: Observation, posted: PostedFacts, catalog: Catalog) -> str:
+    """The names that the text gives GPUs of a row without a part of that name, in quotes."""
+    gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
+    titles = dict.fromkeys(title for gpu in gpus if (title := posted.title(gpu)))
+    unknown = [title for title in titles if ability(title, catalog) is None and part_of_title(title, catalog) is None]
+    return ", ".join(f"'{title}'" for title in unknown)
 
 
 @lru_cache(maxsize=1024)  # the parts of a catalogue, for every GPU that is looked for

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from lanewise import units
 from lanewise.checking.collective_rows import LEAST_JUDGED
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, best_of, of_another_row
 from lanewise.checking.symptom import line_of
 from lanewise.results.observation import Observation
 
@@ -40,11 +40,11 @@ def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observatio
         and each.how == row.how and {**each.settings, "bytes": size} == row.settings
     ]  # fmt: skip
     smaller = [each for each in like if each.settings.get("bytes", 0) < size]
-    best = max(smaller, key=lambda each: each.value or 0.0, default=None)
-    if best is None or not best.value:
+    best = best_of(smaller)
+    if best is None:
         return None
     larger = [each.value for each in like if each.value and each.settings.get("bytes", 0) >= size]
-    return best if max(larger, default=0.0) < _COLLAPSED * best.value else None
+    return best if max(larger, default=0.0) < _COLLAPSED * _rate(best) else None
 
 
 def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -61,8 +61,7 @@ def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[
     like = [each for each in like if _named(each) == _named(row) or one_name]
     best = max(like, key=_rate, default=row)
     if _rate(best) > _rate(row):
-        limit, low = f"the same collective in '{best.scenario}'", _OF_ANOTHER * _rate(best)
-        yield Reference("same path", _rate(best), low, low, None, limit, "the other row", own=False)
+        yield of_another_row(_rate(best), _OF_ANOTHER, f"the same collective in '{best.scenario}'")
 
 
 def _alike(each: Observation, row: Observation) -> bool:
@@ -90,8 +89,7 @@ def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
     best = max((tables[name][size] for name in faster), default=0.0)
     if best:
         name = next(name for name in faster if tables[name][size] == best)
-        low = _OF_ANOTHER * best
-        yield Reference("same path", best, low, low, None, f"the same messages in '{name}'", "the other row", own=False)
+        yield of_another_row(best, _OF_ANOTHER, f"the same messages in '{name}'")
 
 
 def of_other_ranks(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -108,8 +106,7 @@ def of_other_ranks(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
     fewer = max((_rate(each) for each in like if each.settings.get("ranks", 0) < ranks), default=0.0)
     more = max((_rate(each) for each in like if each.settings.get("ranks", 0) > ranks), default=0.0)
     if nominal := min(fewer, more):
-        low, limit = _COLLAPSED * nominal, "the same collective of fewer and of more GPUs"
-        yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+        yield of_another_row(nominal, _COLLAPSED, "the same collective of fewer and of more GPUs")
 
 
 def _table_kind(row: Observation) -> tuple[object, ...]:
@@ -153,5 +150,4 @@ def of_smaller_message(row: Observation, rows: Sequence[Observation]) -> Iterato
     if best is None:
         best, share = around_dip(row, rows), _DIP
     if best is not None and best.value:
-        limit, low = f"messages of {units.size(best.settings['bytes'])}", share * best.value
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+        yield of_another_row(best.value, share, f"messages of {units.size(best.settings['bytes'])}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise.checking.named.links import stated_links
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, of_another_row
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
 
@@ -66,5 +66,4 @@ def of_writes(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         and flows_together(each) == flows_together(row)
     ]  # fmt: skip
     if writes:
-        low, limit = 0.75 * max(writes), "writes to the same drive"
-        yield Reference("same path", max(writes), low, low, None, limit, "the other row", own=False)
+        yield of_another_row(max(writes), 0.75, "writes to the same drive")

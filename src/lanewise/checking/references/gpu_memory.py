@@ -9,7 +9,7 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.named.abilities import part_of_title
 from lanewise.checking.named.links import is_slice
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, best_of, of_another_row
 from lanewise.checking.references.side_by_side import kind_of_work
 from lanewise.checking.references.stated_limits import names_limit
 from lanewise.errors import LanewiseError
@@ -82,8 +82,7 @@ def of_gpu_memory(
         and each.value and each.how.get("tool") == row.how.get("tool") == "typed in"
     ]  # fmt: skip
     limits = [each for each in like if names_limit(each)]
-    if limits:
-        best = max(limits, key=lambda each: each.value or 0.0)
+    if (best := best_of(limits)) is not None:
         nominal = best.value or 0.0
         yield Reference("same path", nominal, _OF_LIMIT * nominal, _OF_OTHER * nominal, None, f"'{best.scenario}'",
                         "the other row", own=not rate)  # fmt: skip
@@ -91,12 +90,8 @@ def of_gpu_memory(
         each for each in like
         if not names_limit(each) and _comparable(each, row) and _of_one_work(each, row)
     ]  # fmt: skip
-    if like:
-        best = max(like, key=lambda each: each.value or 0.0)
-        low = _OF_OTHER * (best.value or 0.0)
-        yield Reference(
-            "same path", best.value or 0.0, low, low, None, f"'{best.scenario}'", "the other row", own=False
-        )
+    if (best_row := best_of(like)) is not None:
+        yield of_another_row(best_row.value or 0.0, _OF_OTHER, f"'{best_row.scenario}'")
 
 
 def _of_one_work(other: Observation, row: Observation) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, best_of, of_another_row
 from lanewise.results.observation import Observation
 
 STATED_NODE = re.compile(r"(?<=host):\d+|(?<=host\d):\d+")
@@ -32,7 +32,5 @@ def of_other_node(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
         and without_nodes(each.flow) == without_nodes(row.flow)
         and all(each.how.get(key) == row.how.get(key) for key in ("engine", "host memory", "tool"))
     ]  # fmt: skip
-    best = max(like, key=lambda each: each.value or 0.0, default=None)
-    if best is not None and best.value:
-        low, limit = _OF_NEAR * best.value, f"{best.flow}, the memory of another node"
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+    if (best := best_of(like)) is not None:
+        yield of_another_row(best.value or 0.0, _OF_NEAR, f"{best.flow}, the memory of another node")

@@ -17,8 +17,7 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.cause import speed
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
-from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, raw_rate
-from lanewise.checking.named.gpus import not_in_the_catalogue
+from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, not_in_the_catalogue, raw_rate
 from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
 from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
@@ -75,7 +74,7 @@ from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
-from lanewise.results.posted import SLOT, PostedFacts
+from lanewise.results.posted import PostedFacts
 
 # The rate of a collective (NCCL): only bounds judge it where the machine is not described.
 COLLECTIVE = "bus_bandwidth"
@@ -313,8 +312,7 @@ class References:
         """Generation and lanes of the slot that the row or the text states: 'gen3 x8'."""
         if "slot" in row.how:
             return stated_links(replace(row, how={"slot": row.how["slot"]}))
-        matches = [SLOT.fullmatch(statement.value.strip()) for statement in self.posted.stated("slot")]
-        return [(int(match["gen"]), int(match["lanes"])) for match in matches if match]
+        return self.posted.slots()
 
     def _host_generations(self) -> Iterator[int]:
         """PCIe generations of the CPUs that the text names: a card is no faster than its host."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.cards import of_card
-from lanewise.checking.references.parts import Reference
-from lanewise.checking.references.paths import of_each_alone
+from lanewise.checking.references.parts import Reference, of_another_row
+from lanewise.checking.references.paths import flows_of_drives, is_alone, of_each_alone
 from lanewise.results.observation import Observation
 
 # The least bus of a drive in use: ATA's PIO mode 4 has 16.7 MB/s, an SD card's default mode 12.5 MB/s (ATA-2, SD
@@ -27,7 +27,6 @@ _LEAST_LONG = 128 * 2**10
 _SEQUENTIAL = ("hdparm",)
 # A device itself, not a file system or volume over a network.
 _DEVICE = re.compile(r"^(?:nvme|sd[a-z]|hd[a-z]|mmcblk|ssd|hdd|emmc)\w*$", re.IGNORECASE)
-_END = re.compile(r"gpu|host|cpu", re.IGNORECASE)
 
 
 def of_other_rows(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -77,25 +76,21 @@ def of_other_way(row: Observation, rows: Sequence[Observation]) -> Iterator[Refe
         and each.settings == row.settings and each.how.get("mode") == row.how.get("mode")
     ]  # fmt: skip
     if like:
-        low = _OF_OTHER_WAY * max(like)
-        yield Reference("same path", max(like), low, low, None, "the other direction", "the other row", own=False)
+        yield of_another_row(max(like), _OF_OTHER_WAY, "the other direction")
 
 
 def of_drives_sharing(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Long requests of each of several drives at once: all together they get what one alone got, or more."""
-    flows = _flows(row)
-    drives = {end for flow in flows for end in flow.split("->") if not _END.match(end)}
-    if row.path != "storage" or row.metric != "goodput" or not 1 < len(drives) == len(flows):
+    flows = flows_of_drives(row)
+    if row.metric != "goodput" or not flows:
         return
     alone = [
         each.value for each in rows
-        if each.path == row.path and each.metric == row.metric and len(_flows(each)) == 1 and _flows(each)[0] in flows
+        if each.path == row.path and each.metric == row.metric and is_alone(each, flows)
         and each.value and each.settings == row.settings and each.how.get("mode") == row.how.get("mode")
     ]  # fmt: skip
     if alone:
-        share = max(alone) / len(flows)
-        limit = f"one alone, shared by {len(flows)}"
-        yield Reference("same path", share, _OF_ONE * share, _OF_ONE * share, None, limit, "the other row", own=False)
+        yield of_another_row(max(alone) / len(flows), _OF_ONE, f"one alone, shared by {len(flows)}")
 
 
 def of_drives_at_once(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -110,12 +105,7 @@ def of_drives_at_once(row: Observation, rows: Sequence[Observation]) -> Iterator
         and each.value and each.settings == row.settings and each.how.get("mode") == row.how.get("mode")
     ]  # fmt: skip
     if like:
-        low, limit = _OF_ONE * min(like), "one of the drives that were read at once"
-        yield Reference("same path", min(like), low, low, None, limit, "the other row", own=False)
-
-
-def _flows(row: Observation) -> list[str]:
-    return (row.how.get("flows") or row.flow).replace(" ", "").split(",")
+        yield of_another_row(min(like), _OF_ONE, "one of the drives that were read at once")
 
 
 def _ends(row: Observation) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.catalog import Catalog
@@ -76,6 +76,22 @@ class Reference:
         if self.fine_high is not None and value > self.fine_high:
             return Verdict.FAST
         return Verdict.OK if self.own else Verdict.UNKNOWN
+
+
+def of_another_row(reached: float, share: float, limit: str) -> Reference:
+    """What another row reached, of which a row must have a share: less is slow, but no row is fine by another alone."""
+    return Reference("same path", reached, share * reached, share * reached, None, limit, "the other row", own=False)
+
+
+def of_other_rows(reached: float, share: float, limit: str) -> Reference:
+    """The same of several rows on other devices."""
+    return replace(of_another_row(reached, share, limit), basis="siblings", source="the other rows")
+
+
+def best_of(rows: Iterable[Observation]) -> Observation | None:
+    """The fastest of rows, None if there is none with a rate."""
+    best = max(rows, key=lambda row: row.value or 0.0, default=None)
+    return best if best is not None and best.value else None
 
 
 def short_copy(row: Observation, long: Reference) -> Reference | None:

@@ -10,7 +10,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.by_design import less_by_design
-from lanewise.checking.references.parts import BY_ONE_CORE, START, Reference
+from lanewise.checking.references.parts import BY_ONE_CORE, START, Reference, best_of, of_another_row
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
 from lanewise.results.figure_words import RANDOM, TABLE, count_in
@@ -31,7 +31,7 @@ _FILLED = 0.7
 # Sizes that are those of a small file (B), not of a request.
 _FILE = (64 * 2**20, 2**30 - 1)
 _MAPPED = re.compile(r"\bm(?:emory[ -])?map(?:ped|s|ping)?\b|page ?fault", re.IGNORECASE)
-_NO_DRIVE = re.compile(r"gpu\d*$|host|cpu")
+_NO_DRIVE = re.compile(r"gpu|host|cpu", re.IGNORECASE)
 
 
 def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -86,10 +86,9 @@ def of_one_folder(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
         and each.flow.startswith("host") is not reads and each.how.get("mode") == row.how.get("mode")
         and each.how.get("tool") != row.how.get("tool") and _asks_no_more(each, row) and not too_short(each)
     ]  # fmt: skip
-    best = max(like, key=lambda each: each.value or 0.0, default=None)
-    if best is not None and best.value and not too_short(row):
-        low, limit = 0.75 * best.value, f"{best.scenario} in the same folder"
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+    best = best_of(like)
+    if best is not None and not too_short(row):
+        yield of_another_row(best.value or 0.0, _OF_PATH, f"{best.scenario} in the same folder")
 
 
 def _asks_no_more(other: Observation, row: Observation) -> bool:
@@ -146,7 +145,7 @@ def fewer_in_flight(row: Observation, rows: Sequence[Observation]) -> Iterator[R
         and each.settings.keys() == row.settings.keys()
         and _in_flight(each) < _in_flight(row) and line_of(each) == line_of(row)
     ]  # fmt: skip
-    best = max(like, key=lambda each: each.value or 0.0, default=None)
+    best = best_of(like)
     if best is not None:
         yield from _half_of(best, f"{_in_flight(best)} requests in flight in place of {_in_flight(row)}")
 
@@ -159,7 +158,7 @@ def of_like_size(row: Observation, rows: Sequence[Observation]) -> Iterator[Refe
         if _program(each) == _program(row) and line_of(each) == line_of(row)
         and {**each.settings, "bytes": size} == row.settings and of_one_size(each.settings.get("bytes", 0), size)
     ]  # fmt: skip
-    best = max(like, key=lambda each: each.value or 0.0, default=None)
+    best = best_of(like)
     if best is not None:
         yield from _half_of(best, f"requests of {best.settings['bytes']:,} B")
 
@@ -167,8 +166,7 @@ def of_like_size(row: Observation, rows: Sequence[Observation]) -> Iterator[Refe
 def _half_of(best: Observation, what: str) -> Iterator[Reference]:
     """Another row as the reference of a path, of which half is enough."""
     if best.value:
-        low = _OF_FEWER * best.value
-        yield Reference("same path", best.value, low, low, None, what, "the other row", own=False)
+        yield of_another_row(best.value, _OF_FEWER, what)
 
 
 def of_smaller(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -189,7 +187,7 @@ def smaller_and_faster(row: Observation, rows: Sequence[Observation]) -> Observa
         and line_of(each) == line_of(row) and {**each.settings, "bytes": size} == row.settings
     ]  # fmt: skip
     smaller = [each for each in like if each.settings.get("bytes", size) < size]
-    best = max(smaller, key=lambda each: each.value or 0.0, default=None)
+    best = best_of(smaller)
     larger = [each.value or 0.0 for each in like if each.settings.get("bytes", 0) >= size]
     return best if best is not None and max(larger, default=0.0) < _OF_FEWER * (best.value or 0.0) else None
 
@@ -214,7 +212,7 @@ def of_mapped_file(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
         if not _MAPPED.search(each.scenario) and each.metric == row.metric and each.value
         and _is_random(each) is _is_random(row)
     ]  # fmt: skip
-    best = max(like, key=lambda each: each.value or 0.0, default=None)
+    best = best_of(like)
     if best is not None:
         yield from _half_of(best, f"'{best.scenario}'")
 
@@ -228,35 +226,32 @@ def of_each_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
 
 def of_flows_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Several flows from or to one host over a network: the sum of each alone, where the stated line carries it."""
-    flows = _flows(row)
+    flows = flows_at_once(row)
     if row.path != "network" or row.metric != "total" or len(flows) < 2 or not line_of(row):
         return
     one_end = len({flow.split("->")[0] for flow in flows}) == 1 or len({flow.split("->")[1] for flow in flows}) == 1
     alone = [
         each.value for each in rows
         if each.path == row.path and each.metric == "goodput" and each.flow.replace(" ", "") in flows and each.value
-        and _flows(each) == [each.flow.replace(" ", "")] and each.settings == row.settings
+        and flows_at_once(each) == [each.flow.replace(" ", "")] and each.settings == row.settings
     ]  # fmt: skip
     line = _rate(line_of(row))
     if one_end and alone and line:
-        nominal = min(len(flows) * max(alone), line)
-        limit, low = f"{len(flows)} times one flow alone, at most the line", _OF_ALONE * nominal
-        yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+        limit = f"{len(flows)} times one flow alone, at most the line"
+        yield of_another_row(min(len(flows) * max(alone), line), _OF_ALONE, limit)
 
 
 def of_drives_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Short requests of several drives at once compared with those of one alone: drives share no more than a host."""
-    flows = _flows(row)
-    drives = {end for flow in flows for end in flow.split("->") if not _NO_DRIVE.match(end)}
-    # Both ways of one drive share it.
-    if row.path != "storage" or row.metric != "goodput" or not 1 < len(drives) == len(flows) or not too_short(row):
+    flows = flows_of_drives(row)
+    if row.metric != "goodput" or not flows or not too_short(row):
         return
     like = [
         each for each in rows
         if each.path == row.path and each.metric == row.metric and each.settings == row.settings
-        and len(_flows(each)) == 1 and _flows(each)[0] in flows and each.how.get("mode") == row.how.get("mode")
+        and is_alone(each, flows) and each.how.get("mode") == row.how.get("mode")
     ]  # fmt: skip
-    best = max(like, key=lambda each: each.value or 0.0, default=None)
+    best = best_of(like)
     if best is not None:
         yield from _half_of(best, "one drive alone")
 
@@ -266,20 +261,17 @@ def of_several_drives(row: Observation, rows: Sequence[Observation]) -> Iterator
 
     Half leaves room for parity, and for a controller or chipset that has fewer lanes than they have together.
     """
-    flows = _flows(row)
-    drives = {end for flow in flows for end in flow.split("->") if not _NO_DRIVE.match(end)}
-    if row.path != "storage" or row.metric != "total" or not 1 < len(drives) == len(flows) or too_short(row):
+    flows = flows_of_drives(row)
+    if row.metric != "total" or not flows or too_short(row):
         return
     like = [
         each.value for each in rows
-        if each.path == row.path and each.metric == "goodput" and len(_flows(each)) == 1 and _flows(each)[0] in flows
+        if each.path == row.path and each.metric == "goodput" and is_alone(each, flows)
         and each.value and each.how.get("mode") == row.how.get("mode") and _asks_no_more(each, row)
         and each.settings.get("bytes", 0) == row.settings.get("bytes", 0)
     ]  # fmt: skip
     if like:
-        nominal = len(drives) * max(like)
-        low, limit = _OF_FEWER * nominal, f"{len(drives)} times one drive alone"
-        yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+        yield of_another_row(len(flows) * max(like), _OF_FEWER, f"{len(flows)} times one drive alone")
 
 
 def _rate(text: str) -> float:
@@ -289,8 +281,22 @@ def _rate(text: str) -> float:
         return 0.0
 
 
-def _flows(row: Observation) -> list[str]:
-    return [flow.strip() for flow in (row.how.get("flows") or row.flow).replace(" ", "").split(",")]
+def flows_at_once(row: Observation) -> list[str]:
+    """The flows that ran together, without blanks."""
+    return (row.how.get("flows") or row.flow).replace(" ", "").split(",")
+
+
+def flows_of_drives(row: Observation) -> list[str]:
+    """The flows of several drives that ran together, one each; none of others, and of both ways of one drive."""
+    flows = flows_at_once(row)
+    drives = {end for flow in flows for end in flow.split("->") if not _NO_DRIVE.match(end)}
+    return flows if row.path == "storage" and 1 < len(drives) == len(flows) else []
+
+
+def is_alone(row: Observation, flows: Sequence[str]) -> bool:
+    """Whether one of these flows ran by itself."""
+    own = flows_at_once(row)
+    return len(own) == 1 and own[0] in flows
 
 
 def _in_flight(row: Observation) -> int:

@@ -13,7 +13,7 @@ from lanewise.checking.references.by_design import less_by_design
 from lanewise.checking.references.detours import flows_together
 from lanewise.checking.references.host_nodes import STATED_NODE
 from lanewise.checking.references.many_rows import evenly
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, of_other_rows
 from lanewise.checking.references.side_by_side import kinds_of_ends, unlike
 from lanewise.checking.symptom import line_of, row_devices
 from lanewise.errors import LanewiseError
@@ -71,8 +71,7 @@ class Siblings:
             perhaps_nvlink = pcie is None or max(others, default=0.0) > 1.05 * pcie * (1 + (row.metric == "total"))
             enough = len(others) >= (LEAST_PAIRS if perhaps_nvlink else 1)
             if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * (middle := statistics.median(others)):
-                low, limit = 0.6 * middle, f"the {len(others)} pairs without {gpu}"
-                yield Reference("siblings", middle, low, low, None, limit, "the other rows", own=False)
+                yield of_other_rows(middle, 0.6, f"the {len(others)} pairs without {gpu}")
 
     def _of_gpu(self, kind: _KindOfPair, gpu: str) -> tuple[list[float], list[float]]:
         """The rates, in order, of the pairs with a GPU and of those without it, looked for once."""
@@ -106,7 +105,7 @@ class Siblings:
             values, slow, middle = near, _OF_NODE, statistics.median(near)
         others = f"{len(values)} others" if kind in self._sampled else f"the other {len(values)}"
         limit = f"{others} of its kind" if len(values) > 1 else f"its like on {like[0].flow}"
-        yield Reference("siblings", middle, slow * middle, slow * middle, None, limit, "the other rows", own=False)
+        yield of_other_rows(middle, slow, limit)
 
     def _other_models(self, row: Observation, other: Observation) -> bool:
         """Whether the devices of two rows are named and are of different models."""

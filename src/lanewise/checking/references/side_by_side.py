@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from lanewise.checking.references.by_design import less_by_design
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.symptom import line_of
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
@@ -60,11 +60,9 @@ def of_like(row: Observation, kinds: Mapping[str, Sequence[Observation]]) -> Ite
     if not side_by_side(row):
         return
     like = [each for each in kinds.get(repr(_kind(row)), ()) if each is not row and not less_by_design(row, each)]
-    best = max(_nearest(row, [each for each in like if each.flow == row.flow]),
-               key=lambda each: each.value or 0.0, default=None)  # fmt: skip
-    if best is not None and best.value and best.settings == row.settings:
-        low = _OF_LIKE * best.value
-        yield Reference("same path", best.value, low, low, None, f"'{best.scenario}'", "the other row", own=False)
+    best = best_of(_nearest(row, [each for each in like if each.flow == row.flow]))
+    if best is not None and best.settings == row.settings:
+        yield of_another_row(best.value or 0.0, _OF_LIKE, f"'{best.scenario}'")
     yield from _other_nodes(row, like)
 
 
@@ -89,12 +87,9 @@ def _other_nodes(row: Observation, like: Sequence[Observation]) -> Iterator[Refe
     local = ends[1] == ends[2]
     others = [each for each in like if each.flow != row.flow and (match := _NODE.match(each.flow)) and match]
     others = [each for each in others if _is_local(each) is local and each.scenario == row.scenario and each.value]
-    if not others or (not local and len(others) > 1):
-        return
-    best = max(others, key=lambda each: each.value or 0.0)
-    nominal = best.value or 0.0
-    low = (_OF_LIKE if local else _OF_OTHER_WAY) * nominal
-    yield Reference("siblings", nominal, low, low, None, best.flow, "the other rows", own=False)
+    best = best_of(others)
+    if best is not None and (local or len(others) == 1):
+        yield of_other_rows(best.value or 0.0, _OF_LIKE if local else _OF_OTHER_WAY, best.flow)
 
 
 def _is_local(row: Observation) -> bool:

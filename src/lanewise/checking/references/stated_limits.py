@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, best_of
 from lanewise.results.observation import Observation
 
 NO_MEASUREMENT = "its name says that it is a limit, no measurement; the other rows are compared with it"
@@ -63,8 +63,7 @@ def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[R
         if names_limit(each) and each is not row and each.metric == row.metric and each.value
         and each.settings.get("bytes", 0) in (0, row.settings.get("bytes", 0))
     ]  # fmt: skip
-    if limits:
-        best = max(limits, key=lambda each: each.value or 0.0)
+    if (best := best_of(limits)) is not None:
         nominal, wires = best.value or 0.0, _OF_WIRES.search(best.scenario) is not None
         high = _ABOVE[wires] * nominal
         yield Reference("same path", nominal, _FINE[wires] * nominal, _SLOW[wires] * nominal, high,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.results.observation import Observation
 
 # Several copies at once carry together at least what one of them carries alone, whatever they share. Half leaves room
@@ -19,18 +19,14 @@ _ENOUGH, _AGREE, _OF_ALIKE = 3, 1.1, 0.6
 
 def of_one_alone(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Several copies of GPUs at once, as their sum, compared with the best of them alone."""
-    best = fastest_alone(row, rows)
-    if best is not None and best.value:
-        low, limit = _OF_ONE * best.value, f"{best.flow} alone, of those that ran at once"
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+    if (best := fastest_alone(row, rows)) is not None:
+        yield of_another_row(best.value or 0.0, _OF_ONE, f"{best.flow} alone, of those that ran at once")
 
 
 def of_each_at_once(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Each of several copies at once, as somebody typed in both, compared with one of them alone."""
-    best = alone_of_each(row, rows)
-    if best is not None and best.value:
-        low, limit = _OF_EACH * best.value, f"{best.flow} alone"
-        yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+    if (best := alone_of_each(row, rows)) is not None:
+        yield of_another_row(best.value or 0.0, _OF_EACH, f"{best.flow} alone")
 
 
 def of_sets_alike(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -44,9 +40,7 @@ def of_sets_alike(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
         and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "tool"))
     ]  # fmt: skip
     if len(like) >= _ENOUGH and max(like) <= _AGREE * min(like):
-        nominal, limit = min(like), f"the same of {len(like)} other GPUs"
-        low = _OF_ALIKE * nominal
-        yield Reference("siblings", nominal, low, low, None, limit, "the other rows", own=False)
+        yield of_other_rows(min(like), _OF_ALIKE, f"the same of {len(like)} other GPUs")
 
 
 def _star(row: Observation) -> tuple[object, ...] | None:
@@ -70,7 +64,7 @@ def alone_of_each(row: Observation, rows: Sequence[Observation]) -> Observation 
         and each.path == row.path and each.settings == row.settings
         and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "host memory", "tool"))
     ]  # fmt: skip
-    return max(alone, key=lambda each: each.value or 0.0, default=None)
+    return best_of(alone)
 
 
 def fastest_alone(row: Observation, rows: Sequence[Observation]) -> Observation | None:
@@ -84,7 +78,7 @@ def fastest_alone(row: Observation, rows: Sequence[Observation]) -> Observation 
         and copies(each)[0] in flows and each.settings == row.settings
         and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "host memory", "tool"))
     ]  # fmt: skip
-    return max(alone, key=lambda each: each.value or 0.0, default=None)
+    return best_of(alone)
 
 
 def copies(row: Observation) -> list[str]:
