@@ -1,6 +1,6 @@
 """How far a description alone determines a measured rate: rows of different machines that are described alike.
 
-    .venv/bin/python benchmarks/twins.py [--misses] [--json FILE]
+    .venv/bin/python benchmarks/twins.py [--once author] [--misses] [--json FILE]
 
 Twins are rates of different documents whose descriptions agree in the flows (kind of path, GPUs, slowest link, number
 and directions, copy engine or kernel, the tool's order, the root ports, sockets and switches that they cross together)
@@ -12,8 +12,9 @@ and in the CPU: by its name ("unnamed" is one), by its maker and PCIe generation
 - ours: the rates that the model predicts within 10 %, without what it learned of their machines.
 
 A machine counts once for a description (the median of such rows), and so does a document, whose machines may be one
-machine in two settings. Drives and networks are left out: their rate is that of the parts. Rates more than 10 % off
-are divided by what their twins say at the finest level that has any; `--misses` lists them.
+machine in two settings; with `--once author` so do all of an author, such as our own machines. Drives and networks are
+left out: their rate is that of the parts. Rates more than 10 % off are divided by what their twins say at the finest
+level that has any; `--misses` lists them.
 """
 
 from __future__ import annotations
@@ -179,15 +180,25 @@ def document_of(machine: EvidenceMachine) -> str:
     return ",".join(machine.source.partition("(")[0].split(",")[:2]).strip()
 
 
-def measured_rates(rows: Iterable[PredictedRow], machines: Sequence[EvidenceMachine]) -> list[MeasuredRate]:
-    """Every rate that is predicted, once for each document and description."""
+def author_of(machine: EvidenceMachine) -> str:
+    """Who published a machine: its source up to the first comma, a repository or site for most."""
+    return OWN if machine.source.startswith(OWN) else document_of(machine).partition(",")[0]
+
+
+ONCE = {"document": document_of, "author": author_of}
+
+
+def measured_rates(
+    rows: Iterable[PredictedRow], machines: Sequence[EvidenceMachine], once: str = "document"
+) -> list[MeasuredRate]:
+    """Every rate that is predicted, once for each document, or author, and description."""
     known = {machine.name: machine for machine in machines}
     systems = {name: machine.system(builtin()) for name, machine in known.items()}
     groups: dict[tuple[str, Description], list[PredictedRow]] = defaultdict(list)
     for row in rows:
         if row.observation.value is not None and not row.row.latency and not row.observation.path.startswith(LEFT_OUT):
             machine = known[row.machine]
-            groups[document_of(machine), describe(systems[row.machine], row)].append(row)
+            groups[ONCE[once](machine), describe(systems[row.machine], row)].append(row)
     return [_rate(document, what, group, known) for (document, what), group in groups.items()]
 
 
@@ -281,11 +292,16 @@ def _miss(rate: MeasuredRate, grouped: dict[str, list[list[MeasuredRate]]]) -> M
 
 
 def report(rates: Sequence[MeasuredRate]) -> dict[str, dict[str, LevelScore]]:
-    """The scores of all levels: one flow and sets, of all documents and of those that are not our own."""
+    """The scores of all levels: one flow and sets, of all documents, of others' than ours, of CPUs with a name."""
+    which: dict[str, Callable[[MeasuredRate], bool]] = {
+        "": lambda _: True,
+        ", not our own": lambda rate: OWN not in rate.document,
+        ", CPUs with a name": lambda rate: bool(rate.description.cpus) and UNNAMED not in rate.description.cpus,
+    }
     kinds = {
-        f"{what}{who}": [rate for rate in rates if rate.flow_set == what and (not who or OWN not in rate.document)]
+        f"{what}{who}": [rate for rate in rates if rate.flow_set == what and is_of(rate)]
         for what in (ONE_FLOW, SETS)
-        for who in ("", ", not our own")
+        for who, is_of in which.items()
     }
     return {name: {level: score(groups_of(of, level)) for level in LEVELS} for name, of in kinds.items()}
 
@@ -293,10 +309,11 @@ def report(rates: Sequence[MeasuredRate]) -> dict[str, dict[str, LevelScore]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--misses", action="store_true", help="list the rates that are predicted more than 10 %% off")
+    parser.add_argument("--once", choices=ONCE, default="document", help="what counts once for a description")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     accuracy = lanewise.accuracy()
-    rates = measured_rates(accuracy.rates, accuracy.machines)
+    rates = measured_rates(accuracy.rates, accuracy.machines, options.once)
     scores = report(rates)
     for name, levels in scores.items():
         print(f"\n{name:<42} groups rates  pairs  ceiling  one out  ours")

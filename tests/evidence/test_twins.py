@@ -37,7 +37,9 @@ rows:
 """
 
 
-def rates(*machines: tuple[str, str, str, float], lanes: int = 16) -> list[twins.MeasuredRate]:
+def rates(
+    *machines: tuple[str, str, str, float], lanes: int = 16, once: str = "document"
+) -> list[twins.MeasuredRate]:
     """The rates of machines by name, source, CPU and GB/s."""
     read = []
     for name, source, cpu, value in machines:
@@ -47,7 +49,7 @@ def rates(*machines: tuple[str, str, str, float], lanes: int = 16) -> list[twins
             text = text.replace(word, new)
         read.append(read_machine(text, f"{name}.yaml"))
     rows = [row for machine in read for row in predict_machine(machine, builtin())]
-    return twins.measured_rates(rows, read)
+    return twins.measured_rates(rows, read, once)
 
 
 def sizes(of: list[twins.MeasuredRate], level: str) -> list[int]:
@@ -74,6 +76,12 @@ def test_machines_of_one_document_are_no_twins_of_each_other() -> None:
     alike = [("a", "page one, before", "null", 25.0), ("b", "page one, before (patched)", "null", 20.0)]
     assert sizes(rates(*alike), "c") == []
     assert sizes(rates(*alike, ("d", "page two", "null", 25.0)), "c") == [2, 2]
+
+
+def test_machines_of_one_author_may_count_once() -> None:
+    pair = [("a", "someone/project, issue 1", "null", 25.0), ("b", "someone/project, issue 2", "null", 25.0)]
+    assert sizes(rates(*pair), "c") == [2, 2]
+    assert sizes(rates(*pair, once="author"), "c") == []
 
 
 @pytest.mark.parametrize(
