@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lanewise.catalog import builtin
-from lanewise.catalog.cpu_models import generation_of
+from lanewise.catalog.cpu_models import generation_of, generations_of_maker
 from lanewise.errors import UnknownName
 
 MODELS = {
@@ -73,3 +73,24 @@ def test_a_part_of_that_name_comes_before_the_rule() -> None:
     own = builtin().with_part(builtin().get("genoa"))
     mine = own.merge(type(own)({"EPYC 9554": type(own.get("genoa"))("EPYC 9554", "cpu", "mine")}))
     assert mine.get("epyc 9554").title == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "gen4"),
+    [
+        ("Intel", "ice-lake-sp"),
+        ("Intel(R) Xeon(R) CPU", "ice-lake-sp"),
+        ("intel-xeon gold", "ice-lake-sp"),
+        ("AMD EPYC", "rome-or-milan"),
+        ("EPYC", "rome-or-milan"),
+        ("AMD Ryzen", None),
+        ("Xeon EPYC", None),
+        ("Xeon 6780E", None),
+        ("gold", None),
+        ("", None),
+    ],
+)
+def test_a_maker_alone_leaves_the_generation_to_the_slots(text: str, gen4: str | None) -> None:
+    parts = generations_of_maker(text)
+    assert parts.get(4) == gen4
+    assert all(builtin().get(part).number("pcie.gen") == gen for gen, part in parts.items())

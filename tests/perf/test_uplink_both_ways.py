@@ -47,6 +47,15 @@ def test_writes_of_two_gpus_keep_reads_off_the_uplink_as_those_of_one_do(pair: S
     assert 30e9 < reads + writes < 45e9
 
 
+def test_reads_starve_too_where_the_rate_alone_is_typical() -> None:
+    # Left out, this machine takes the A100 40 GB's rates alone with it; what others showed both ways still counts.
+    catalog = builtin().without_machine("a100-superbench")
+    assert catalog.get("a100-sxm-40gb").number("engine.h2d.gen4") is None
+    host = PAIR.replace("a100-sxm-80gb", "a100-sxm-40gb")
+    reads, writes = lanewise.predict(read_system(host, "pair.yaml", catalog=catalog), "host0<->gpu0").rates
+    assert reads.rate < 0.7 * writes.rate
+
+
 def test_on_a_host_that_lets_reads_pass_the_uplink_has_room(pair: System) -> None:
     # One of four hosts lost none: the high end is what Acks and requests leave.
     assert lanewise.predict(pair, "host0<->gpu[0-1]").total_high > 50e9

@@ -235,3 +235,15 @@ devices:
 error: s.yaml:4: unknown nic part 'Intel E810'
 hint:  lanewise parts list --kind nic has the names; write null, or lanewise parts template nic\
 """)
+
+
+def test_a_cpu_of_which_only_the_maker_is_known(refused: Shown) -> None:
+    body = """\
+devices:
+  cpu0: {cpu: Intel Xeon}
+"""
+    assert refused(body) == snapshot("""\
+error: s.yaml:4: unknown cpu part 'Intel Xeon'
+hint:  of a maker alone write the generation that its slots tell: skylake-sp (Gen3), ice-lake-sp (Gen4), \
+sapphire-rapids (Gen5)\
+""")

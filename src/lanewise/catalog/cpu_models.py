@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 # Model numbers name the generation: the last digit of an EPYC, the second of a Xeon Scalable, v2 to v4 of a Xeon E5.
@@ -66,6 +67,25 @@ _MODELS = tuple(
 # What model names carry beside the model, and how much of a name is looked at; none is longer.
 _MARKS = re.compile(r"\((?:r|tm|c)\)|\bcpu\b|\bprocessor\b", re.IGNORECASE)
 _LONGEST = 300
+
+# Servers' CPUs of a maker by the PCIe generation of their slots, and the words that say no more than the maker.
+_BY_SLOTS = {
+    "intel": {3: "skylake-sp", 4: "ice-lake-sp", 5: "sapphire-rapids"},
+    "amd": {3: "naples", 4: "rome-or-milan", 5: "genoa"},
+}
+_MAKER_WORDS = {"intel": "intel", "xeon": "intel", "amd": "amd", "epyc": "amd"}
+_EMPTY_WORDS = frozenset({"scalable", "server", "host", "platinum", "gold", "silver", "bronze"})
+
+
+def generations_of_maker(text: str) -> Mapping[int, str]:
+    """The parts that a CPU may be of which a text names the maker alone, by the PCIe generation of its slots.
+
+    >>> generations_of_maker("Intel Xeon")[4]
+    'ice-lake-sp'
+    """
+    words = set(re.split(r"[\s-]+", _MARKS.sub(" ", text[:_LONGEST]).strip().lower())) - _EMPTY_WORDS
+    makers = {_MAKER_WORDS.get(word, "") for word in words}
+    return _BY_SLOTS.get(next(iter(makers)), {}) if len(makers) == 1 else {}
 
 
 @lru_cache(maxsize=1024)

@@ -21,6 +21,7 @@ _MAKERS = ("NVIDIA", "AMD", "Intel")
 _ENGINES = tuple(f"engine.{name}.gen{gen}" for name in ("h2d", "d2h") for gen in GENERATIONS)
 _STAGING = "staging.rate"
 _SOCKETS = "cpu.sockets_max"
+_LINK_RATE, _PEER_RATE = "intersocket.link_rate", "intersocket.peer_rate"
 # The figures that are filled in, by kind of part: those of the parts of one maker, and those of one PCIe generation.
 _OF_MAKER = {"gpu": (*_ENGINES, _STAGING)}
 _OF_GENERATION = {
@@ -63,9 +64,41 @@ def typical_part(catalog: Catalog, kind: str, gen: int | None, sockets: int = 1)
             for key, figure in done.figures.items()
             if key in _ENGINES and isinstance(figure.value, float)
         }
-        done = replace(done, figures={**done.figures, **wider})
+        done = replace(done, figures={**done.figures, **wider, **_between_sockets(catalog, done)})
         catalog.completed[kind, gen, sockets] = done
     return done
+
+
+def _between_sockets(catalog: Catalog, part: Part) -> dict[str, Figure]:
+    """What one xGMI link between two sockets carries, and what one flow of peers gets, if the maker is not known.
+
+    Medians of the CPUs of its generation that were measured, peers the middle of AMD's and Intel's; nothing unless both
+    were measured. A share of the typical raw rate would be 23.8 GB/s of Gen4, which none reached: 21.2 to 22.2 GB/s on
+    four hosts with EPYC 7002, 18.6 on one whose CPUs are Ice Lake.
+    """
+    if part.kind != "cpu" or not _applies(part, _LINK_RATE):
+        return {}
+    links, peers = (_between(catalog, part, *of) for of in ((_LINK_RATE, "xgmi"), (_PEER_RATE, "upi")))
+    if links is None or peers is None:
+        return {}
+    rates = [figure.value for figure in (links, peers) if isinstance(figure.value, float)]
+    source = f"the middle of one xGMI link and of peers over UPI: {links.source}; {peers.source}"
+    between = Figure(statistics.mean(rates), "B/s", source, basis="typical", low=min(rates), high=max(rates))
+    return {_LINK_RATE: links, _PEER_RATE: between}
+
+
+def _between(catalog: Catalog, part: Part, key: str, kind: str) -> Figure | None:
+    """The median of `key` over CPUs of its PCIe generation with such links that were measured; None without any."""
+    gen = part.number("pcie.gen")
+    near = [
+        pair for pair in _stated(catalog, part, key)
+        if pair[0].number("pcie.gen") == gen and pair[0].text("intersocket.kind") == kind
+    ]  # fmt: skip
+    values = [figure.value for _, figure in near if isinstance(figure.value, float)]
+    if not values:
+        return None
+    source = f"median of {_named([other.name for other, _ in near])}"
+    return Figure(statistics.median(values), "B/s", source, basis="typical", low=min(values), high=max(values))
 
 
 def both_ways_share(catalog: Catalog, part: Part) -> float | None:

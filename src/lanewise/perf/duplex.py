@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from lanewise.catalog import Part
 from lanewise.catalog.keys import GENERATIONS
-from lanewise.catalog.typical import both_ways_share
+from lanewise.catalog.typical import both_ways_share, completed
 from lanewise.perf import packets
 from lanewise.perf.known_parts import part_of
 from lanewise.perf.measured_capacity import as_measured
@@ -202,7 +202,7 @@ def _displaced(system: System, engine: Resource, direction: Direction, far_end: 
     gpu, with_host = engine.place[0], system.device(far_end).kind is Kind.CPU
     part = system.part(gpu)
     if part is not None and with_host and copied_by == "engines":
-        measured = _displaced_copy(part, engine.kind)
+        measured = _displaced_copy(system, part, engine.kind)
         if measured is not None:
             return measured
         # Packets say it well of NVIDIA's engines (H200: 105 of 103 GB/s); AMD's lose two to three times as much.
@@ -225,11 +225,19 @@ def _starved_reads(system: System, flow: RunningFlow) -> float:
     if any(system.device(copy.dst).kind is not Kind.CPU for copy in flow.copies):
         return 0.0
     parts = [system.part(resource.place[0]) for resource in flow.amounts if resource.kind == "d2h"]
-    return max((_displaced_copy(part, "h2d") or 0.0 for part in parts if part is not None), default=0.0)
+    return max((_displaced_copy(system, part, "h2d") or 0.0 for part in parts if part is not None), default=0.0)
 
 
-def _displaced_copy(part: Part, kind: str) -> float | None:
-    """What a byte of the other host copy displaces of this one by the part's duplex figures, None without them."""
+def _displaced_copy(system: System, part: Part, kind: str) -> float | None:
+    """What a byte of the other host copy displaces of this one by the part's duplex figures, None without them.
+
+    Where its rate alone was not measured beside them, the typical one stands for it.
+    """
+    measured = _by_duplex_figures(part, kind)
+    return _by_duplex_figures(completed(system.catalog, part), kind) if measured is None else measured
+
+
+def _by_duplex_figures(part: Part, kind: str) -> float | None:
     other = _OTHER.get(kind)
     for gen in sorted(GENERATIONS, reverse=True) if other is not None else ():
         both = part.number(f"engine.duplex.gen{gen}")

@@ -227,7 +227,7 @@ def socket_link(part: Part, hop: Hop) -> Resource | None:
     measured, raw = part.figure("intersocket.link_rate"), part.figure("intersocket.raw")
     stated = hop.link.rate / socket_links(part, hop) if hop.link.rate is not None else None  # raw, of one link
     kind = part.text("intersocket.kind") or "xgmi"
-    if isinstance(measured.value, float) and stated in (None, raw.value):
+    if isinstance(measured.value, float) and measured.basis != "typical" and stated in (None, raw.value):
         resource = _on_link(hop, "one link", measured.value, measured.basis,
                             cite(part, "intersocket.link_rate", measured))  # fmt: skip
         least = SOCKET_SHARE[kind][0] * raw.value if kind in SOCKET_SHARE and isinstance(raw.value, float) else math.inf
@@ -242,7 +242,12 @@ def socket_link(part: Part, hop: Hop) -> Resource | None:
     if raw.basis == "typical":  # neither the kind of the link nor its rate is known, nor its settings
         factors, doubt = product(factors, product(figure_range(raw), (SOCKET_SETTINGS[0], 1.0))), SOCKET_DOUBT
     rests = f"{cite(part, 'intersocket.raw', raw)}, times {nominal} (measured on other CPUs, {low} to {high})"
-    return _on_link(hop, "one link", raw.value * nominal, "typical", rests, doubt).within(factors)
+    resource = _on_link(hop, "one link", raw.value * nominal, "typical", rests, doubt).within(factors)
+    if stated is not None or not isinstance(measured.value, float):
+        return resource
+    # Of a CPU that is not named: what such links were measured to carry, within the range of what its links may be.
+    capacity = min(max(measured.value, resource.low), resource.high)
+    return replace(resource, capacity=capacity, rests_on=cite(part, "intersocket.link_rate", measured))
 
 
 def _nvlink(system: System, hop: Hop) -> Resource | None:

@@ -21,6 +21,7 @@ from lanewise.perf.resources import (
     SOCKET_SETTINGS,
     SOCKET_SHARE,
     Resource,
+    cite,
     figure_resource,
     socket_link,
     socket_links,
@@ -161,6 +162,10 @@ def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[R
     sharing = [name for index, name in enumerate(ports) if index % count == number] or [port.link.port]
     name = f"one xgmi link {hop.start}->{hop.end} (traffic of root port{'s' * (len(sharing) > 1)} {', '.join(sharing)})"
     low = link.low * (UNKNOWN_PEERS if link.doubt == SOCKET_DOUBT else 1.0)
+    between = part.figure("intersocket.peer_rate")  # of two makers, where the CPU is not named
+    if link.doubt == SOCKET_DOUBT and isinstance(between.value, float):
+        capacity = min(max(between.value, low), link.high)
+        link = replace(link, capacity=capacity, rests_on=cite(part, "intersocket.peer_rate", between))
     yield replace(link, kind="socket_link", place=(*hop.direction, f"link {number}"), name=name, low=low), 1.0
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.catalog.cpu_models import generations_of_maker
 from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
 from lanewise.topology.model import Device, Kind
 from lanewise.topology.ranges import check_name
@@ -127,6 +128,10 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
             unknown.hint = (
                 f"lanewise parts list --kind {kind} has the names; write null, or lanewise parts template {kind}"
             )
+        slots = generations_of_maker(name) if word == "cpu" else {}
+        if slots:
+            generations = ", ".join(f"{part} (Gen{gen})" for gen, part in slots.items())
+            unknown.hint = f"of a maker alone write the generation that its slots tell: {generations}"
         raise unknown
     part = scope.catalog.get(name)
     if part.kind not in legal:
