@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lanewise.catalog import BASES, Catalog, Part, builtin, unit_of
+from lanewise.catalog import BASES, Catalog, Part, builtin, model, unit_of
 from lanewise.catalog.pci_parts import PARTS as PARTS_BY_PCI_ID
 from lanewise.errors import UnknownName
 
@@ -287,3 +287,12 @@ def test_what_a_node_of_ddr4_gives_is_not_carried_over_to_sockets_of_ddr5(cpu: s
     keys = ("memory.dma_reads", "memory.dma_writes")
     assert not [key for key in keys if builtin().get(cpu).figure(key).known]
     assert all(builtin().get("milan").figure(key).known for key in keys)
+
+
+def test_all_names_are_gone_through_once_however_many_unknown_ones_are_looked_for(monkeypatch: pytest.MonkeyPatch):
+    catalog, made = Catalog(dict(builtin().parts)), []
+    original = model._written_otherwise
+    monkeypatch.setattr(model, "_written_otherwise", lambda *names: made.append(names) or original(*names))
+    assert not [name for name in ("no part", "another one", "B 4711") if name in catalog]
+    assert catalog.get("PEX 89104").name == "pex89104"
+    assert len(made) == 1

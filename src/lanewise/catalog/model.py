@@ -164,13 +164,15 @@ class Part:
 class Catalog:
     """Parts by name, found by name, alias or title in any case, CPUs by model too; Contradiction if two share a name.
 
-    `completed` keeps what catalog.typical makes of its parts, `best_reads` what perf.best_copy does.
+    `completed` keeps what catalog.typical makes of its parts, `best_reads` what perf.best_copy does, `_otherwise` the
+    names by their letters once one is looked for.
     """
 
     parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
     _index: Mapping[str, str] = field(init=False, repr=False, compare=False)
     completed: dict[object, Part] = field(init=False, repr=False, compare=False, default_factory=dict)
     best_reads: dict[object, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _otherwise: dict[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", MappingProxyType(dict(sorted(self.parts.items()))))
@@ -199,7 +201,12 @@ class Catalog:
         plain = plain_name(name)
         known = self._index.get(plain) or self._index.get(without_maker(plain))
         known = known if known is not None else self._index.get(generation_of(name) or "")
-        return known or _written_otherwise(tuple(self._index.items()), self._titles()).get(_letters(plain))
+        return known or self._names_written_otherwise().get(_letters(plain))
+
+    def _names_written_otherwise(self) -> dict[str, str]:
+        if not self._otherwise:
+            self._otherwise.update(_written_otherwise(tuple(self._index.items()), self._titles()))
+        return self._otherwise
 
     def _titles(self) -> tuple[tuple[str, str], ...]:
         return tuple((part.title.partition(",")[0], part.name) for part in self.parts.values() if part.title)
