@@ -1,7 +1,8 @@
 # make study     install into .venv (with the extra report), run the ready studies, write out/report.html
 # make test      linters, types, layers, tests
 # make guests    tests that boot a guest kernel or a browser: RDMA verbs, emulated servers, the web page
-# make ray       tests that start a Ray on loopback: workers and nodes that are killed, a resumed run
+# make ray       tests that start a Ray on loopback: a worker that is killed, nodes, a resumed run
+# make nightly   what takes long: 100 new examples of every property, all kills in a Ray, ten minutes of fuzz, tsan
 # make examples  run every example
 # make wheel     an sdist and a wheel in dist/, for glibc 2.17 and later
 # make sanitize  unit tests of the native core under AddressSanitizer and UndefinedBehaviorSanitizer (make tsan: ThreadSanitizer)
@@ -21,11 +22,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 NATIVE := $(shell find native -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.ptx' -o -name '*.cmake' -o -name '*.in' -o -name CMakeLists.txt \))
-TESTS  := -m "not guest and not ray"
+TESTS  := -m "not guest and not ray and not nightly"
 MODULES := $(shell find src -name '*.py' | LC_ALL=C sort | cksum | tr -d ' ')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: study test checks checks-of-code checks-of-tests guests ray examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
+.PHONY: study test checks checks-of-code checks-of-tests guests ray nightly examples accuracy man api wheel sanitize tsan tidy fuzz bench clean distclean install dev
 .DELETE_ON_ERROR:
 
 study: install
@@ -58,7 +59,16 @@ guests: dev
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=ci -m guest -rs
 
 ray: dev $(VENV)/.requires-ray
-	$(BIN)/python -m pytest --hypothesis-profile=ci -m ray -rs
+	$(BIN)/python -m pytest --hypothesis-profile=ci -m "ray and not nightly" -rs
+
+# One after the other, also after one that failed; the recipe fails if any did.
+nightly: dev $(VENV)/.requires-ray
+	@failed=0; \
+	$(BIN)/python -m pytest -n 5 --hypothesis-profile=fresh -m "not guest and not ray" || failed=1; \
+	$(BIN)/python -m pytest --hypothesis-profile=fresh -m ray -rs || failed=1; \
+	make --no-print-directory fuzz SECONDS=600 || failed=1; \
+	make --no-print-directory tsan || failed=1; \
+	exit $$failed
 
 examples: install $(VENV)/.requires-plan
 	@for program in examples/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done

@@ -1,6 +1,7 @@
 """Several Ray nodes on this machine, reached at an address: the wheel that they get, and a node that is lost.
 
-`make ray` runs them. Nodes of other machines are the same to the driver; none was tried.
+`make ray` runs them, `make nightly` the one that loses a node. Nodes of other machines are the same to the driver; none
+was tried.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def test_a_worker_of_another_version_is_refused(nodes: RayNodes, monkeypatch: py
             list(stream(engine, [WorkBatch(0, engine_work.square, (2,))]))
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_lost_costs_no_row_and_doubles_none(nodes: RayNodes) -> None:
     scenarios = [Scenario(number, scenario_key("cluster", number)) for number in range(80)]
     removed: list[Any] = []
