@@ -21,6 +21,7 @@ from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
 from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_program
+from lanewise.checking.causes.own_settings import OWN_SETTINGS
 from lanewise.checking.causes.peers import (
     nvlinks_unused,
     one_host_of_several,
@@ -69,7 +70,8 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any, own_conditions, tool_limits)
+    named = (stated_causes, *OWN_SETTINGS, named_conditions, text_causes, *KIND_CAUSES)
+    of_slow = (*named, *of_any, own_conditions, tool_limits)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):

@@ -22,12 +22,7 @@ from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
 from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
-from lanewise.checking.references.collectives import (
-    of_other_library,
-    of_other_ranks,
-    of_other_table,
-    of_smaller_message,
-)
+from lanewise.checking.references.collectives import of_other_collectives
 from lanewise.checking.references.detours import of_host_memory, of_staged_copy, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, small_reads
 from lanewise.checking.references.gpu_memory import measured_memory, of_gpu_memory
@@ -35,6 +30,7 @@ from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import TIMES, late, slow_by_its_rate
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
+from lanewise.checking.references.one_setting import OneSetting
 from lanewise.checking.references.parts import (
     Reference,
     any_copy,
@@ -130,6 +126,7 @@ class References:
     _paths: dict[Identity, list[Observation]] = field(init=False)
     _measured: list[Observation] = field(init=False)
     _kinds: Mapping[str, Sequence[Observation]] = field(init=False)
+    _settings: OneSetting = field(init=False)
     texts: PlainTextRows = field(init=False)
 
     def __post_init__(self) -> None:
@@ -137,7 +134,7 @@ class References:
         self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
         rows, self.rows = self.rows, _fastest(self.rows)
         self._measured = measured(self.rows)
-        self._kinds = kinds_side_by_side(self._measured)
+        self._kinds, self._settings = kinds_side_by_side(self._measured), OneSetting(self._measured)
         rates = [
             row for row in _spread(rows)
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE
@@ -226,16 +223,14 @@ class References:
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
         yield from of_like(row, self._kinds)
+        yield from self._settings.of(row)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:
-            yield from of_smaller_message(row, self._measured)
-            yield from of_other_library(row, self._measured)
-            yield from of_other_table(row, self._measured)
-            yield from of_other_ranks(row, self._measured)
+            yield from of_other_collectives(row, self._measured)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
