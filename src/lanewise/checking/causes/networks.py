@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lanewise.checking.cause import Cause, speed, speeds
+from lanewise.checking.causes.cards import differ_in_time
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_memory
 from lanewise.checking.references.drives import DriveAbility, half_of_a_link, lesser_drive_link
@@ -324,7 +325,8 @@ def _over_time(symptom: RowSymptom, drive: str) -> Iterator[Cause]:
         return  # its words say what differs
     like = [
         other for other in symptom.better(same_flow=True)
-        if other.settings == row.settings and row.settings and other.scenario != row.scenario
+        if other.settings == row.settings and other.scenario != row.scenario
+        and (row.settings or differ_in_time(row.scenario, other.scenario))
         and all(other.how.get(key) == row.how.get(key) for key in ("tool", "engine", "mode", "pattern"))
     ]  # fmt: skip
     if like:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.cards import CARD_CAUSES, stated_link
+from lanewise.checking.causes.cards import CARD_CAUSES, differ_in_time, stated_link
 from lanewise.checking.causes.commonest import commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
@@ -124,6 +124,8 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
         return  # of paths that no text names every figure is of the same one
     faster = [other for other in symptom.better(same_flow=True) if other.how.get("p2p") == row.how.get("p2p")]
     faster = [other for other in faster if line_of(other) == line_of(row) and _runs_alike(other, row)]
+    if row.path == "storage":  # of one program at two times the program is no cause
+        faster = [other for other in faster if not differ_in_time(row.scenario, other.scenario)]
     step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
     what = "the program itself: bytes counted otherwise, allocation, waiting or small copies between the large ones"
     if row.metric == COLLECTIVE:

@@ -24,7 +24,7 @@ from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives
 from lanewise.checking.references.detours import of_host_memory, of_staged_copy, of_writes
-from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, small_reads
+from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, random_disk, small_reads
 from lanewise.checking.references.gpu_memory import measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.kinds import of_other_rows
@@ -58,6 +58,7 @@ from lanewise.checking.references.stated_limits import (
     measured,
     names_limit,
     of_expected_collective,
+    of_short_requests,
     of_stated_count,
     of_stated_limit,
 )
@@ -237,10 +238,12 @@ class References:
             yield from self._bounds(row)
             return
         if too_short(row):
+            yield from of_short_requests(row, self._on_path(row))
             shorter = (short_copy(row, reference) for reference in self._by_part(row))
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
                 yield from small_reads(row)
+                yield from random_disk(row)
             # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
             if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
                 yield from same_path(row, self._on_path(row))
