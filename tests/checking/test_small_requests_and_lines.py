@@ -61,3 +61,10 @@ def test_a_second_write_is_not_faster_by_design_and_the_drive_is_the_cause(tmp_p
     ]
     assert check(tmp_path, *(row.format("host0->emmc0") for row in rows)) == ("slow", ["drive", "requests"])
     assert check(tmp_path, *(row.format("emmc0->host0") for row in rows))[0] == "unknown"  # memory holds what was read
+
+
+@pytest.mark.parametrize(("rate", "cause"), [("1 Gb/s", "port"), ("0.93 Gb/s", "port"), ("1.1 Gb/s", "software")])
+def test_the_rate_of_a_lesser_port_is_rounded_by_who_types_it(rate: str, cause: str, tmp_path: Path):
+    row = 'flows: "client->nas", path: iperf, line: 2.5 Gb/s'
+    verdict, causes = check(tmp_path, f"{row}, value: {rate}")
+    assert (verdict, causes[0]) == ("slow", cause)
