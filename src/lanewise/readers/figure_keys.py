@@ -16,7 +16,7 @@ _FIRST = 1
 # Words that are like a key, and mean something else.
 _OTHER_WORDS = ("model",)
 # A setting by number has such a name, which is a label of Prometheus, and none that a row has already.
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _TAKEN = ("machine", "flow", "scenario", "verdict", "repeat", "metric", "engine", "mode", "p2p", "path")
 _MOST = 2**53
 
