@@ -45,6 +45,7 @@ Uploads stay at 35 MB/s, the line was tested to have 300
 all_reduce on an A100 node: 235 GB/s where NVLink is advertised with 600
 With 4096- and 8192-byte payloads I measure 57.8 GB/s, the theoretical rate is 64.0 GB/s
 The array scrubs at 900 MB/s and the media server streams at 240 MB/s.
+I got iperf3 at 2.40 Gb/s up and down and smb transfers at 265 mb/s in blackmagic
 connection 3 total_tx: 20.47 Gb/sec drop_rate: 0 b/sec rx_util: 0.1% / 1.73 KB/sec
 """.splitlines()
 

@@ -38,6 +38,10 @@ TEXTS = {
         "memtest says DDR4 dual channel 38 GB/s, theoretical 51.2 GB/s. CPU to GPU copies at 12.1 GB/s over "
         "PCIe 3.0 x16 (theoretical 15.75 GB/s).\n"
     ),
+    "copying and setting memory": (
+        "memcpy:                copied 8 GB in 7712 milliseconds (1062 MiB/sec)\n"
+        "memset:                copied 8 GB in 4000 milliseconds (2048 MiB/sec)\n"
+    ),
     "an SD card": "/dev/mmcblk0:\n Timing buffered disk reads:  56 MB in  3.06 seconds =  18.30 MB/sec\n",
     "an old disk": "/dev/sda:\n Timing buffered disk reads: 270 MB in  3.01 seconds =  89.70 MB/sec\n",
     "random reads of a disk": """fio-3.28

@@ -101,6 +101,8 @@ def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: 
         f"the CPU '{each.value}' is not known, nor the PCIe generation of its lanes" for each in posted.stated("cpu")
         if system is None and host_generation(each.value, catalog) is None
     ]  # fmt: skip
+    if names := ", ".join(dict.fromkeys(each.key for each in posted.unused)):
+        unused.append(f"not used: {names}")
     slots = [each.value for each in posted.stated("slot") if system is not None and SLOT.fullmatch(each.value.strip())]
     return (*unused, *(f"the slot '{slot}' is left out: the description has each link" for slot in slots))
 

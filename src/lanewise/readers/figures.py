@@ -11,10 +11,11 @@ from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.readers import spelled_quantities
+from lanewise.readers.figure_keys import near_miss, own_keys, own_settings
 from lanewise.readers.text_devices import memory_of
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.results.observation import Observation, Source
-from lanewise.results.posted import SLOT, STATEMENTS, VARIABLE, PostedFacts, Statement
+from lanewise.results.posted import SLOT, STATEMENTS, VARIABLE, PostedFacts, Statement, stated_as
 from lanewise.yaml_positions import YamlNode, load
 
 HEAD = "lanewise-rows"
@@ -69,26 +70,39 @@ def _posted(fields: YamlNode, file: str) -> PostedFacts:
         devices = {name: node.text() for name, node in gpus.members().items()}
     else:
         devices = {"gpu": gpus.text()} if gpus.given else {}
-    statements = [_statement(key, node, file) for key, node in fields["stated"].members().items()]
-    return PostedFacts(devices, tuple(statements))
+    statements: list[Statement] = []
+    unused: list[Statement] = []
+    for key, node in fields["stated"].members().items():
+        statement = Statement(stated_as(key), node.as_written().strip(), f"{file}:{node.location.line}")
+        if is_known := key in STATEMENTS or bool(VARIABLE.fullmatch(key)):
+            statement = _with_meaning(statement, node)
+        elif statement.key != key:  # cores: 8P+16E says nothing that can be used
+            is_known = bool(re.fullmatch(STATEMENTS[statement.key][0], _line_or_text(statement)))
+            statement = _with_meaning(statement, node) if is_known else replace(statement, key=key)
+        elif near_miss(key, STATEMENTS):
+            raise node.error(
+                f"'{key}' is nothing that can be stated", f"known: {', '.join(STATEMENTS)}; NCCL_P2P_LEVEL etc."
+            )
+        (statements if is_known else unused).append(statement)
+    return PostedFacts(devices, tuple(statements), tuple(unused))
 
 
-def _statement(key: str, node: YamlNode, file: str) -> Statement:
-    """What `stated` says of one thing; FormatError for a word or a value that would mean nothing."""
-    value = node.as_written()
-    value = spelled_quantities.line(value) if key == "line" else value
-    if key not in STATEMENTS and not VARIABLE.fullmatch(key):
-        raise node.error(
-            f"'{key}' is nothing that can be stated", f"known: {', '.join(STATEMENTS)}; NCCL_P2P_LEVEL etc."
-        )
+def _with_meaning(statement: Statement, node: YamlNode) -> Statement:
+    """A statement of a known key, a line by its usual name; FormatError for a value that would mean nothing."""
+    key, value = statement.key, _line_or_text(statement)
     pattern, examples = STATEMENTS.get(key, (r".*", ""))
-    if not re.fullmatch(pattern, value.strip()):
+    if not re.fullmatch(pattern, value):
         raise node.error(f"'{value}' says nothing of '{key}'", f"write for example: {examples}")
-    return Statement(key, value, f"{file}:{node.location.line}")
+    return replace(statement, value=value)
+
+
+def _line_or_text(statement: Statement) -> str:
+    return spelled_quantities.line(statement.value) if statement.key == "line" else statement.value
 
 
 def _rows(node: YamlNode) -> Iterator[Observation]:
-    node.check_fields(_FIELDS, "a row", needed=("flows", "value"))
+    own = own_keys(node, _FIELDS)
+    node.check_fields((*_FIELDS, *own), "a row", needed=("flows", "value"))
     p2p = node["p2p"].flag(True)
     try:
         collective = node["metric"].text() in ("", "bus_bandwidth", "time")
@@ -120,6 +134,9 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     if node["p2p"].given or path_of(flows[0]).startswith("peer"):
         how["p2p"] = "on" if p2p else "off"
     settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
+    numbers, texts = own_settings(node, own)
+    settings |= numbers
+    name = " ".join(filter(None, (node["path"].text(), texts)))
     if metric in ("bus_bandwidth", "time") and path_of(flows[0]).startswith("peer") and len(flows) > 1:
         settings.setdefault("ranks", len(flows))
     if node["bytes"].given:
@@ -132,7 +149,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         metric = "total" if of == "sum" and len(flows) > 1 else "goodput"
     for flow in shown:
         yield Observation(
-            node["path"].text() or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
+            name or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
             path=path_of(flows[0]), how=how, note=note,
         )  # fmt: skip
 

@@ -40,6 +40,11 @@ _QUANTITY = re.compile(
 _NAMED = re.compile(rf"\b(?P<unit>iops|qps|tps) ?[=:] ?(?P<number>{_NUMBER})(?P<scale>[kM]?)\b", re.IGNORECASE)
 _BARE = re.compile(rf"~? ?(?P<number>{_NUMBER})(?P<scale>[kM]?)$")
 _SMALL_BITS = re.compile(r"([kKmMgG])b/s(?:ec)?$")
+# What copies files counts bytes, however small its b is: rsync, Explorer, Finder, Blackmagic's disk test.
+_OF_FILES = re.compile(
+    r"\b(?:smb|cifs|samba|nfs|afp|ftp|sftp|scp|rsync|robocopy|explorer|finder|files?|cop(?:y|ies|ying)|disks?|"
+    r"blackmagic)\b", re.IGNORECASE,
+)  # fmt: skip
 # A sentence that says how long something takes.
 _TAKES = re.compile(r"\btakes?\b|\btook\b|\bneeds?\b|\btaking\b", re.I)
 LATENCY = re.compile(r"latenc|\brtt\b|round.?trip|\bping\b|\bttft\b|\btpot\b|\bitl\b|\b[tp]\d\d\b|response time", re.I)
@@ -69,12 +74,13 @@ def quantities(line: str, *, bits: bool) -> list[TextQuantity]:
     spoken = line.count("|") < 2 and _TAKES.search(line) is not None
     spoken = spoken and sum(re.fullmatch(_TIME, match["unit"]) is not None for match in _QUANTITY.finditer(line)) > 1
     times = LATENCY.search(line) is not None or spoken
-    found = []
+    found: list[TextQuantity] = []
     for match in _QUANTITY.finditer(line):
         # 'from 27 to 10 GB/s' are two figures, '8 to 10 GB/s' is one.
         changes = match["low"] and _CHANGES.search(line, max(0, match.start() - 60), match.start("low"))
         low, start = ("", match.start("number")) if changes else (match["low"] or "", match.start())
-        quantity = parsed(match["number"], match["unit"], (start, match.end()), bits=bits, low=low)
+        of_bits = bits and not _OF_FILES.search(line, found[-1].end if found else 0, start)
+        quantity = parsed(match["number"], match["unit"], (start, match.end()), bits=of_bits, low=low)
         if quantity is not None and (quantity.si in _PER_SECOND or times):
             found.append(quantity)
     taken = {quantity.start for quantity in found}

@@ -32,11 +32,24 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "drive health": (r".+", "percentage used 98 %, thermal throttling"),
     "drive setting": (r".+", "using_dma = 0"),
     "fabric manager": (r".+", "not running"),
+    "cpus": (r"\d{1,5}\b.*", "8, 4 of 64"),
     "memory rate": (r"\d[\d.]* ?[MGT]B/s", "936 GB/s"),
+}
+# What people call some of them as well, whatever stands around it.
+_ALSO_CALLED: Mapping[str, re.Pattern[str]] = {
+    "cpus": re.compile(r"(?i)v?cpus|cpu count|cores"),
+    "memory rate": re.compile(r"(?i)(?:.* )?memory (?:rate|bandwidth|speed|throughput)(?: .*)?"),
+    "line": re.compile(r"(?i)(?:network|link|line|nic|ethernet|port) (?:rate|speed)"),
 }
 BY_LSCPU = "by lscpu"  # a virtual machine that nobody mentions
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+
+
+def stated_as(key: str) -> str:
+    """The word of STATEMENTS that a key means, itself if none: 'cores' are cpus."""
+    names = (name for name, also in _ALSO_CALLED.items() if also.fullmatch(key))
+    return key if key in STATEMENTS else next(names, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +63,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class PostedFacts:
-    """The devices' names by device (`gpu0`; `gpu` stands for every GPU), statements, and the GPUs a tool listed."""
+    """The devices' names by device (`gpu0`; `gpu` stands for every GPU), statements, and those that mean nothing."""
 
     devices: Mapping[str, str] = field(default_factory=dict)
     statements: tuple[Statement, ...] = ()
+    unused: tuple[Statement, ...] = ()
 
     def title(self, device: str) -> str:
         """The name that the text gives a device, empty if none."""
@@ -79,7 +93,9 @@ def join(facts: Iterable[PostedFacts]) -> PostedFacts:
     """Several texts' facts as one; where two name a device, the later says."""
     devices: dict[str, str] = {}
     statements: dict[Statement, None] = {}
+    unused: dict[Statement, None] = {}
     for each in facts:
         devices |= each.devices
         statements |= dict.fromkeys(each.statements)
-    return PostedFacts(devices, tuple(statements))
+        unused |= dict.fromkeys(each.unused)
+    return PostedFacts(devices, tuple(statements), tuple(unused))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanewise import units
 from lanewise.checking.cause import Cause, speed
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.named.links import stated_links
@@ -14,6 +15,8 @@ from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 # Payload of a link's wires: from TCP's packets of 1500 B to reads of a drive (0.74 to 0.93, `network_causes`).
 _OF_WIRES = (0.7, 1.0)
 _STEP = "while it runs: sudo lspci -vv -s CARD | grep -E 'LnkCap:|LnkSta:|MaxPayload'; another slot, cable or port"
+# Larger transfers (B) take longer than it takes to start them, whatever the card: 8 us at Gen3 x16.
+_SMALL = 128 * 2**10
 # Words that say when, not how: rows that differ in them alone are of one program.
 _WHEN = re.compile(
     r"\b(?:before|after|now|then|old|new|earlier|later|first|second|today|was|is|ago|"
@@ -32,6 +35,18 @@ def stated_link(symptom: RowSymptom) -> Iterator[Cause]:
             what = f"the card's link runs at {speed(gen, lanes)}, which carries no more"
             evidence = f"the row says {speed(gen, lanes)}"
             yield Cause(("link",), what, _STEP, evidence=evidence, predicted=row.value, explains=True)
+
+
+def small_transfers(symptom: RowSymptom) -> Iterator[Cause]:
+    """Transfers of a card that is no GPU which are so small that starting each costs more than carrying it."""
+    row, size = symptom.row, symptom.row.settings.get("bytes", 0)
+    if not of_card(row) or not 0 < size < _SMALL or not row.value:
+        return
+    flight = row.settings.get("depth", 1) * row.settings.get("threads", 1)
+    each = units.readable(flight * size / row.value, "s", 3)
+    what = f"transfers of {size:,} B: {row.value / size:,.0f} of them a second, {each} each with {flight} in flight"
+    step = "transfers of 64 KiB and more, or more of them in flight, until the rate no longer grows"
+    yield Cause(("requests",), what, step, evidence="size and number of transfers of the row")
 
 
 def slow_card(symptom: RowSymptom) -> Iterator[Cause]:
@@ -56,4 +71,9 @@ def without_time(name: str) -> list[str]:
     return _WHEN.sub("", name).split()
 
 
-CARD_CAUSES = (stated_link, slow_card)
+def differ_in_time(name: str, other: str) -> bool:
+    """Whether two rows' names say that one program was run at two times, and differ in nothing else."""
+    return name != other and without_time(name) == without_time(other)
+
+
+CARD_CAUSES = (stated_link, small_transfers, slow_card)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
+from lanewise.checking.references.one_setting import one_setting
 from lanewise.checking.references.side_by_side import COUNTS, HOST_MEMORY
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 
@@ -33,7 +34,7 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
 def slow_service(symptom: RowSymptom) -> Iterator[Cause]:
     """What is counted a second, compared with another way of doing the same."""
     row = symptom.row
-    better = [other for other in symptom.better_rates() if other.flow == row.flow]
+    better = [other for other in symptom.better_rates() if other.flow == row.flow and not one_setting(row, other)]
     if row.metric != COUNTS or row.settings.get("bytes") or not better:
         return
     evidence = f"'{better[0].scenario}' reached {value_text(better[0])}"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from lanewise.checking.cause import Cause, speed, speeds
+from lanewise.checking.causes.cards import differ_in_time
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_memory
 from lanewise.checking.references.drives import DriveAbility, half_of_a_link, lesser_drive_link
@@ -29,6 +30,8 @@ _HALF = (0.39, 0.53)
 # TCP gets 0.94 with packets of 1500 B, RDMA and larger packets 0.97 to 0.99.
 _OTHER_PORTS = (0.1, 1, 2.5, 10)
 _PAYLOAD, _PAYLOAD_OF_PORT = (0.915, 0.992), 0.96
+# Who types "about 1 Gb/s" has rounded the payload of such a port up. Half of a line says less.
+_ROUNDED = 1.005
 _OF_PERFTEST = re.compile(r"\bib_(?:write|read|send)_bw|\bperftest", re.IGNORECASE)
 # Cards for lines up to this (B/s) are put into narrow slots; what TCP gets of their wires: 3.3 of 4, 6.0 of 7.9 Gb/s.
 _SMALL_LINE, _OF_WIRES = 5.1e9, (0.74, 0.93)
@@ -268,8 +271,10 @@ def lesser_port(symptom: RowSymptom) -> Iterator[Cause]:
     line, rate = result.expected.value * 8e-9, (row.value or 0.0) * 8e-9
     # perftest's MB/sec are of 2^20 bytes (`format_factor` in perftest_resources.c), whatever they were typed in as.
     rates = (rate, rate * 2**20 / 1e6) if _OF_PERFTEST.search(row.scenario) and row.display_unit == "MB/s" else (rate,)
+    typed = row.how.get("tool") == "typed in"
     for port in sorted({*_OTHER_PORTS, line / 2, line / 4}):
-        if port < line and any(_PAYLOAD[0] * port < each < _PAYLOAD[1] * port for each in rates):
+        most = _ROUNDED if typed and port in _OTHER_PORTS else _PAYLOAD[1]
+        if port < line and any(_PAYLOAD[0] * port < each < most * port for each in rates):
             what = f"a port on the way runs at {port:g} Gb/s, or one of {port:g} Gb/s carries all data"
             step = (
                 "ethtool DEVICE or ibstat at both ends: the rate of each port; ip route get ADDRESS: which card it is"
@@ -325,7 +330,8 @@ def _over_time(symptom: RowSymptom, drive: str) -> Iterator[Cause]:
         return  # its words say what differs
     like = [
         other for other in symptom.better(same_flow=True)
-        if other.settings == row.settings and row.settings and other.scenario != row.scenario
+        if other.settings == row.settings and other.scenario != row.scenario
+        and (row.settings or differ_in_time(row.scenario, other.scenario))
         and all(other.how.get(key) == row.how.get(key) for key in ("tool", "engine", "mode", "pattern"))
     ]  # fmt: skip
     if like:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.busy import back_is_fine, halved_one_way, held_gpu, memory_in_use, shared_nvlinks
-from lanewise.checking.causes.cards import CARD_CAUSES, stated_link
+from lanewise.checking.causes.cards import CARD_CAUSES, differ_in_time, stated_link
 from lanewise.checking.causes.commonest import REQUESTS, commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
@@ -22,6 +22,7 @@ from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
 from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_program
+from lanewise.checking.causes.own_settings import OWN_SETTINGS
 from lanewise.checking.causes.peers import (
     nvlinks_unused,
     one_host_of_several,
@@ -70,7 +71,8 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    of_slow = (stated_causes, named_conditions, text_causes, *KIND_CAUSES, *of_any, own_conditions, tool_limits)
+    named = (stated_causes, *OWN_SETTINGS, named_conditions, text_causes, *KIND_CAUSES)
+    of_slow = (*named, *of_any, own_conditions, tool_limits)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
@@ -123,6 +125,8 @@ def counted_otherwise(symptom: RowSymptom) -> Iterator[Cause]:
         return  # of paths that no text names every figure is of the same one
     faster = [other for other in symptom.better(same_flow=True) if other.how.get("p2p") == row.how.get("p2p")]
     faster = [other for other in faster if line_of(other) == line_of(row) and _runs_alike(other, row)]
+    if row.path == "storage":  # of one program at two times the program is no cause
+        faster = [other for other in faster if not differ_in_time(row.scenario, other.scenario)]
     step = "count the bytes that were copied, without allocation and waiting: lanewise measure gpu, or nvbandwidth"
     what = "the program itself: bytes counted otherwise, allocation, waiting or small copies between the large ones"
     if row.metric == COLLECTIVE:

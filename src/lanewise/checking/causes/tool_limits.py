@@ -47,9 +47,10 @@ def tool_limits(symptom: RowSymptom) -> Iterator[Cause]:
     if "least" in symptom.result.expected.limit:
         return  # less than any device of its kind carries, by whatever tool
     text = words_of(row) if of_plain_text(row) else row.scenario
+    faster = () if of_plain_text(row) else symptom.better(same_flow=True)  # by the same tool: it is not its limit
     for limit in _LIMITS:
         found = limit.name.search(text) if limit.path == row.path and expected >= limit.least else None
-        if found is not None:
+        if found is not None and not any(limit.name.search(other.scenario) for other in faster):
             what = limit.what.format(tool=found[0])
             # That a tool has a limit does not say that this rate is it.
             yield Cause((limit.key,), what, limit.step, evidence=f"'{found[0]}' is named", inconclusive=True)

@@ -28,6 +28,14 @@ _COLLECTIVE = re.compile(
 _TABLE = re.compile(r" \(.{1,80}\)(?= in place$|$)")
 
 
+def of_other_collectives(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """What other sizes, libraries, tables and numbers of ranks say of a collective."""
+    yield from of_smaller_message(row, rows)
+    yield from of_other_library(row, rows)
+    yield from of_other_table(row, rows)
+    yield from of_other_ranks(row, rows)
+
+
 def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:
     """The best smaller message of a collective whose bus bandwidth falls below half of it from this row's size on."""
 

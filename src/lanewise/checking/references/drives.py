@@ -11,6 +11,7 @@ from lanewise.catalog.drive_models import drive_series
 from lanewise.checking.cause import speed
 from lanewise.checking.named.abilities import lesser_links, raw_rate
 from lanewise.checking.references.parts import Reference
+from lanewise.results.figure_words import RANDOM
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
@@ -23,6 +24,11 @@ _SLOW_UNNAMED_WITH_FEW, _LEAST_NVME = 0.3, 0.5e9
 _ENOUGH = 5 * 100e-6
 # The slowest NVMe drives answer 35,000 random reads of 4 KiB a second with 32 in flight (Intel 600p, 128 GB).
 _LEAST_READS, _MANY, _SMALL = 10_000, 32, 16 * 2**10
+# Seconds of a random read: 8.5 ms to seek and half a turn, 4.2 ms, of a desktop's disk of 7,200 turns a minute
+# (Seagate, Barracuda 7200.12); 13 and 5.6 ms of a laptop's of 5,400 (Seagate, ST1000LM035). A queue in the drive that
+# orders them brings some times as many; what is above that comes from a cache.
+_SEEK, _ORDERED = (8.5e-3 + 4.2e-3, 13e-3 + 5.6e-3), 5
+_DISK, _DISK_NAMED = re.compile(r"hdd", re.IGNORECASE), re.compile(r"\bhdds?\b|\bhard (?:disk|drive)", re.IGNORECASE)
 # Engines that have one request in flight whatever their depth.
 _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 # What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
@@ -135,6 +141,17 @@ def small_reads(row: Observation) -> Iterator[Reference]:
         least = _LEAST_READS * size
         limit = f"{_LEAST_READS:,} reads a second, less than any NVMe drive does with {_MANY} in flight"
         yield Reference("parts", least, least, least, None, limit, "data sheets of drives", own=False)
+
+
+def random_disk(row: Observation) -> Iterator[Reference]:
+    """Small requests of a hard disk in no order: each waits for the arm and for half a turn of the plate."""
+    size, pattern = row.settings.get("bytes", 0), f"{row.how.get('pattern', '')} {row.scenario}"
+    disk = _DISK.match(drive_of(row)) or _DISK_NAMED.search(pattern)
+    usual, least = (size / seconds for seconds in _SEEK)
+    many = row.value is None or row.value > _ORDERED * usual
+    if disk and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
+        limit = f"{1 / _SEEK[0]:.0f} requests a second of a hard disk of 7,200 turns a minute, one at a time"
+        yield Reference("parts", usual, least, 0.0, None, limit, "data sheets of disks")
 
 
 def _enough_in_flight(row: Observation, rate: float) -> bool:

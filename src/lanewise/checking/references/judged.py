@@ -22,20 +22,16 @@ from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
 from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
-from lanewise.checking.references.collectives import (
-    of_other_library,
-    of_other_ranks,
-    of_other_table,
-    of_smaller_message,
-)
+from lanewise.checking.references.collectives import of_other_collectives
 from lanewise.checking.references.detours import of_host_memory, of_staged_copy, of_writes
-from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, small_reads
+from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, random_disk, small_reads
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import TIMES, late, slow_by_its_rate
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
+from lanewise.checking.references.one_setting import OneSetting
 from lanewise.checking.references.parts import (
     Reference,
     any_copy,
@@ -63,6 +59,7 @@ from lanewise.checking.references.stated_limits import (
     measured,
     names_limit,
     of_expected_collective,
+    of_short_requests,
     of_stated_count,
     of_stated_limit,
 )
@@ -112,6 +109,7 @@ class References:
     _memory: list[Observation] = field(init=False)
     _between: dict[frozenset[str], list[Observation]] = field(init=False)
     _kinds: Mapping[str, Sequence[Observation]] = field(init=False)
+    _settings: OneSetting = field(init=False)
     texts: PlainTextRows = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,7 +117,7 @@ class References:
         self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
         rows, self.rows = self.rows, fastest(self.rows)
         self._measured = measured(self.rows)
-        self._kinds = kinds_side_by_side(self._measured)
+        self._kinds, self._settings = kinds_side_by_side(self._measured), OneSetting(self._measured)
         self._memory = [row for row in self.rows if row.path == GPU_MEMORY]
         self._between = defaultdict(list)
         for row in self.rows:
@@ -218,26 +216,26 @@ class References:
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
         yield from of_like(row, self._kinds)
+        yield from self._settings.of(row)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:
-            yield from of_smaller_message(row, self._measured)
-            yield from of_other_library(row, self._measured)
-            yield from of_other_table(row, self._measured)
-            yield from of_other_ranks(row, self._measured)
+            yield from of_other_collectives(row, self._measured)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
             yield from self._bounds(row)
             return
         if too_short(row):
+            yield from of_short_requests(row, self._on_path(row))
             shorter = (short_copy(row, reference) for reference in self._by_part(row))
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
                 yield from small_reads(row)
+                yield from random_disk(row)
             # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
             if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
                 yield from same_path(row, self._on_path(row))

@@ -10,6 +10,7 @@ from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.parts import Reference, of_another_row
 from lanewise.checking.references.paths import flows_of_drives, is_alone, of_each_alone
+from lanewise.checking.references.rails import of_fewer_rails
 from lanewise.results.observation import Observation
 
 # The least bus of a drive in use: ATA's PIO mode 4 has 16.7 MB/s, an SD card's default mode 12.5 MB/s (ATA-2, SD
@@ -36,6 +37,7 @@ def of_other_rows(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
     yield from of_other_way(row, rows)
     yield from of_drives_sharing(row, rows)
     yield from of_drives_at_once(row, rows)
+    yield from of_fewer_rails(row, rows)
 
 
 def of_its_kind(row: Observation) -> Iterator[Reference]:

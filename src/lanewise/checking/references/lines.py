@@ -20,6 +20,13 @@ FINE_SHARE, SLOW_SHARE = 0.70, 0.66
 _SLOW_RING = 0.4
 # Thirteen packets of 512 B in each of 8,000 microframes a second (USB 2.0 specification, 5.8.4).
 _USB2, _USB2_PAYLOAD = re.compile(r"\busb ?2(?:\.0)?\b(?!\.)", re.IGNORECASE), 53.2e6
+# IP between two hosts over a Thunderbolt cable: 15 and 20 of 40 Gb/s on sound ones (zen-kernel/zen-kernel#102,
+# vitalif/vitastor#57); a third less than the lesser is slow.
+_THUNDERBOLT, _OF_THUNDERBOLT = re.compile(r"thunderbolt|\btb[1-5]\b|\busb ?4", re.IGNORECASE), (0.37, 0.25)
+# Of a packet 20 B are IP's header and 20 B TCP's (RFC 791, RFC 9293); around it Ethernet has 14 B of header, 4 of
+# checksum, 8 of preamble and 12 of gap (IEEE 802.3): at MTU 1500 TCP gets 94.9 % of the line, at 9000 99.1 %.
+_HEADERS, _FRAMING, _ETHERNET_MTU = 40, 38, (576, 9600)
+_RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", re.IGNORECASE)
 # What of a line is all of its payload.
 _FILLED_LINE = 0.8
 
@@ -37,8 +44,26 @@ def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts, wires:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
-        low, slow = FINE_SHARE * line * both, SLOW_SHARE * line * both
-        yield Reference("line", line * both, low, slow, fastest, f"the line of {text}", "as stated")
+        fine, least = _OF_THUNDERBOLT if _over_thunderbolt(row, posted) else (FINE_SHARE, SLOW_SHARE)
+        low, slow = fine * line * both, least * line * both
+        limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
+        yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
+
+
+def _payload_of_tcp(row: Observation, posted: PostedFacts, line: float) -> str:
+    """What TCP gets of a line at the MTU that the row or the text states; empty if none, or for RDMA's packets."""
+    stated = {statement.value for statement in posted.stated("mtu")}
+    mtu = row.settings.get("mtu") or (int(stated.pop()) if len(stated) == 1 else 0)
+    if not _ETHERNET_MTU[0] <= mtu <= _ETHERNET_MTU[1] or _RDMA.search(row.scenario):
+        return ""
+    rate = units.show(line * (mtu - _HEADERS) / (mtu + _FRAMING), row.display_unit, 3)
+    return f", of which TCP at MTU {mtu} gets {rate}"
+
+
+def _over_thunderbolt(row: Observation, posted: PostedFacts) -> bool:
+    """Whether a network is one of hosts that a Thunderbolt or USB4 cable joins."""
+    stated = " ".join(statement.value for statement in posted.stated("tunnel"))
+    return row.path == "network" and _THUNDERBOLT.search(f"{row.scenario} {stated}") is not None
 
 
 def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None) -> Iterator[Reference]:

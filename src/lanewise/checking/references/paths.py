@@ -11,6 +11,7 @@ from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.by_design import less_by_design
 from lanewise.checking.references.parts import BY_ONE_CORE, START, Reference, best_of, of_another_row
+from lanewise.checking.references.rails import over_more
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
 from lanewise.results.figure_words import RANDOM, TABLE, count_in
@@ -44,7 +45,8 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
         each for each in rows if row.path != "storage" or (_asks_no_more(each, row) and not _perhaps_cached(each, row))
     ]
     rows = [each for each in rows if not (_waits_for_each(row) and _program(each) == _program(row))]
-    rows = [each for each in rows if not _is_of_more(each, row) and not _kernels_both_ways(each, row)]
+    rows = [each for each in rows if not (_is_of_more(each, row) or over_more(each, row))]
+    rows = [each for each in rows if not _kernels_both_ways(each, row)]
     rows = [each for each in rows if not (_fills_its_link(row) and stated_links(each) != stated_links(row))]
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
+from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.parts import Reference, best_of
 from lanewise.results.observation import Observation
 
@@ -54,6 +56,15 @@ def of_expected_collective(row: Observation, rows: Sequence[Observation]) -> Ite
     """What somebody expects of a collective: no rate of wires, which several ranks of a host share."""
     yield from of_stated_limit(row, [each for each in rows if each.flow == row.flow and each.path == row.path
                                      and _REACHABLE.search(each.scenario)])  # fmt: skip
+
+
+def of_short_requests(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The limit of a path beside short requests: they are fine if they reach it; only of cards slow if they do not.
+
+    A drive's and a network's short requests are slower by design.
+    """
+    for reference in of_stated_limit(row, rows):
+        yield reference if of_card(row) else replace(reference, slow_below=0.0)
 
 
 def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

@@ -18,7 +18,7 @@ from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.errors import LanewiseError
-from lanewise.results.figure_reasons import explained
+from lanewise.results.figure_reasons import explained, other_work
 from lanewise.results.figure_words import CONDITION, PLAIN_TEXT, THINGS, VERSION, without_counts, work_in
 from lanewise.results.observation import Observation
 
@@ -78,7 +78,8 @@ class PlainTextRows:
         for each in self._kinds[_kind(row)][:_MOST_COMPARED]:
             if each is row or (each.value or 0.0) <= row.value:
                 return None
-            if _differ_in_a_condition(row, each) and not explained(*_conditions(row, each)):
+            words = _conditions(row, each)
+            if _differ_in_a_condition(row, each) and not explained(*words) and not other_work(*words):
                 return each
         return None
 
@@ -87,6 +88,8 @@ def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None
     """The value that the text expects of a row, what it calls it, and the shares from which it is fine or slow."""
     kind = row.how.get("expectation", "")
     name = {"expected": "what the text expects", "other": "what the text compares it with", "bus": "its bus"}
+    if kind == "other" and other_work(words_of(row), row.how.get("against", "")):
+        kind = ""
     try:
         if kind:
             value = units.parse(row.how["expected"], row.unit)

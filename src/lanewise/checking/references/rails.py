@@ -1,0 +1,63 @@
+"""Rows over several rails, ports or cards of a network beside those over fewer: they add up, or share something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lanewise.checking.expectation import too_short
+from lanewise.checking.references.parts import Reference
+from lanewise.checking.symptom import line_of
+from lanewise.results.observation import Observation
+
+# Two ports of one card, which share its slot, bring 11 % over one; one port each of two cards 100 %
+# (openucx/ucx#9520). What adds less than a quarter adds nothing.
+_ADDED = 1.25
+_WORDS = {word: at for at, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"), 1)}
+_WORDS |= {"single": 1, "dual": 2, "both": 2}
+_KIND = r"(?:rails?|nics?|hcas?|ports?|network cards?|adapters?|interfaces?)"
+_COUNT = re.compile(rf"\b(?:(\d{{1,2}})|({'|'.join(_WORDS)}))[ -]?{_KIND}\b|\b{_KIND}=(\d{{1,2}})\b", re.IGNORECASE)
+_KEY = re.compile(_KIND, re.IGNORECASE)
+
+
+def rails(row: Observation) -> int:
+    """Over how many rails, ports or cards a row says that it went; 0 if it does not."""
+    for key, value in row.settings.items():
+        if _KEY.fullmatch(key):
+            return value
+    match = _COUNT.search(row.scenario)
+    return 0 if match is None else int(match[1] or match[3] or _WORDS[match[2].lower()])
+
+
+def over_more(other: Observation, row: Observation) -> bool:
+    """Whether another row went over more rails, so that it is no measure of this one."""
+    return row.path == "network" and rails(other) > max(1, rails(row))
+
+
+def over_fewer(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+    """The fastest row of the same path over fewer rails; None for other rows, or where no row says so."""
+    own = rails(row)
+    if row.path != "network" or own < 2 or too_short(row) or row.how.get("tool") != "typed in":
+        return None
+    like = [
+        each for each in rows
+        if each.value and each.flow == row.flow and 0 < rails(each) < own and _but_rails(each) == _but_rails(row)
+    ]  # fmt: skip
+    return max(like, key=lambda each: each.value or 0.0, default=None)
+
+
+def of_fewer_rails(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Several rails compared with fewer of them, where no stated line says what all of them carry."""
+    best = over_fewer(row, rows)
+    if best is not None and best.value and not line_of(row):
+        nominal, low = rails(row) / rails(best) * best.value, _ADDED * best.value
+        limit = f"{rails(row)} rails in place of {rails(best)}"
+        yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
+
+
+def _but_rails(row: Observation) -> tuple[object, ...]:
+    """What two rows share that differ in the number of rails alone."""
+    settings = {key: value for key, value in row.settings.items() if not _KEY.fullmatch(key)}
+    # What is said of which rails they are stands behind the number.
+    name = _COUNT.split(row.scenario)[0].strip()
+    return row.metric, row.flow, row.path, name, line_of(row), settings

@@ -1,0 +1,90 @@
+"""Rows typed in that differ in one thing alone: a setting, threads, the number of rails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking.thread_list import QuestionThread
+
+from lanewise.checking.checkup import Checkup
+from lanewise.checking.verdict import Verdict
+
+SERVICE = 'flows: "host0->host0", path: llama 3B q4'
+NETWORK = 'flows: "host0->host1", path: ucp_get'
+
+
+def check(folder: Path, *rows: str, head: str = "") -> Checkup:
+    text = f"lanewise-rows: 1\n{head}rows:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
+    return QuestionThread("rows", text, "", (), (), "").check(folder)
+
+
+def slow(checkup: Checkup) -> list[float]:
+    return [result.row.value or 0.0 for result in checkup.results if result.verdict is Verdict.SLOW]
+
+
+def keys(checkup: Checkup) -> list[str]:
+    return [cause.key[0] for cause in checkup.findings[0].causes[:2]]
+
+
+def test_more_threads_that_are_far_slower_are_slow_and_the_fast_row_is_not(tmp_path: Path):
+    rows = [f"{SERVICE}, value: {value} tokens/s, threads: {count}" for count, value in ((8, 0.27), (4, 12), (2, 9))]
+    checkup = check(tmp_path, *rows)
+    assert slow(checkup) == [0.27]
+    assert keys(checkup)[0] == "setting"
+    assert "8 threads, more than the CPUs that the program may use" in checkup.findings[0].title
+
+
+def test_the_number_of_cpus_that_was_stated_is_named(tmp_path: Path):
+    rows = [f"{SERVICE}, value: {value} tokens/s, threads: {count}" for count, value in ((8, 0.27), (4, 12))]
+    checkup = check(tmp_path, *rows, head="stated: {cpus: 4}\n")
+    assert "8 threads, more than 4 CPUs" in checkup.findings[0].title
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("threads: 1, value: 2 tokens/s", "threads: 8, value: 12 tokens/s"),  # less is asked for
+        ("threads: 8, value: 7 tokens/s", "threads: 4, value: 12 tokens/s"),  # they wait for each other a little
+        ("batch: 64, value: 2 it/s", "batch: 8, value: 12 it/s"),
+        ("context: 8192, value: 5 tokens/s", "context: 512, value: 12 tokens/s"),
+        ("threads: 8, channels: 2, value: 2 tokens/s", "threads: 4, channels: 1, value: 12 tokens/s"),  # two differ
+        ("threads: 8, note: per thread, value: 2 it/s", "threads: 1, note: per thread, value: 12 it/s"),
+    ],
+)
+def test_other_work_is_no_setting(first: str, second: str, tmp_path: Path):
+    assert slow(check(tmp_path, f"{SERVICE}, {first}", f"{SERVICE}, {second}")) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "cause"), [("mtu: 1500", "mtu"), ("xpmem: 1", "setting"), ("ring_buffer: 256", "setting")]
+)
+def test_a_setting_of_ones_own_is_the_cause_where_all_else_is_alike(key: str, cause: str, tmp_path: Path):
+    word = key.partition(":")[0]
+    short = f"{NETWORK}, bytes: 4k, value: 2 Gb/s, {key}"
+    checkup = check(tmp_path, short, f"{NETWORK}, bytes: 4k, value: 7 Gb/s, {word}: 9000")
+    assert slow(checkup) == [0.25e9]
+    assert keys(checkup)[0] == cause
+
+
+def test_rails_that_add_nothing_share_something(tmp_path: Path):
+    rows = [f"{NETWORK} {name}, value: {value} GB/s" for name, value in (("1 rail", 11.7), ("2 rails", 11.8))]
+    checkup = check(tmp_path, *rows)
+    assert slow(checkup) == [11.8e9]
+    assert keys(checkup) == ["shared", "setting"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("path: get 1 rail, value: 11.8 GB/s", "path: get 2 rails one port of each card, value: 23.6 GB/s"),
+        ("path: get, rails: 1, value: 11.8 GB/s", "path: get, rails: 4, value: 40 GB/s"),
+        ("path: get, value: 11.8 GB/s", "path: get two ports, value: 23.6 GB/s"),
+        ("path: get 1 rail, value: 90 Gb/s, line: 100 Gb/s", "path: get 2 rails, value: 92 Gb/s, line: 100 Gb/s"),
+        ("path: get 1 rail, bytes: 4k, value: 2 GB/s", "path: get 2 rails, bytes: 4k, value: 2 GB/s"),
+        ("path: get 1 rail, value: 11.8 GB/s", "path: put 2 rails, value: 11.8 GB/s"),
+    ],
+)
+def test_rails_that_add_up_or_are_of_another_test_are_not_slow(first: str, second: str, tmp_path: Path):
+    ends = 'flows: "host0->host1"'
+    assert slow(check(tmp_path, f"{ends}, {first}", f"{ends}, {second}")) == []

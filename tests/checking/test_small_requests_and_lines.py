@@ -1,0 +1,70 @@
+"""Typed rows: short requests beside a limit, hard disks, Thunderbolt cables, one program at two times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checking.thread_list import QuestionThread, first_causes, verdict_of
+
+DISK = 'flows: "hdd0->host0", path: fio randread, bytes: 4k, depth: 4'
+CARD = 'flows: "fpga0->host0", depth: 32'
+CABLE = 'flows: "host0->host1", path: iperf, line: 40 Gb/s'
+
+
+def check(folder: Path, *rows: str, head: str = "") -> tuple[str, list[str]]:
+    text = f"lanewise-rows: 1\n{head}rows:\n" + "".join(f"  - {{{row}}}\n" for row in rows)
+    checkup = QuestionThread("rows", text, "", (), (), "").check(folder)
+    return verdict_of(checkup), first_causes(checkup)
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"), [("142 IOPS", "ok"), ("60 IOPS", "ok"), ("30 IOPS", "unknown"), ("20k IOPS", "unknown")]
+)
+def test_random_reads_of_a_hard_disk_wait_for_its_arm(rate: str, verdict: str, tmp_path: Path):
+    assert check(tmp_path, f"{DISK}, value: {rate}")[0] == verdict
+
+
+@pytest.mark.parametrize("change", [("hdd0", "nvme0n1"), ("randread", "read"), ("4k", "1M")])
+def test_other_drives_orders_and_sizes_are_not_fine_at_the_rate_of_an_arm(change: tuple[str, str], tmp_path: Path):
+    assert check(tmp_path, f"{DISK.replace(*change)}, value: 142 IOPS")[0] != "ok"
+
+
+def test_short_transfers_of_a_card_beside_a_limit_are_fine_or_too_short(tmp_path: Path):
+    limit = 'path: theoretical, flows: "fpga0->host0", value: 12 GB/s'
+    assert check(tmp_path, f"{CARD}, bytes: 16384, value: 10 GB/s", limit)[0] == "ok"
+    assert check(tmp_path, f"{CARD}, bytes: 4096, value: 2.5 GB/s", limit) == ("slow", ["requests", "software"])
+
+
+def test_short_requests_of_a_drive_are_below_its_limit_by_design(tmp_path: Path):
+    row, limit = 'flows: "nvme0n1->host0", bytes: 4k', 'path: rated, flows: "nvme0n1->host0", value: 3.5 GB/s'
+    assert check(tmp_path, f"{row}, value: 200 MB/s", limit)[0] == "unknown"
+    assert check(tmp_path, f"{row}, value: 2.9 GB/s", limit)[0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"), [("20 Gb/s", "ok"), ("15 Gb/s", "ok"), ("12 Gb/s", "unknown"), ("5 Gb/s", "slow")]
+)
+def test_ip_over_a_thunderbolt_cable_carries_half_of_its_line(rate: str, verdict: str, tmp_path: Path):
+    assert check(tmp_path, f"{CABLE}, value: {rate}", head="stated: {tunnel: Thunderbolt 3}\n")[0] == verdict
+    named = CABLE.replace("iperf", "iperf over Thunderbolt 3")
+    assert check(tmp_path, f"{named}, value: {rate}")[0] == verdict
+
+
+def test_another_cable_carries_more_of_its_line(tmp_path: Path):
+    assert check(tmp_path, f"{CABLE}, value: 20 Gb/s")[0] == "slow"
+
+
+def test_a_second_write_is_not_faster_by_design_and_the_drive_is_the_cause(tmp_path: Path):
+    rows = [
+        f'flows: "{{}}", path: dd {turn} run, value: {value} MB/s' for turn, value in (("first", 30), ("second", 100))
+    ]
+    assert check(tmp_path, *(row.format("host0->emmc0") for row in rows)) == ("slow", ["drive", "requests"])
+    assert check(tmp_path, *(row.format("emmc0->host0") for row in rows))[0] == "unknown"  # memory holds what was read
+
+
+@pytest.mark.parametrize(("rate", "cause"), [("1 Gb/s", "port"), ("0.93 Gb/s", "port"), ("1.1 Gb/s", "software")])
+def test_the_rate_of_a_lesser_port_is_rounded_by_who_types_it(rate: str, cause: str, tmp_path: Path):
+    row = 'flows: "client->nas", path: iperf, line: 2.5 Gb/s'
+    verdict, causes = check(tmp_path, f"{row}, value: {rate}")
+    assert (verdict, causes[0]) == ("slow", cause)

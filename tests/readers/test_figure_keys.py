@@ -1,0 +1,126 @@
+"""Keys that the form of typed figures does not have: what people say is kept, what they mistype is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lanewise import api
+from lanewise.checking.checkup import Checkup
+from lanewise.errors import LanewiseError
+from lanewise.readers.figures import read_text
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
+
+
+def read(row: str) -> Observation:
+    return read_text(f"lanewise-rows: 1\nrows:\n  - {{{row}}}\n", "figures.yaml").observations[0]
+
+
+def stated(words: str) -> PostedFacts:
+    text = f'lanewise-rows: 1\nstated: {{{words}}}\nrows:\n  - {{flows: "host0->host1", value: 9 Gb/s}}\n'
+    return read_text(text, "figures.yaml").posted
+
+
+def checked(text: str, folder: Path) -> Checkup:
+    path = folder / "figures.yaml"
+    path.write_text(text, encoding="utf-8")
+    return api.check([path])
+
+
+NETWORK = 'flows: "host0->host1", value: 9.4 Gb/s'
+
+
+@pytest.mark.parametrize("word", ["nic", "mpi", "file system", "adapter", "container", "nodes", "system"])
+def test_what_people_say_is_kept_though_nothing_uses_it(word: str):
+    facts = stated(f"{word}: something")
+    assert [(each.key, each.value, each.source) for each in facts.unused] == [(word, "something", "figures.yaml:2")]
+    assert facts.statements == ()
+
+
+@pytest.mark.parametrize("word", ["slto", "clock", "acss", "iomu", "tunel", "link error", "drive heath"])
+def test_a_near_miss_of_what_can_be_stated_is_refused(word: str):
+    with pytest.raises(LanewiseError, match=f"'{word}' is nothing that can be stated") as raised:
+        stated(f"{word}: chipset")
+    assert raised.value.hint.startswith("known: cpu, ")
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        ("vcpus: 8", "cpus", "8"),
+        ("cores: 16", "cpus", "16"),
+        ("data sheet memory bandwidth: 400 GB/s", "memory rate", "400 GB/s"),
+        ("network speed: 10GbE", "line", "10 Gb/s"),
+    ],
+)
+def test_other_words_for_what_can_be_stated_mean_it(words: str, key: str, value: str):
+    assert [(each.key, each.value) for each in stated(words).statements] == [(key, value)]
+
+
+def test_another_word_with_a_value_that_says_nothing_is_kept():
+    assert [each.key for each in stated("cores: 8P+16E").unused] == ["cores"]
+
+
+def test_one_note_names_all_that_was_stated_in_vain(tmp_path: Path):
+    text = f"lanewise-rows: 1\nstated: {{nic: virtio-net, mpi: MPICH}}\nrows:\n  - {{{NETWORK}, line: 10 Gb/s}}\n"
+    assert [note for note in checked(text, tmp_path).notes if "not used" in note] == ["not used: nic, mpi"]
+
+
+def test_a_number_by_a_word_of_ones_own_is_a_setting():
+    row = read(f"{NETWORK}, mtu: 1500, line: 10 Gb/s")
+    assert row.settings == {"mtu": 1500}
+    assert row.scenario == row.flow
+
+
+@pytest.mark.parametrize(
+    ("key", "scenario"),
+    [
+        ("xpmem: off", "bcast xpmem=off"),
+        ("algorithm: ring  and tree", "bcast algorithm=ring and tree"),
+        ("verdict: 3", "bcast verdict=3"),  # the name of a label of Prometheus
+        ('"window size": 3', "bcast window size=3"),
+        ("model: 8B", "bcast model=8B"),
+        ("share: 0.5", "bcast share=0.5"),
+    ],
+)
+def test_other_values_by_words_of_ones_own_are_part_of_the_name(key: str, scenario: str):
+    row = read(f"{NETWORK}, path: bcast, {key}")
+    assert (row.scenario, dict(row.settings)) == (scenario, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("byte: 4k", "bytes"),
+        ("thread: 4", "threads"),
+        ("deph: 4", "depth"),
+        ("lien: 10 Gb/s", "line"),
+        ("host_memory: pinned", "host memory"),
+    ],
+)
+def test_a_near_miss_of_a_key_is_refused_with_the_key(key: str, hint: str):
+    with pytest.raises(LanewiseError, match=f"unknown key '{key.split(':')[0]}' in a row") as raised:
+        read(f"{NETWORK}, {key}")
+    assert hint in raised.value.hint
+
+
+def test_a_text_with_a_comma_still_needs_quotes():
+    with pytest.raises(LanewiseError) as raised:
+        read(f"{NETWORK}, note: one, two words")
+    assert "needs quotes" in raised.value.hint
+
+
+@pytest.mark.parametrize(("mtu", "rate"), [(1500, "9.49"), (9000, "9.91")])
+def test_the_limit_says_what_tcp_gets_of_the_line_at_an_mtu(mtu: int, rate: str, tmp_path: Path):
+    text = f"lanewise-rows: 1\nrows:\n  - {{{NETWORK}, line: 10 Gb/s, mtu: {mtu}}}\n"
+    (result,) = checked(text, tmp_path).results
+    assert result.expected.limit == f"the line of 10 Gb/s, of which TCP at MTU {mtu} gets {rate} Gb/s"
+
+
+@pytest.mark.parametrize("key", ["mtu: 4096, path: ib_write_bw", "mtu: 256"])
+def test_packets_of_rdma_are_not_tcps(key: str, tmp_path: Path):
+    text = f"lanewise-rows: 1\nrows:\n  - {{{NETWORK}, line: 10 Gb/s, {key}}}\n"
+    (result,) = checked(text, tmp_path).results
+    assert result.expected.limit == "the line of 10 Gb/s"
