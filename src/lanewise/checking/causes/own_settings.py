@@ -22,7 +22,7 @@ _THREADS_STEP = (
 def setting_that_differs(symptom: RowSymptom) -> Iterator[Cause]:
     """The only setting in which a faster row of the same path differs."""
     row = symptom.row
-    best = better_by_one_setting(row, [other.row for other in symptom.results])
+    best = better_by_one_setting(row, symptom.better(same_flow=True))
     if best is None:
         return
     key = one_setting(row, best)
@@ -46,7 +46,7 @@ def _too_many(symptom: RowSymptom, threads: int) -> str:
 def shared_by_rails(symptom: RowSymptom) -> Iterator[Cause]:
     """Several rails that are no faster than fewer: they share a card with its slot, or one alone is in use."""
     row = symptom.row
-    best = over_fewer(row, [other.row for other in symptom.results])
+    best = over_fewer(row, (other.row for other in symptom.results))
     limit = symptom.result.expected.limit
     if best is None or not limit.endswith(f"in place of {rails(best)}"):
         return

@@ -44,6 +44,8 @@ def one_setting(row: Observation, other: Observation) -> str:
 
 def better_by_one_setting(row: Observation, rows: Sequence[Observation]) -> Observation | None:
     """The fastest row that differs from this one in one setting alone; None if none is faster."""
+    if not _typed_with_settings(row):
+        return None
     like = [each for each in rows if (each.value or 0.0) > (row.value or 0.0) and one_setting(row, each)]
     return max(like, key=lambda each: each.value or 0.0, default=None)
 
@@ -61,7 +63,7 @@ class OneSetting:
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """The fastest row of the same path under another setting; of more threads one with fewer."""
-        best = better_by_one_setting(row, self._paths.get(_path(row), ())) if _typed_with_settings(row) else None
+        best = better_by_one_setting(row, self._paths.get(_path(row), ()))
         if best is not None and best.value:
             key = one_setting(row, best)
             low = (_OF_FEWER if key == "threads" else _OF_OTHER) * best.value

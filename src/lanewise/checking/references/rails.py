@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lanewise.checking.expectation import too_short
 from lanewise.checking.references.parts import Reference
@@ -34,7 +34,7 @@ def over_more(other: Observation, row: Observation) -> bool:
     return row.path == "network" and rails(other) > max(1, rails(row))
 
 
-def over_fewer(row: Observation, rows: Sequence[Observation]) -> Observation | None:
+def over_fewer(row: Observation, rows: Iterable[Observation]) -> Observation | None:
     """The fastest row of the same path over fewer rails; None for other rows, or where no row says so."""
     own = rails(row)
     if row.path != "network" or own < 2 or too_short(row) or row.how.get("tool") != "typed in":
