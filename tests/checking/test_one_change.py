@@ -88,3 +88,13 @@ def test_rails_that_add_nothing_share_something(tmp_path: Path):
 def test_rails_that_add_up_or_are_of_another_test_are_not_slow(first: str, second: str, tmp_path: Path):
     ends = 'flows: "host0->host1"'
     assert slow(check(tmp_path, f"{ends}, {first}", f"{ends}, {second}")) == []
+
+
+def test_a_variable_that_the_note_of_a_slow_collective_has_is_a_cause_unless_a_fine_row_has_it(tmp_path: Path):
+    ring = 'flows: "gpu[0-7]->gpu[0-7]", path: all_reduce, metric: bus_bandwidth, ranks: 8, hosts: 1, bytes: 16 GiB'
+    note = 'note: "NCCL_TOPO_FILE=/opt/topo.xml, NCCL_IB_PCI_RELAXED_ORDERING=1"'
+    checkup = check(tmp_path, f"{ring}, value: 15 GB/s, {note}", head="gpus: NVIDIA H200\n")
+    assert "NCCL_TOPO_FILE=/opt/topo.xml" in checkup.findings[0].causes[0].what
+    fine = f"{ring}, value: 480 GB/s, {note}"
+    checkup = check(tmp_path, f"{ring}, value: 15 GB/s, {note}", fine, head="gpus: NVIDIA H200\n")
+    assert not any("NCCL_TOPO_FILE" in cause.what for cause in checkup.findings[0].causes)

@@ -14,6 +14,7 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.busy import back_is_fine, halved_one_way, held_gpu, memory_in_use, shared_nvlinks
 from lanewise.checking.causes.cards import CARD_CAUSES, differ_in_time, stated_link
+from lanewise.checking.causes.changed_settings import OWN_SETTINGS
 from lanewise.checking.causes.commonest import REQUESTS, commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
@@ -22,7 +23,6 @@ from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
 from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_program
-from lanewise.checking.causes.own_settings import OWN_SETTINGS
 from lanewise.checking.causes.peers import (
     nvlinks_unused,
     one_host_of_several,
