@@ -98,3 +98,33 @@ def test_a_variable_that_the_note_of_a_slow_collective_has_is_a_cause_unless_a_f
     fine = f"{ring}, value: 480 GB/s, {note}"
     checkup = check(tmp_path, f"{ring}, value: 15 GB/s, {note}", fine, head="gpus: NVIDIA H200\n")
     assert not any("NCCL_TOPO_FILE" in cause.what for cause in checkup.findings[0].causes)
+
+
+def pasted(folder: Path, text: str) -> Checkup:
+    return QuestionThread("text", text, "", (), (), "").check(folder)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Results:\n16 threads = 0.83 t/s\n7 threads = 6.56 t/s\n",
+        "| `num_thread` | tok/s |\n|---|---|\n| 8 (auto-detected) | **0.27** |\n| 4 | **12.07** |\n| 2 | 9.09 |\n",
+    ],
+)
+def test_more_threads_of_a_pasted_text_are_slow_as_those_typed_in(text: str, tmp_path: Path):
+    checkup = pasted(tmp_path, text)
+    assert len(slow(checkup)) == 1
+    assert keys(checkup)[0] == "setting"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Results:\n16 threads = 40.1 t/s\n1 threads = 6.56 t/s\n",
+        "Results:\n16 threads = 5.1 t/s\n7 threads = 6.56 t/s\n",
+        "Results per thread:\n16 threads = 0.83 t/s\n7 threads = 6.56 t/s\n",
+        "Results:\n16 threads, llama 70B = 0.83 t/s\n7 threads, qwen = 6.56 t/s\n",
+    ],
+)
+def test_other_threads_of_a_pasted_text_are_not_slow(text: str, tmp_path: Path):
+    assert slow(pasted(tmp_path, text)) == []

@@ -9,6 +9,7 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import MTU
 from lanewise.checking.references.one_setting import better_by_one_setting, one_setting
 from lanewise.checking.references.rails import over_fewer, rails
+from lanewise.checking.references.texts import OF_FEWER_THREADS, of_plain_text, threads_of
 from lanewise.checking.symptom import RowSymptom, value_text
 
 _STEP = "change only that and measure again, twice each way"
@@ -35,6 +36,15 @@ def setting_that_differs(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("setting", key), f"the setting {key}={row.settings[key]}", _STEP, evidence=evidence)
 
 
+def threads_of_a_text(symptom: RowSymptom) -> Iterator[Cause]:
+    """More threads than a faster figure of a text has, where all else is alike."""
+    limit = symptom.result.expected.limit
+    if of_plain_text(symptom.row) and limit.endswith(OF_FEWER_THREADS):
+        evidence = f"{limit.removesuffix(OF_FEWER_THREADS)}threads is faster"
+        yield Cause(("setting", "threads"), _too_many(symptom, threads_of(symptom.row)), _THREADS_STEP,
+                    evidence=evidence)  # fmt: skip
+
+
 def _too_many(symptom: RowSymptom, threads: int) -> str:
     """What to say of a number of threads, with the number of CPUs where it is stated and less."""
     stated = [re.match(r"\d+", each.value) for each in symptom.posted.stated("cpus")]
@@ -59,4 +69,4 @@ def shared_by_rails(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(("setting",), what, step, evidence=evidence)
 
 
-OWN_SETTINGS = (setting_that_differs, shared_by_rails)
+OWN_SETTINGS = (setting_that_differs, threads_of_a_text, shared_by_rails)

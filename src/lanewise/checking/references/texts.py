@@ -42,6 +42,11 @@ _SEVERAL = re.compile(
 _STATED = re.compile(r"\((\w{2,20}) ?[:=]")
 _VERSIONED = re.compile(r"\b(?:version|kernel|driver|release|firmware|cuda|build)\b", re.IGNORECASE)
 _MOST_COMPARED = 20
+# As of rows typed in (`one_setting._OF_FEWER`).
+_OF_FEWER_THREADS, OF_FEWER_THREADS = 0.5, "threads in place of more"
+_THREADS = re.compile(r"(?<![\w.])(\d{1,4}) threads?\b", re.IGNORECASE)
+_THREADS_HEAD = re.compile(r"^\W*(?:num_?|n_?|nr_?)?threads?\b", re.IGNORECASE)
+_PER_ONE = re.compile(r"\b(?:per|each|every|avg|average|mean)\b|/ ?threads?\b", re.IGNORECASE)
 _PLAIN = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -54,6 +59,7 @@ class PlainTextRows:
     """The figures of plain text in one check, by what they must share to be compared with each other."""
 
     def __init__(self, rows: Sequence[Observation]) -> None:
+        self._rows = [row for row in rows if row.metric == "iops" and threads_of(row)][:_MOST_COMPARED]
         self._kinds: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
         for row in sorted(rows, key=lambda row: -(row.value or 0.0)):
             self._kinds[_kind(row)].append(row)
@@ -67,9 +73,21 @@ class PlainTextRows:
             return _judged(result, value, limit, fine, slow)
         best = self.best_of_another_condition(row)
         if best is None or not best.value:
-            return result
+            return self._by_threads(result)
         lost = version_differs(row, best) and not _later_is_better(row, best)
         return _judged(result, best.value, f"'{best.scenario}'", 2.0, _OF_VERSION if lost else _OF_CONDITION)
+
+    def _by_threads(self, result: PathResult) -> PathResult:
+        """The result of a count a second of so many threads, beside the same of fewer."""
+        row, own = result.row, threads_of(result.row)
+        if row.metric != "iops" or own < 2 or _PER_ONE.search(words_of(row)):
+            return result
+        like = [each for each in self._rows if 0 < threads_of(each) < own and _but_threads(each) == _but_threads(row)]
+        best = max(like, key=lambda each: each.value or 0.0, default=None)
+        if best is None or not best.value:
+            return result
+        limit = f"the same with {threads_of(best)} {OF_FEWER_THREADS}"
+        return _judged(result, best.value, limit, 2.0, _OF_FEWER_THREADS)
 
     def best_of_another_condition(self, row: Observation) -> Observation | None:
         """The best figure of the same thing under another condition, as their words say; None if none is better."""
@@ -82,6 +100,21 @@ class PlainTextRows:
             if _differ_in_a_condition(row, each) and not explained(*words) and not other_work(*words):
                 return each
         return None
+
+
+def threads_of(row: Observation) -> int:
+    """How many threads the words of a figure name, or the first column of its table; 0 if none."""
+    label = row.how.get("label", "")
+    match = _THREADS.search(label)
+    if match is None and _THREADS_HEAD.match(row.how.get("heading", "")):
+        match = re.match(r"\W*(\d{1,4})\b(?![.,]\d)", label)
+    return int(match[1]) if match else 0
+
+
+def _but_threads(row: Observation) -> tuple[object, ...]:
+    """What figures of different numbers of threads share: the words, but for what stands in brackets."""
+    name = re.sub(r"\([^()]*\)", " ", row.scenario.lower())
+    return row.metric, row.unit, row.flow, row.how.get("heading", ""), frozenset(_PLAIN.findall(name))
 
 
 def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None:
