@@ -10,8 +10,8 @@ from lanewise.yaml_positions import YamlNode
 
 # How alike two words are of which one is the other, mistyped: one letter more, less or other of five and more.
 _ALIKE = 0.75
-# Few misspellings begin with another letter than the word (Kukich, Techniques for automatically correcting words in
-# text, ACM Computing Surveys 24, 1992): `vcpus` is not meant for `cpu`.
+# "Few errors are made in the first character of a word" (Yannakoudakis and Fawthrop, The rules of spelling errors,
+# Information Processing & Management 19, 1983): `vcpus` is not meant for `cpu`.
 _FIRST = 1
 # Words that are like a key, and mean something else.
 _OTHER_WORDS = ("model",)

@@ -25,9 +25,9 @@ _ENOUGH = 5 * 100e-6
 # The slowest NVMe drives answer 35,000 random reads of 4 KiB a second with 32 in flight (Intel 600p, 128 GB).
 _LEAST_READS, _MANY, _SMALL = 10_000, 32, 16 * 2**10
 # Seconds of a random read: 8.5 ms to seek and half a turn, 4.2 ms, of a desktop's disk of 7,200 turns a minute
-# (Seagate, Barracuda 7200.12); 13 and 5.6 ms of a laptop's of 5,400 (Seagate, ST1000LM035). A queue in the drive that
-# orders them brings some times as many; what is above that comes from a cache.
-_SEEK, _ORDERED = (8.5e-3 + 4.2e-3, 13e-3 + 5.6e-3), 5
+# (specification of Hitachi's Deskstar 7K1000.C); 14 ms at most and 5.5 of a laptop's of 5,400 (Travelstar 5K320). A
+# queue in the drive that orders them brings some times as many; what is above that comes from a cache.
+_SEEK, _ORDERED = (8.5e-3 + 4.2e-3, 14e-3 + 5.5e-3), 5
 _DISK, _DISK_NAMED = re.compile(r"hdd", re.IGNORECASE), re.compile(r"\bhdds?\b|\bhard (?:disk|drive)", re.IGNORECASE)
 # Engines that have one request in flight whatever their depth.
 _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
