@@ -68,3 +68,19 @@ def test_the_rate_of_a_lesser_port_is_rounded_by_who_types_it(rate: str, cause: 
     row = 'flows: "client->nas", path: iperf, line: 2.5 Gb/s'
     verdict, causes = check(tmp_path, f"{row}, value: {rate}")
     assert (verdict, causes[0]) == ("slow", cause)
+
+
+@pytest.mark.parametrize(
+    ("drive", "rate", "verdict"),
+    [("nvme0n1", 3200, "unknown"), ("nvme0n1", 1500, "slow"), ("raid0", 3200, "slow"), ("nvme0n1", 9000, "ok")],
+)
+def test_one_drive_need_not_fill_the_line_of_a_network(drive: str, rate: int, verdict: str, tmp_path: Path):
+    row = f'flows: "{drive}->host0", line: 100 Gb/s, bytes: 128K, depth: 64, value: {rate} MB/s'
+    assert check(tmp_path, row)[0] == verdict
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [("8.7 GB/s", "ok"), ("6.0 GB/s", "slow")])
+def test_one_job_may_leave_a_part_of_a_line_that_several_fill(rate: str, verdict: str, tmp_path: Path):
+    row = 'flows: "host1->host0", line: 100 Gb/s, bytes: 128K'
+    rows = (f"{row}, threads: 1, value: {rate}", f"{row}, threads: 4, value: 12.4 GB/s")
+    assert check(tmp_path, *rows)[0] == verdict

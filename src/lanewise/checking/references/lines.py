@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanewise import units
-from lanewise.checking.named.abilities import GpuAbility
+from lanewise.checking.named.abilities import GpuAbility, raw_rate
 from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
@@ -26,6 +26,9 @@ _THUNDERBOLT, _OF_THUNDERBOLT = re.compile(r"thunderbolt|\btb[1-5]\b|\busb ?4", 
 # Of a packet 20 B are IP's header and 20 B TCP's (RFC 791, RFC 9293); around it Ethernet has 14 B of header, 4 of
 # checksum, 8 of preamble and 12 of gap (IEEE 802.3): at MTU 1500 TCP gets 94.9 % of the line, at 9000 99.1 %.
 _HEADERS, _FRAMING, _ETHERNET_MTU = 40, 38, (576, 9600)
+# The least link of an NVMe drive of four lanes, and what of it drives of that generation read (3.2 to 3.5 GB/s).
+_OLDEST_SLOT, _OF_A_SLOT = (3, 4), 0.8
+_ONE_DRIVE = re.compile(r"\b(?:nvme|ssd)\d")
 _RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", re.IGNORECASE)
 # What of a line is all of its payload.
 _FILLED_LINE = 0.8
@@ -45,9 +48,16 @@ def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts, wires:
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
         fine, least = _OF_THUNDERBOLT if _over_thunderbolt(row, posted) else (FINE_SHARE, SLOW_SHARE)
-        low, slow = fine * line * both, least * line * both
+        low, slow = fine * line * both, 0.0 if _by_one_drive(row, line) else least * line * both
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
+
+
+def _by_one_drive(row: Observation, line: float) -> bool:
+    """Whether one drive of unknown model gives what such a drive can, which is less than the line."""
+    lone = row.path == "storage" and _ONE_DRIVE.search(row.flow) is not None and "," not in row.flow
+    wires = raw_rate(*_OLDEST_SLOT)
+    return lone and line > wires and (row.value or 0.0) > _OF_A_SLOT * wires
 
 
 def _payload_of_tcp(row: Observation, posted: PostedFacts, line: float) -> str:

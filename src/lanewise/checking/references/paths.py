@@ -51,6 +51,8 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
     best = max(rows, key=lambda each: each.value or 0.0, default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
     tolerated = 0.2 if row.how.get("host memory") == "pageable" else _OF_PATH
+    if row.path == "network" and _is_deeper(best, row):
+        tolerated = _OF_FEWER  # one thread or connection need not fill a line
     size = row.settings.get("bytes", 0)
     if best is not row and best.value and best.settings.get("bytes", size) >= size:
         memory = best.how.get("host memory", "")
@@ -98,10 +100,15 @@ def _asks_no_more(other: Observation, row: Observation) -> bool:
 
     A healthy NVMe drive reads 7.0 GB/s with eight requests of 1 MiB in flight and 3.9 with one.
     """
-    deeper = all(each.settings.keys() & {"depth", "threads"} for each in (other, row))
     if row.how.get("tool") == "table" and _test(other) != _test(row):
         return False
-    return not (deeper and _in_flight(other) > _in_flight(row)) and _is_random(other) is _is_random(row)
+    return not _is_deeper(other, row) and _is_random(other) is _is_random(row)
+
+
+def _is_deeper(other: Observation, row: Observation) -> bool:
+    """Whether another row says that it had more in flight than this one."""
+    said = all(each.settings.keys() & {"depth", "threads"} for each in (other, row))
+    return said and _in_flight(other) > _in_flight(row)
 
 
 def _perhaps_cached(other: Observation, row: Observation) -> bool:
