@@ -27,6 +27,8 @@ LOADS = {
               "while True: b.copy_(a)",
     "h2d": "import torch; a = torch.ones(2**28).pin_memory(); b = torch.empty_like(a, device='cuda:0')\n"
            "while True: b.copy_(a, non_blocking=True); torch.cuda.synchronize()",
+    "d2h": "import torch; a = torch.ones(2**28, device='cuda:0'); b = torch.empty(2**28, pin_memory=True)\n"
+           "while True: b.copy_(a, non_blocking=True); torch.cuda.synchronize()",
     "nvlink": "import torch; a = torch.ones(2**28, device='cuda:0'); b = torch.empty_like(a, device='cuda:1')\n"
               "while True: b.copy_(a, non_blocking=True); torch.cuda.synchronize()",
     "cpu": "import multiprocessing as m, os\ndef spin():\n    while True: pass\n"
@@ -159,6 +161,23 @@ CASES = (
     Case("torch_all_reduce", TORCH, gpus=2),
     Case("torch_all_reduce-table", "torch_all_reduce", gpus=2),
     Case("torch_all_reduce-p2p-off", TORCH, env="NCCL_P2P_DISABLE=1", cause="peer copies off", gpus=2),
+    # Since 2026-11-27 20:10: what the rules that the cases above taught were not made from.
+    Case("later-nvbandwidth-host-beside-d2h", HOST, beside="d2h", cause="another program copies from gpu0"),
+    Case("later-nvbandwidth-host-beside-both", HOST, beside="h2d d2h", cause="other programs copy from and to gpu0"),
+    Case("later-nvbandwidth-kernels-beside-copies",
+         "nvbandwidth -b 512 -i 3 -t host_to_device_memcpy_sm device_to_host_memcpy_sm", beside="h2d",
+         cause="another program copies to gpu0"),
+    Case("later-bandwidthTest-beside-d2h", "bw --memory=pinned", beside="d2h", cause="another program copies from gpu0"),
+    Case("later-bandwidthTest-beside-two", "bw --memory=pinned", beside="h2d h2d", cause="two other programs copy to gpu0"),
+    Case("later-bandwidthTest-pageable-memory-busy", "bw --memory=pageable", beside="memory",
+         cause="the CPUs use the memory"),
+    Case("later-bandwidthTest-gpu-busy", "bw --memory=pinned", beside="compute", cause="none for host copies"),
+    Case("later-bandwidthTest-shmoo-pageable", "bw --memory=pageable --mode=shmoo"),
+    Case("later-gpu_copy-host-beside-d2h", f"{GPU_COPY} --htod --dtoh", beside="d2h",
+         cause="another program copies from gpu0"),
+    Case("later-blog-memory-busy", "blog", beside="memory", cause="the CPUs use the memory"),
+    Case("later-TransferBench-p2p-memory-busy", "transferbench p2p 256M", beside="memory",
+         cause="the CPUs use the memory"),
     Case("torch_all_reduce-gpu-busy", TORCH, beside="compute", cause="other kernels run on gpu0", gpus=2),
 )  # fmt: skip
 
@@ -175,17 +194,16 @@ def far_cpus() -> set[int]:
 
 @contextlib.contextmanager
 def load(name: str) -> Iterator[None]:
-    """Whatever runs beside a case, until it is done."""
-    if not name:
-        yield
-        return
-    process = subprocess.Popen([sys.executable, "-c", LOADS[name]], start_new_session=True)
-    time.sleep(8)  # torch starts
+    """Whatever runs beside a case, until it is done: one load or several."""
+    commands = [[sys.executable, "-c", LOADS[each]] for each in name.split()]
+    processes = [subprocess.Popen(command, start_new_session=True) for command in commands]
+    time.sleep(8 if processes else 0)  # torch starts
     try:
         yield
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        for process in processes:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def run(tools: Path, out: Path, seconds: float, only: str) -> None:
