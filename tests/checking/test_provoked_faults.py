@@ -20,6 +20,7 @@ HEALTHY = ("nvbandwidth-host", "nvbandwidth-host-gpu-busy", "nvbandwidth-peers",
            "one-nvbandwidth-host-cpu-busy", "one-nvbandwidth-small-buffers-shown", "one-nvbandwidth-kernels",
            "one-bandwidthTest-pinned", "one-bandwidthTest-pageable", "one-blog", "one-gpu-stream", "one-gpu_copy-host",
            "one-TransferBench-p2p", "four-TransferBench-p2p", "four-TransferBench-a2a", "four-simpleP2P",
+           "one-later-bandwidthTest-gpu-busy", "one-later-nvbandwidth-kernels-beside-copies",
            "four-gpu_copy-peers", "four-all_reduce-tcp-settings-shown", "four-all_reduce-level-shown",
            "four-all_reduce-no-shared-memory-shown", "four-torch_all_reduce")  # fmt: skip
 # Healthy, and not all of it can be judged: single cold copies, kernels both ways, one disturbed copy, small messages.
@@ -48,7 +49,9 @@ NOT_SHOWN = {
 }
 # By the text alone, too, where a link that is fine in the other direction shows it.
 BUSY = ("nvbandwidth-host-beside-copies", "one-nvbandwidth-host-beside-copies", "one-bandwidthTest-beside-copies",
-        "one-bandwidthTest-memory-busy", "four-gpu_copy-peers-beside-copies")  # fmt: skip
+        "one-bandwidthTest-memory-busy", "one-later-nvbandwidth-host-beside-d2h", "one-later-bandwidthTest-beside-d2h",
+        "one-later-bandwidthTest-beside-two", "one-later-gpu_copy-host-beside-d2h",
+        "four-gpu_copy-peers-beside-copies")  # fmt: skip
 # Where lists describe the machine: the others are too little to be called slow by their text alone.
 BUSY_IF_DESCRIBED = ("four-TransferBench-p2p-beside-copies", "four-simpleP2P-beside-copies", "four-p2p-gpu-busy",
                      "four-torch_all_reduce-gpu-busy", "four-all_reduce-gpu-busy",
@@ -122,6 +125,12 @@ def test_whatever_else_runs_is_among_the_first_two_causes(checked, name):
 def test_whatever_else_runs_is_among_the_first_two_causes_of_a_described_machine(name):
     causes = first_causes(api.check([TEXTS / f"{name}.txt", lists(name)]), 2)
     assert any("same time" in cause or "busy" in cause or "hold the GPU" in cause for cause in causes), causes
+
+
+def test_busy_cores_come_after_pageable_memory(checked):
+    causes = first_causes(checked("one-later-bandwidthTest-pageable-memory-busy"), 2)
+    assert "pageable" in causes[0]
+    assert "busy" in causes[1]
 
 
 def test_a_run_without_a_warm_up_says_so_first():

@@ -15,7 +15,7 @@ from lanewise.checking import changes
 from lanewise.checking.cause import Cause
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.judged import HOST_COPIES
-from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.symptom import RowSymptom, row_devices
 from lanewise.checking.verdict import PathResult, Verdict, lower_is_better
 from lanewise.results.observation import Observation
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 OTHERS = ("others",)
 # Two copies that share a link evenly, by any copy engine, and what is less; CPUs that use all of the memory leave more.
 _SHARE, _SHARE_OF_MEMORY = 0.6, 0.8
+# The next lesser link carries half: more than that and a margin in one direction, and more than in the other.
+_MORE_THAN_LESSER, _UNEQUAL = 0.65, 1.25
 # The fastest PCIe link of GPUs without a name: Gen6 came with other links between GPUs.
 _LATEST, _MOST_LANES = 5, 16
 # Delays of this many times the expected latency are no longer the link's: something holds the GPU.
@@ -56,9 +58,21 @@ def other_copies(symptom: Symptom) -> Iterator[Cause]:
 
 
 def halved_one_way(symptom: RowSymptom) -> Iterator[Cause]:
-    """Half of a link or less in one direction while the other is fine: a lesser link would halve both."""
-    if symptom.row.metric == "goodput" and symptom.share < _SHARE and back_is_fine(symptom):
+    """Half of a link or less one way while the other is fine or far better: a lesser link would halve both."""
+    if symptom.row.metric == "goodput" and _is_halved(symptom) and (back_is_fine(symptom) or _unequal(symptom)):
         yield Cause(OTHERS, _SHARED, _STEP)
+
+
+def _is_halved(symptom: RowSymptom) -> bool:
+    """Whether a copy, or that of the other direction, has half of its link or less."""
+    return min(symptom.share, *(each.ratio or 1.0 for each in _back(symptom))) < _SHARE if _back(symptom) else False
+
+
+def _unequal(symptom: RowSymptom) -> bool:
+    """Whether one direction gets more than a lesser link would carry, and far more than the other."""
+    both = [symptom.result, *_back(symptom)]
+    rates, shares = [each.row.value or 0.0 for each in both], [each.ratio or 1.0 for each in both]
+    return len(both) > 1 and max(shares) > _MORE_THAN_LESSER and max(rates) > _UNEQUAL * min(rates)
 
 
 def memory_in_use(symptom: RowSymptom) -> Iterator[Cause]:
@@ -67,16 +81,29 @@ def memory_in_use(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(OTHERS, _SHARED, _STEP)
 
 
+def busy_cores(symptom: RowSymptom) -> Iterator[Cause]:
+    """A core copies pageable memory: what else runs on it or uses its memory slows it."""
+    if symptom.row.how.get("tool") != "typed in":
+        yield Cause(OTHERS, "the CPUs or their memory are busy: a core copies pageable memory", _BUSY_STEP)
+
+
 def back_is_fine(symptom: RowSymptom) -> bool:
     """Whether a tool copied between host and GPU at the full rate in the other direction, from the same memory."""
+    back = _back(symptom)
+    return bool(back) and all(each.verdict is Verdict.OK for each in back)
+
+
+def _back(symptom: RowSymptom) -> list[PathResult]:
+    """The copies of the row's GPU in the other direction by the same tool and engine, from the same kind of memory."""
     row = symptom.row
-    back = "->".join(reversed(row.flow.split("->")))
-    like = [
-        each for each in symptom.results
-        if each.row.flow == back and each.row.how.get("tool") == row.how.get("tool") != "typed in"
-        and each.row.metric == row.metric and each.row.how.get("host memory") == row.how.get("host memory")
+    if row.path not in HOST_COPIES or row.how.get("tool") == "typed in":
+        return []
+    back, same = "->".join(reversed(row.flow.split("->"))), ("tool", "engine", "host memory")
+    return [
+        each for each in symptom.table.between(row_devices(row))
+        if each.row.flow == back and each.row.metric == row.metric
+        and all(each.row.how.get(key) == row.how.get(key) for key in same)
     ]  # fmt: skip
-    return row.path in HOST_COPIES and bool(like) and all(each.verdict is Verdict.OK for each in like)
 
 
 def shared_nvlinks(symptom: RowSymptom) -> Iterator[Cause]:

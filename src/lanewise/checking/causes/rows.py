@@ -12,7 +12,14 @@ from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.busy import back_is_fine, halved_one_way, held_gpu, memory_in_use, shared_nvlinks
+from lanewise.checking.causes.busy import (
+    back_is_fine,
+    busy_cores,
+    halved_one_way,
+    held_gpu,
+    memory_in_use,
+    shared_nvlinks,
+)
 from lanewise.checking.causes.cards import CARD_CAUSES, differ_in_time, stated_link
 from lanewise.checking.causes.changed_settings import OWN_SETTINGS
 from lanewise.checking.causes.commonest import REQUESTS, commonest
@@ -105,6 +112,7 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
     if kind == "pageable":
         evidence = "the row says pageable" if (row.value or 0.0) > 2 * LEAST_RATE else ""  # any host copies more
         yield Cause(("pageable",), what + ", in small or unaligned pieces", step, evidence=evidence)
+        yield from busy_cores(symptom)
         return
     if _PAGEABLE_SHARE < symptom.share < 0.7:
         yield Cause(("pageable",), what, step)

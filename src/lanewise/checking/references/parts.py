@@ -33,6 +33,9 @@ LEAST_MESSAGE = 256 * 2**20
 # more (A100 220, H200 325 to 347).
 _FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.74, 64 * 2**20
 _FINE_OF_ALL = 0.8
+# Rings of healthy PCIe peers reach 0.67 to 0.73 of one copy in 32 MiB (four and eight RTX PRO 6000 37.6 to 41.1 of
+# 56.3 GB/s, Visual-Synthesizer/rtx6kpro); with one lesser link or one staged hop they are at 0.54 and below.
+_FULL_RING = 0.65
 # Below it nothing moves data between GPUs of one host: eight RTX 4090 at two EPYC 7543 staged 0.8 GB/s.
 _LEAST_RING = 0.4e9
 # One core copies pageable memory into the driver's buffer, at 5 to 14 GB/s whatever the link (ProjectPhysX' page of
@@ -260,4 +263,10 @@ def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
         high = raw_rate(part.gen, part.lanes) if part.part is not None else None
         # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
         limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(_ring_share(row), 0.12) * pcie
-        yield Reference("parts", pcie, low, low, high, limit, part.source, own=False)
+        fine = high is not None and _is_full_ring(row, pcie)
+        yield Reference("parts", pcie, _FULL_RING * pcie if fine else low, low, high, limit, part.source, own=fine)
+
+
+def _is_full_ring(row: Observation, pcie: float) -> bool:
+    """Whether a ring has all that peer copies of such GPUs leave it: nothing is staged, and no link is lesser."""
+    return row.scenario.startswith(RING_COLLECTIVES) and (row.value or 0.0) >= _FULL_RING * pcie
