@@ -81,10 +81,13 @@ def render_transfers(system: System, transfers: Sequence[FinishedTransfer], scre
     ]  # fmt: skip
     table = Table(columns)
     for transfer in transfers:
-        times = (clock(transfer.start), clock(transfer.delay), clock(transfer.finish))
+        delay = clock(transfer.delay) if transfer.delay else "?"
+        times = (clock(transfer.start), delay, clock(transfer.finish))
         rate = units.number(transfer.rate / 1e9)
         table.add(transfer.flow.name, _size(transfer.flow.size or 0.0), *times, rate, transfer.limit, transfer.basis)
     note = "latency: that of a small copy, as far as it is known (the wire alone where the API's time is unknown)"
+    if not all(transfer.delay for transfer in transfers):
+        note += "; where it is ?, no figure is known, and a small copy takes longer than this table says"
     facts = [screen.wrap(note, indent=2), *_wrapped(basis_note(transfer.basis for transfer in transfers), screen)]
     return "\n".join([heading(system), render_table(table, screen), "", *facts, "", render_timeline(transfers, screen)])
 
