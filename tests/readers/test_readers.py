@@ -204,6 +204,26 @@ def test_headings_within_sentences_are_no_matrices():
         read_results(text, "f")
 
 
+@pytest.mark.parametrize(
+    ("title", "metric"),
+    [
+        ("### Bidirectional P2P=Enabled Bandwidth Matrix (ACS disabled, all links Gen5 x16)", "total"),
+        ("P2P Bandwidth Matrix (GB/s) - Unidirectional, P2P=Enabled", "goodput"),
+    ],
+)
+def test_a_matrix_whose_title_a_page_worded_anew_is_read(title, metric):
+    results = read_results(f"{title}\n   D\\D     0      1\n     0    \u2014    102\n     1   104    \u2014\n", "f")
+    values = [row.value for row in results.observations if row.metric == metric and row.path == "peer"]
+    assert values == [102e9, 104e9]
+
+
+def test_a_table_that_somebody_made_with_columns_of_ucx_perftest_is_none_of_the_tool():
+    table = "| Version | overhead (usec) | bandwidth (MB/s) |\n|---|---|---|\n| 1.20.0 | ~5 | 23367.33 |\n"
+    text = f"ucx_perftest -t ucp_put_bw\n\n{table}"
+    with pytest.raises(FormatError, match="no results of a tool"):
+        read_results(text, "f")
+
+
 def test_sum_lines_alone_are_refused_with_the_reason():
     with pytest.raises(FormatError, match="no matrix of nvbandwidth") as caught:
         read_results("$ ./nvbandwidth | grep SUM\nSUM host_to_device_memcpy_ce 802.86\n", "f")

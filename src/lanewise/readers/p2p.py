@@ -24,6 +24,12 @@ _CONNECTED = re.compile(r"P2P Connectivity Matrix")
 _SPEED = re.compile(
     r"(Unidirectional|Bidirectional) P2P=(Disabled|Enabled)(?:(?: Bandwidth.*)? Matrix| Bandwidth) \(GB/s\)$"
 )
+# Pages word the title anew: the same words in another order, without the unit, with a remark behind it.
+_WORDED = re.compile(
+    r"(?=.*\b(?P<ways>Uni|Bi)directional\b)(?=.*\bP2P=(?P<p2p>Enabled|Disabled)\b)(?=.*\bBandwidth\b)"
+    r"(?!.*(?:us|\u00b5s)\)).{0,160}\bMatrix\b"
+)
+_HEADS = re.compile(r"\s*D\\D\s+0\b")
 _LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \((?:us|\u00b5s)\)$")
 _EARLY = re.compile(r"(?:Unidirectional P2P=Enabled Bandwidth|P2P=Enabled Latency) Matrix")
 _DEVICE = re.compile(r"Device: (\d+), (.+?), pciBusID")
@@ -35,7 +41,9 @@ _CUT = re.compile(r"(?:(?:Uni|Bi)directional )?P2P=")
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of p2pBandwidthLatencyTest."""
     kinds = (_SPEED, _LATENCY, _ACCESS)
-    return any(kind.match(_plain(line)) for line in lines for kind in kinds)
+    plain = [_plain(line) for line in lines]
+    worded = (_as_the_tool(line, plain[at + 1 : at + 3]) for at, line in enumerate(plain) if _WORDED.match(line))
+    return any(kind.match(line) for line in plain for kind in kinds) or any(map(_SPEED.match, worded))
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -52,6 +60,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     notes: list[str] = []
     last = max((at for at, line in enumerate(lines) if line.strip()), default=0)
     for at, line in enumerate(map(_plain, lines)):
+        line = _as_the_tool(line, lines[at + 1 : at + 3])
         if _SPEED.match(line):
             cells = matrix(lines, at + 1, file)[0]
             rows += sample.rows(line, cells, "goodput")
@@ -83,6 +92,14 @@ def device_names(lines: Sequence[str]) -> dict[str, str]:
 def _plain(line: str) -> str:
     """A line without the marks of a heading or of bold text."""
     return line.strip().strip("#*` ")
+
+
+def _as_the_tool(line: str, following: Sequence[str]) -> str:
+    """A title that a page worded anew as the tool's own, if the heads of a matrix follow; any other line as it is."""
+    worded = _WORDED.match(line)
+    if _SPEED.match(line) or worded is None or not any(_HEADS.match(each) for each in following):
+        return line
+    return f"{worded['ways']}directional P2P={worded['p2p']} Bandwidth Matrix (GB/s)"
 
 
 def _notes(lines: Sequence[str], file: str) -> tuple[str, ...]:

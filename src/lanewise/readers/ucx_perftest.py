@@ -17,6 +17,7 @@ from lanewise.results.observation import Observation
 
 TOOL = "ucx_perftest"
 _HEAD = re.compile(r"\|\s{1,40}(overhead|latency) \(usec\)\s{1,40}\|\s{1,20}bandwidth \(MB/s\)")
+_MADE = re.compile(r"\s*\|?(?:\s*:?-{3,}:?\s*\|){2,}")
 _ROW = re.compile(r"(?:\[thread \d{1,4}\]|Final:)?\s{1,40}\d{1,15}((?:\s{1,20}[\d.]{1,20}){7})\s*$")
 _TITLE = re.compile(r"\|\s{0,20}(Test|Send memory|Recv memory|Message size):\s{0,40}([^|]{1,80}?)\s{0,100}\|")
 _OPTION = re.compile(r"(?:^|\s)-(t|m|s) ?([\w.,:]{1,60})")
@@ -63,8 +64,8 @@ class _UcxTest:
 
 
 def is_text(lines: Sequence[str]) -> bool:
-    """Whether the lines hold a table of ucx_perftest."""
-    return any(_HEAD.search(line) for line in lines)
+    """Whether the lines hold a table of ucx_perftest, not one that somebody made with its columns."""
+    return any(_HEAD.search(line) for line in lines) and not any(_MADE.match(line) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
