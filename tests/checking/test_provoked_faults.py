@@ -169,3 +169,32 @@ def test_a_gpu_that_the_tool_did_not_see_leaves_the_check_open(name):
 def test_no_hypervisor_stands_beside_what_the_model_explains(name):
     checkup = api.check([TEXTS / f"{name}.txt", lists(name)])
     assert not any("virtual machine" in cause for cause in first_causes(checkup, most=9))
+
+
+SMI = """
++-----------------------------------------------------------------------------------------+
+| Processes:                                                                              |
+|  GPU   GI   CI        PID   Type   Process name                              GPU Memory |
+|=========================================================================================|
+|    0   N/A  N/A      1234      G   /usr/lib/xorg/Xorg                              4MiB |
+|    {gpu}   N/A  N/A     12345      C   {name}                                  70123MiB |
++-----------------------------------------------------------------------------------------+
+"""
+
+
+def causes_with_processes(folder, gpu, name):
+    text = (TEXTS / "one-nvbandwidth-host-beside-copies.txt").read_text() + SMI.format(gpu=gpu, name=name)
+    (folder / "posted.txt").write_text(text)
+    return first_causes(api.check([folder / "posted.txt"]), 1)
+
+
+def test_a_program_that_nvidia_smi_lists_on_the_gpu_of_a_slow_row_is_named(tmp_path):
+    (cause,) = causes_with_processes(tmp_path, 0, "/opt/venv/bin/python3")
+    assert "another program uses the GPU" in cause
+    assert "/opt/venv/bin/python3 on gpu0" in cause
+
+
+@pytest.mark.parametrize(("gpu", "name"), [(1, "python3"), (0, "./nvbandwidth"), (0, "./build/all_reduce_perf")])
+def test_programs_on_other_gpus_and_tools_that_measure_are_not_named(gpu, name, tmp_path):
+    (cause,) = causes_with_processes(tmp_path, gpu, name)
+    assert name not in cause

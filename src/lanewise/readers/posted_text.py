@@ -29,7 +29,7 @@ _RELEVANT = re.compile(
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|"
-    r"timeout, abort|I/O error|failed command"
+    r"timeout, abort|I/O error|failed command| C  "
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -66,6 +66,14 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("off the bus", "", re.compile(
         r"fallen off the bus|GPU is lost|\bXid\b.*: 79,|Unable to determine the device handle for GPU")),
 )  # fmt: skip
+# A line of nvidia-smi's list of processes that compute: GPU, instances, number, type, name, memory.
+_PROCESS = re.compile(
+    r"\|\s{1,8}(\d{1,3})\s{1,8}(?:N/A\s{1,8}N/A\s{1,8})?\d{1,9}\s{1,8}C\s{1,8}(\S.{0,80}?)\s{1,80}(?:\d{1,9}MiB|N/A)\s{0,4}\|"
+)
+# What measures is no other program.
+_MEASURES = re.compile(
+    r"bandwidth|_perf\b|gdsio|lanewise|TransferBench|simpleP2P|perftest|osu_|nixlbench|gpu_copy", re.IGNORECASE
+)
 # What the kernel says of a device in a slot slower than itself: 31.504 Gb/s available PCIe bandwidth, limited by ...
 _LIMITED = re.compile(
     r"limited by (\d{1,2}\.\d) GT/s PCIe x(\d{1,2}) link at (\S{1,40}) \(capable of .{1,40}"
@@ -126,6 +134,8 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
         for key, value, pattern in _LINES:
             if match := pattern.search(line):
                 yield Statement(key, value or _said(match), source)
+        if (match := _PROCESS.match(line)) and not _MEASURES.search(match[2]):
+            yield Statement("other programs", f"{match[2]} on gpu{int(match[1])}", source)
         if match := _CPU.match(line):
             yield Statement("cpu", match[1].strip(), source)
         if (match := _LIMITED.search(line)) and {match[1], match[4]} <= _GENERATIONS.keys():

@@ -22,6 +22,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "confidential computing": _ON_OFF,
     "virtual machine": (r".+", "yes, no"),
     "GPUDirect RDMA": _ON_OFF,
+    "other programs": (r".+", "vLLM on gpu0"),
     "warm-up": (r"none|\d{1,6}", "none"),
     "peer transport": (r"(?i)p2p.*|shm|net.*", "SHM, P2P"),
     "line": (r"\d[\d.]* ?[MGT]b/s", "100 Gb/s"),

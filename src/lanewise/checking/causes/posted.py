@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import TURNED_OFF
+from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.judged import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
+from lanewise.results.observation import Observation
 from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 _PEER_PATHS = ("peer", "peer, staged", "collective")
@@ -105,6 +107,9 @@ _CAUSES = (
     _StatedCause("slot", r"(?i).*(?:chipset|pch).*", "chipset", _ALL_GPU_PATHS,
                  "the card's slot is behind the chipset, whose link to the CPU all its devices share",
                  "put the card into a slot of the CPU: sudo lspci -tv"),
+    _StatedCause("other programs", r"(?i)(?!(?:no|none|0)$).+", "others", (*HOST_COPIES, *_PEER_PATHS, GPU_MEMORY),
+                 "another program uses the GPU, its links or its memory at the same time: {value}",
+                 "stop it and measure again; nvidia-smi pmon -c 1 and dmon -s ut: who uses the GPUs?"),
     _StatedCause("virtual machine", r"(?i)(?!(?:no|off|false|0)$).+", "virtual machine", ("storage", *HOST_COPIES),
                  "a virtual machine: virtual devices, memory of any NUMA node and an IOMMU that translates",
                  "pass the device through, with huge pages of its NUMA node; compare on the host"),
@@ -122,6 +127,8 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
         for statement in symptom.posted.stated(cause.statement):
             if cause.key == "virtual machine" and path in _PEER_PATHS and _over_nvlink(symptom):
                 continue  # neither ACS nor a root complex is on the way
+            if cause.key == "others" and not _of_row(statement, row):
+                continue
             if path in cause.paths and re.fullmatch(cause.value, statement.value.strip()):
                 yield _cause(cause, statement)
     known = {cause.statement for cause in _CAUSES}
@@ -129,6 +136,12 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
         if statement.key not in known and TURNED_OFF.fullmatch(f"{statement.key}={statement.value.strip()}"):
             what = f"a variable turns something off: {statement.key}={statement.value}"
             yield Cause(("setting", statement.key), what, f"unset {statement.key}", evidence=statement.source)
+
+
+def _of_row(statement: Statement, row: Observation) -> bool:
+    """Whether a statement of one GPU is of a GPU of the row; of none it is of all."""
+    named = set(re.findall(r"\bgpu\d+", statement.value))
+    return not named or bool(named & set(re.findall(r"\bgpu\d+", row.how.get("flows", row.flow))))
 
 
 def _over_nvlink(symptom: RowSymptom) -> bool:
@@ -179,4 +192,6 @@ def _cause(cause: _StatedCause, statement: Statement) -> Cause:
     # Most virtual machines copy at full rate: that lscpu shows one speaks for nothing.
     if cause.key == "virtual machine" and statement.value == BY_LSCPU:
         return Cause(key, what, cause.step, inconclusive=True)
+    if cause.key == "others":  # it may only hold memory
+        return Cause(key, what, cause.step, evidence=statement.source, inconclusive=True)
     return Cause(key, what, cause.step, evidence=statement.source)
