@@ -72,3 +72,14 @@ def test_what_kernels_write_keeps_off_nothing(pair: System, copied_by: Copier) -
         for demand in (reads, demands[0])
     )
     assert (left > 0.9 * whole) is (copied_by == "kernels")
+
+
+def test_of_two_copies_that_begin_together_the_slower_one_ends_alone() -> None:
+    # Counted is all of it over the time until both have ended: an A100 gets 38.4 GB/s (a100-gen4-duplex, held out).
+    text = "lanewise: 1\nsystem: a\ndevices: {cpu0: {cpu: null}, gpu0: {gpu: a100-sxm-40gb}}\n"
+    system = read_system(text + "links: [{from: cpu0, to: gpu0, pcie: gen4 x16}]", "a.yaml")
+    alone = lanewise.predict(system, "host0->gpu0").total
+    reads, writes = (each.rate for each in lanewise.predict(system, "host0<->gpu0").rates)
+    until_both = lanewise.predict(system, "host0<->gpu0", schedule="p2pBandwidthLatencyTest")
+    assert until_both.total == pytest.approx(2 / (1 / writes + (1 - reads / writes) / alone))
+    assert 1.2 * 2 * reads < until_both.total < reads + writes
