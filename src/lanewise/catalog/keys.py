@@ -98,6 +98,9 @@ _PLAIN: dict[str, Key] = {
     "intersocket.memory_rate": Key(
         ("cpu",), "B/s", "what one root port's devices got of the far socket's memory, measured, both directions in all"
     ),
+    "intersocket.spread_writes": Key(
+        ("cpu",), "1", "what a device's writes get of their rate where their pages are at both sockets in turn"
+    ),
     "intersocket.planning": Key(("cpu",), "B/s", "planning figure of GPU traffic between sockets, one direction"),
     "latency.root_complex": Key(("cpu",), "s", "forwarding between two root ports, one way"),
     "latency.memory_read": Key(("cpu",), "s", "a root port's read of host memory, there and back"),
