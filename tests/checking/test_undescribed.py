@@ -337,7 +337,7 @@ def nccl_table(rates: dict[int, float], gpu: str = "NVIDIA H100 80GB HBM3", coll
 
 @pytest.mark.parametrize(
     ("rate", "verdict", "exit_code"),
-    [(255.0, Verdict.UNKNOWN, 3), (300.0, Verdict.UNKNOWN, 3), (320.0, Verdict.OK, 0), (470.0, Verdict.OK, 0),
+    [(262.0, Verdict.UNKNOWN, 3), (300.0, Verdict.UNKNOWN, 3), (320.0, Verdict.OK, 0), (470.0, Verdict.OK, 0),
      (236.0, Verdict.SLOW, 1), (50.0, Verdict.SLOW, 1),
      (800.0, Verdict.FAST, 3)],
 )  # fmt: skip
@@ -410,8 +410,8 @@ def test_two_ranks_gather_at_less_of_their_nvlinks_than_more_do(ranks: int, verd
 
 
 def test_the_sizes_of_a_collective_are_one_line():
-    text = render_checkup(checked(nccl_table({2**28: 248.0, 2**29: 250.0, 2**30: 251.0})))
+    text = render_checkup(checked(nccl_table({2**28: 262.0, 2**29: 264.0, 2**30: 265.0})))
     (line,) = [line for line in text.splitlines() if "all_reduce, 3 sizes" in line]
     assert line.split()[:4] == ["unknown", "ring", "of", "gpu0,1,2,3,4,5,6,7"]
-    assert "248 to 251 GB/s" in line
+    assert "262 to 265 GB/s" in line
     assert "6 rows: 6 unknown" in text

@@ -72,3 +72,43 @@ links:
   - {{from: cpu0, to: "gpu[0-4]", pcie: gen5 x16}}
 """
     return read_system(text, "xeon.yaml")
+
+
+GPUS = {f"gpu{number}" for number in range(4)}
+
+
+def test_a_full_numa_node_of_a_milan_prefers_writes_and_nobody_knows_it_of_a_rome() -> None:
+    # Four A100 at one node of an EPYC 7763: 33.7 to it and 13.7 GB/s from it.
+    text = """
+lanewise: 1
+system: node
+devices: {{cpu0: {{cpu: {cpu}, numa_nodes: 4}}, "gpu[0-3]": {{gpu: a100-sxm-40gb, numa: 0}}}}
+links: [{{from: cpu0, to: "gpu[0-3]", pcie: gen4 x16}}]
+"""
+    ratios, ranges = [], []
+    for cpu in ("milan", "rome"):
+        rates = lanewise.predict(read_system(text.format(cpu=cpu), "n.yaml"), "host0:0<->gpu[0-3]").rates
+        reads, writes = (next(each for each in rates if (each.flow.dst in GPUS) is into) for into in (True, False))
+        ratios.append(writes.rate / reads.rate)
+        ranges.append((reads.rate / reads.low, writes.high / writes.rate))
+    assert ratios == [pytest.approx(2.46), pytest.approx(1)]
+    assert all(unknown > known for unknown, known in zip(ranges[1], ranges[0], strict=True))
+
+
+def test_writes_to_pages_at_both_sockets_in_turn_may_wait_for_each_other() -> None:
+    # A100 on two EPYC, numactl --interleave=all: 16.4 and 18.1 of 23.2 and 26.2 GB/s, reads as fast as from one socket.
+    text = """
+lanewise: 1
+system: two
+devices: {"cpu[0-1]": {cpu: rome}, gpu0: {gpu: a100-sxm-40gb}}
+links: [{from: cpu0, to: cpu1, socket: 3}, {from: cpu0, to: gpu0, pcie: gen4 x16}]
+"""
+    system = read_system(text, "two.yaml")
+    own, spread, reads, read = (
+        lanewise.predict(system, flows)
+        for flows in ("gpu0->host0:0", "gpu0->host0:0, gpu0->host0:1", "host0:0->gpu0, host0:1->gpu0", "host0:0->gpu0")
+    )
+    assert spread.total == pytest.approx(own.total)
+    assert spread.total_low < 0.7 * own.total_low
+    assert "numactl --interleave" in spread.rates[0].doubt
+    assert reads.total_low > 0.85 * read.total_low

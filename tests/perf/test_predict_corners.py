@@ -65,16 +65,15 @@ def test_memory_of_the_far_socket_comes_in_full_completions() -> None:
 
 
 def test_host_copies_both_ways_share_what_was_measured_of_both() -> None:
-    # Reads of an A100 starve behind its writes (12.5 of 25.7, beside 24 of 25.4); slow writes leave them their rate.
+    # Reads of an A100 starve behind its writes (19.2 of 25.7 beside 20.3 of 25.4 at EPYC); slow ones leave them more.
     into, out = 25.7, (25 + 25.8) / 2
-    reads, writes = into - (into - 12.5) / 24 * out, out - (out - 24) / 12.5 * into
-    assert rates("dgx-a100", "host0->gpu0, gpu0->host0") == pytest.approx([reads, writes], rel=1e-4)
+    assert rates("dgx-a100", "host0->gpu0, gpu0->host0") == pytest.approx([19.19, 20.3], rel=1e-4)
     slow = rates("dgx-a100", "host0->gpu0, gpu0->host0 cap 5 GB/s")[0]
-    assert slow == pytest.approx(into - (into - 12.5) / 24 * 5, abs=0.02)
+    assert slow == pytest.approx(into - (into - 19.19) / out * 5, abs=0.02)
     assert rates("dgx-a100", "host0->gpu0")[0] > 20
     # Writes of the other GPU below the same uplink cost reads too, those below another one nothing.
-    assert rates("dgx-a100", "host0->gpu0, gpu1->host0")[0] < 18
-    assert rates("dgx-a100", "host0->gpu0, gpu2->host0")[0] > 20
+    assert rates("dgx-a100", "host0->gpu0, gpu1->host0")[0] < 21
+    assert rates("dgx-a100", "host0->gpu0, gpu2->host0")[0] > 25
 
 
 def test_a_volume_is_staged_by_all_its_drives_together() -> None:

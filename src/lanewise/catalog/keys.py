@@ -98,6 +98,9 @@ _PLAIN: dict[str, Key] = {
     "intersocket.memory_rate": Key(
         ("cpu",), "B/s", "what one root port's devices got of the far socket's memory, measured, both directions in all"
     ),
+    "intersocket.spread_writes": Key(
+        ("cpu",), "1", "what a device's writes get of their rate where their pages are at both sockets in turn"
+    ),
     "intersocket.planning": Key(("cpu",), "B/s", "planning figure of GPU traffic between sockets, one direction"),
     "latency.root_complex": Key(("cpu",), "s", "forwarding between two root ports, one way"),
     "latency.memory_read": Key(("cpu",), "s", "a root port's read of host memory, there and back"),
@@ -119,6 +122,9 @@ _PLAIN: dict[str, Key] = {
     "nvlink.link_rate": Key(("nvlink",), "B/s", "raw rate of one link, one direction"),
     "nvlink.goodput": Key(("nvlink",), "B/s", "goodput of a copy over one link, one direction"),
     "nvlink.both_ways": Key(("nvlink",), "1", "what both directions at once carry, of twice one direction"),
+    "nvlink.switched_both_ways": Key(
+        ("nvlink",), "1", "the same over NVSwitches, where they carry less of it than links between two GPUs"
+    ),
     "nvlink.practical": Key(("nvlink",), "B/s", "planning figure of one link, one direction"),
 }
 
@@ -131,6 +137,8 @@ _PER_GENERATION: dict[str, Key] = {
     "engine.duplex": Key(("gpu",), "B/s", "both directions together while H2D and D2H copies run at once"),
     "engine.duplex_h2d": Key(("gpu",), "B/s", "the H2D share of a duplex copy"),
     "engine.duplex_d2h": Key(("gpu",), "B/s", "the D2H share of a duplex copy"),
+    "engine.duplex_h2d_amd": Key(("gpu",), "B/s", "the H2D share of a duplex copy at CPUs of AMD, where it differs"),
+    "engine.duplex_d2h_amd": Key(("gpu",), "B/s", "the D2H share of a duplex copy at CPUs of AMD, where it differs"),
     "peer.rate": Key(("cpu",), "B/s", "peer-to-peer writes through this root complex, x16 ports"),
 }
 

@@ -56,8 +56,8 @@ class LocalFabric:
 
     `ring` is what each rank sends over PCIe, to the next one in a ring or to all others, with its range, `staged`
     whether part of it passes host memory, `duplex` whether a port then carries both directions, `memory` what the CPUs'
-    measured rates of DMA allow of it; `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a
-    ring.
+    measured rates of DMA allow of it, `translated` whether an IOMMU translates what passes it; `rings` are the disjoint
+    rings of a mesh, `order` the order of the ranks in a ring.
     """
 
     kind: FabricKind
@@ -72,6 +72,7 @@ class LocalFabric:
     staged: bool = False
     duplex: bool = False
     memory: RingRate | None = None
+    translated: bool = False
     limit: str = ""
     generation: int = 4
 
@@ -168,6 +169,7 @@ def _pcie_fabric(
     return LocalFabric(
         FabricKind.PCIE, tuple(node), ring=links.rate, low=links.low, high=links.high, staged=staged,
         duplex=bool(senders & receivers), memory=memory_rate,
+        translated=staged and system.policies.iommu == "translate",
         limit=links.limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
     )  # fmt: skip
 

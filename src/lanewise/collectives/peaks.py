@@ -11,6 +11,7 @@ from lanewise.collectives.model import Algorithm, AlgorithmPeak, Collective, Col
 from lanewise.collectives.ranks import RankSet
 from lanewise.collectives.search import ChannelPlan
 from lanewise.collectives.trees import busiest_node
+from lanewise.perf.uncertainty import RANGES, UNKNOWN
 
 # A ring of two reaches less than longer ones where its links carry more.
 _PAIR_LEAST = 200e9
@@ -91,7 +92,9 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     """Over PCIe: a share of what the links carry, and through shared memory no more than the memory does.
 
     Ports that carry both directions of shared memory reach less than those that carry one. Kernels copy, which on GPUs
-    of compute capability 12 have fewer loads in flight than on others.
+    of compute capability 12 have fewer loads in flight than on others. Where an IOMMU translates, what they load and
+    store of shared memory is unknown: it is of 4 KiB pages (NCCL 2.30.7, src/misc/shmutils.cc), of which each is a miss
+    of the IOMMU's cache at such rates (perf/translation.py), and nobody published what a kernel's misses cost.
     """
     if fabric.duplex:
         figure = learned("shared_memory_share", ["pcie"], settings.without)
@@ -100,6 +103,8 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     links = RingRate(figure.value * fabric.low, figure.value * fabric.ring, figure.value * fabric.high, fabric.limit)
     slowest = min((rate for rate in (links, fabric.memory) if rate is not None), key=lambda rate: rate.rate)
     low = min(links.low, slowest.low) * _PCIE_RANGE[0]
+    if fabric.translated:
+        low = min(low, RANGES[UNKNOWN][0] * slowest.rate)
     return AlgorithmPeak(
         Algorithm.RING, slowest.rate, low, slowest.high * _PCIE_RANGE[1], slowest.limit, figure.rests_on, "typical"
     )

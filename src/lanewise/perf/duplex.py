@@ -12,9 +12,10 @@ credits of each packet beside its Ack (completions need none: their credits are 
 request) / 280 for data that a GPU reads. Peer copies both ways get 0.971 of twice one way by that; measured are 0.947
 to 0.99 (RTX PRO 6000, 4090, 5090 and 6000 Ada). Of host copies the writes displace 0.05 to 0.11 of their bytes (H200 on
 two hosts, H800, RTX 5090), the reads 0.08 to 0.09. Where a part states what the directions get at once (engine.duplex),
-c is what gives it: on three of four hosts the reads of an A100 starve behind its writes, 11 to 19 GB/s beside 24; that
-c counts on the links that the writes cross too, for the reads of all GPUs below them. y is what the flows get without
-any of this, so what is left errs to the low side by c squared.
+c is what gives it where y is the rate of the other direction alone. On four of five hosts the reads of an A100 starve
+behind its writes, 9 to 19 GB/s beside 22 to 24; at CPUs of AMD they get 13 to 21 beside 20 to 21, so those figures are
+kept apart (engine.duplex_h2d_amd). That c counts on the links that the writes cross too, for the reads of all GPUs
+below them. y is what the flows get without any of this, so what is left by packets errs to the low side by c squared.
 
 A host may lose more: reads wait for their data, so they slow down with the latency of a memory that is written to, as
 few of them may be outstanding (PCI Express Base Specification, tags); posted writes wait for credits alone. Reads of
@@ -29,7 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from lanewise.catalog import Part
+from lanewise.catalog import Figure, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.typical import both_ways_share, completed
 from lanewise.perf import packets
@@ -38,6 +39,7 @@ from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.resources import DMA_ENGINE_DOUBT, REQUESTS, Resource, is_of_amd
 from lanewise.perf.uncertainty import figure_range, independent
 from lanewise.routes.model import Hop, LinkDirection, Route, Via
+from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, LinkKind, System
 
 Direction: TypeAlias = Literal["in", "out"]
@@ -146,17 +148,23 @@ def _reads_of(system: System, flows: Sequence[RunningFlow], write: RunningFlow) 
 
 
 def _response_share(system: System, hop: Hop) -> float:
-    """Bytes that answer a byte of data, against it: on Infinity Fabric, and on links whose share `nvlink.both_ways` is
-    measured (data and its answers fill b of twice one way: 1/b - 1). Both ways then get 2 - 1/b, which errs to the low
-    side by the square of that: 0.943 for 0.946, 0.82 for 0.847."""
+    """Bytes that answer a byte of data, against it: on Infinity Fabric, and on links whose share b of twice one way was
+    measured (`nvlink.both_ways`): 1 - b, which leaves b of a link whose other direction gets all of it alone."""
     if hop.link.kind is LinkKind.SOCKET:
         part = part_of(system, hop.start)
         return RESPONSE_SHARE if part is not None and part.text("intersocket.kind") in ("xgmi", None) else 0.0
     link = _gpu_link(system, hop) if hop.link.kind is LinkKind.NVLINK else None
-    both_ways = link.number("nvlink.both_ways") if link is not None else None
+    both_ways = _both_ways(system, hop, link) if link is not None else None
     if both_ways is not None:
-        return 1 / both_ways - 1
+        return 1 - both_ways
     return RESPONSE_SHARE if link is not None and is_of_amd(link) else 0.0
+
+
+def _both_ways(system: System, hop: Hop, link: Part) -> float | None:
+    """What both directions of a link carry of twice one; NVSwitches of V100 and A100 pass less than their links do."""
+    kinds = {system.device(end).kind for end in (hop.start, hop.end)}
+    switched = link.number("nvlink.switched_both_ways") if Kind.NVSWITCH in kinds else None
+    return switched or link.number("nvlink.both_ways")
 
 
 def _gpu_link(system: System, hop: Hop) -> Part | None:
@@ -186,7 +194,7 @@ def _left(system: System, resource: Resource, taken: Taken) -> Resource:
     capacity = resource.capacity * share
     least, most = 1.0, RANGE[1]
     if resource.kind in _DIRECTIONS:
-        part = system.part(resource.place[0])
+        part = _duplex_part(system, resource.place[0])
         keys = ("engine.duplex", f"engine.duplex_{resource.kind}") if resource.kind in _OTHER else ("engine.duplex",)
         figures = [part.figure(f"{key}.gen{gen}") for key in keys for gen in GENERATIONS] if part is not None else []
         ranges = [figure_range(figure) for figure in figures if figure.known]
@@ -200,7 +208,7 @@ def _left(system: System, resource: Resource, taken: Taken) -> Resource:
 def _displaced(system: System, engine: Resource, direction: Direction, far_end: str, copied_by: Copier) -> float:
     """Bytes of the engine's data that a byte in `direction` at its GPU displaces: Acks, credits, requests of reads."""
     gpu, with_host = engine.place[0], system.device(far_end).kind is Kind.CPU
-    part = system.part(gpu)
+    part = _duplex_part(system, gpu)
     if part is not None and with_host and copied_by == "engines":
         measured = _displaced_copy(system, part, engine.kind)
         if measured is not None:
@@ -224,12 +232,37 @@ def _starved_reads(system: System, flow: RunningFlow) -> float:
     """
     if any(system.device(copy.dst).kind is not Kind.CPU for copy in flow.copies):
         return 0.0
-    parts = [system.part(resource.place[0]) for resource in flow.amounts if resource.kind == "d2h"]
+    parts = [_duplex_part(system, resource.place[0]) for resource in flow.amounts if resource.kind == "d2h"]
     return max((_displaced_copy(system, part, "h2d") or 0.0 for part in parts if part is not None), default=0.0)
 
 
+@memoized_by_figures
+def _duplex_part(system: System, gpu: str) -> Part | None:
+    """The part of a GPU with the duplex figures of its host: those at CPUs of AMD, where it has some and a CPU is.
+
+    Their ranges still hold what all hosts showed: no host of AMD with a switch above its GPUs was measured.
+    """
+    part = system.part(gpu)
+    if part is None:
+        return None
+    cpus = (system.part(cpu) for cpu in system.of_kind(Kind.CPU, host=system.device(gpu).host))
+    if not any(cpu is not None and is_of_amd(cpu) for cpu in cpus):
+        return part
+    keys = [(f"engine.duplex_{kind}", f".gen{gen}") for kind in _OTHER for gen in GENERATIONS]
+    figures = {stem + gen: (part.figure(f"{stem}_amd{gen}"), part.figure(stem + gen)) for stem, gen in keys}
+    known = {key: _with_ends_of(other, figure) for key, (figure, other) in figures.items() if figure.known}
+    return replace(part, figures={**part.figures, **known}) if known else part
+
+
+def _with_ends_of(other: Figure, figure: Figure) -> Figure:
+    """The figure with a range that holds the ends of another one's too."""
+    lows, highs = ([each for each in ends if each is not None] for ends in (
+        (figure.low, other.low), (figure.high, other.high)))  # fmt: skip
+    return replace(figure, low=min(lows, default=None), high=max(highs, default=None))
+
+
 def _displaced_copy(system: System, part: Part, kind: str) -> float | None:
-    """What a byte of the other host copy displaces of this one by the part's duplex figures, None without them.
+    """What a byte of the other host copy, as fast as alone, displaces of this one by the duplex figures; None without.
 
     Where its rate alone was not measured beside them, the typical one stands for it.
     """
@@ -245,5 +278,5 @@ def _by_duplex_figures(part: Part, kind: str) -> float | None:
         mine, others = (part.number(f"engine.duplex_{each}.gen{gen}") for each in (kind, other))
         mine, others = mine or (both and both / 2), others or (both and both / 2)
         if alone and mine and others:
-            return max(alone - mine, 0.0) / others
+            return max(alone - mine, 0.0) / (part.number(f"engine.{other}.gen{gen}") or others)
     return None

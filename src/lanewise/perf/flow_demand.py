@@ -14,10 +14,20 @@ from lanewise.perf.duplex import Copier, RunningFlow, beside_opposite, taken_by_
 from lanewise.perf.flow import Flow
 from lanewise.perf.host import MEMORY
 from lanewise.perf.one_engine import taking_turns
-from lanewise.perf.resources import END_DOUBT, REQUESTS, UNKNOWN_END, UNKNOWN_LINK, Resource, figure_demand, weakest
+from lanewise.perf.resources import (
+    END_DOUBT,
+    REQUESTS,
+    UNKNOWN_END,
+    UNKNOWN_LINK,
+    Resource,
+    figure_demand,
+    maker,
+    weakest,
+)
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.perf.sockets import far_buffers, least_peer_writes
+from lanewise.perf.spread_memory import where_pages_alternate
 from lanewise.perf.staging import Amounts, Opposite, Staging, beside_opposite_copy, shared_port, slowest_of, staging
 from lanewise.perf.turns import NO_TURNS, SOURCE, sender_of, with_others
 from lanewise.perf.uncertainty import Bound
@@ -116,6 +126,8 @@ def flow_demands(
         demand if demand.staging is None else replace(demand, staging=demand.staging.as_measured(system))
         for demand in demands
     ]
+    spread = where_pages_alternate(system, [each.routes[0] for each in demands], [each.per_byte for each in demands])
+    demands = [replace(demand, per_byte=taken) for demand, taken in zip(demands, spread, strict=True)]
     return beside_each_other(system, demands, copied_by)
 
 
@@ -148,7 +160,8 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: 
 def _weighted(system: System, demand: FlowDemand, full: Set[Resource]) -> FlowDemand:
     """The demand with what a copy to the host gets beside one from it, where the memory that both use is full.
 
-    Where nobody measured that of a CPU, both get the same, and a write perhaps as much as on any CPU that was measured.
+    Where nobody measured that of a CPU, both get the same, and a write perhaps as much as on any CPU of its maker that
+    was measured, or on any at all.
     """
     end = demand.routes[0].dst
     if system.device(end).kind is not Kind.CPU or full.isdisjoint(demand.per_byte):
@@ -156,15 +169,18 @@ def _weighted(system: System, demand: FlowDemand, full: Set[Resource]) -> FlowDe
     weight = system.number(end, WRITE_WEIGHT)
     if weight is not None:
         return replace(demand, memory_weight=weight, memory_weight_most=weight)
-    return replace(demand, memory_weight_most=_most_weight(system))
+    part = system.part(end)
+    return replace(demand, memory_weight_most=_most_weight(system, maker(part) if part is not None else ""))
 
 
 @memoized_by_figures
-def _most_weight(system: System) -> float:
-    """The most that a write gets beside a read in a full memory of any CPU of the catalogue; 1 without any."""
-    cpus = (part for part in system.catalog.parts.values() if part.kind == "cpu")
-    figures = (figure for part in cpus for figure in (part.figure(WRITE_WEIGHT), *_on_shared(part)))
-    return max((figure.value for figure in figures if isinstance(figure.value, float)), default=1.0)
+def _most_weight(system: System, of_maker: str) -> float:
+    """The most that a write gets beside a read in a full memory of CPUs of a maker, else of all; 1 without any."""
+    cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]
+    stated = [(maker(part), figure.value) for part in cpus for figure in (part.figure(WRITE_WEIGHT), *_on_shared(part))]
+    weights = [(word, value) for word, value in stated if isinstance(value, float)]
+    own = [value for word, value in weights if word == of_maker]
+    return max(own or [value for _, value in weights], default=1.0)
 
 
 def _on_shared(part: Part) -> Iterator[Figure]:

@@ -155,14 +155,15 @@ def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | Non
 
     A CPU that is not named may be the slowest that was measured. With Gen3 slots it is taken to be a Xeon, which splits
     peer traffic into 64 B packets, as nearly all servers with GPUs on Gen3 are. Of a maker of whose CPUs none was
-    measured, nothing is known. None for AMD's, all of which pass what the link carries (data/parts/cpu-amd.yaml), and
-    for links of unknown speed.
+    measured, nothing is known, nor of Intel's desktops, whose packets (peer.payload) are planned after Xeons. None for
+    AMD's, all of which pass what the link carries (data/parts/cpu-amd.yaml), and for links of unknown speed.
     """
     part = system.part(cpu)
     if link.gen is None or (part is not None and is_of_amd(part)):
         return None
     least, share, rests_on = RANGES[UNKNOWN][0], 1.0, "the link's raw rate"
-    if part is None or part.title.startswith("Intel"):
+    planned = part is not None and part.figure("peer.payload").basis == "planning"
+    if not planned and (part is None or part.title.startswith("Intel")):
         stated = _peer_shares(system)
         least = min((each.least for each in stated), default=least)
         xeons = sorted({each.share for each in stated if each.gen == link.gen and each.is_own})

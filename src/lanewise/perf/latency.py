@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lanewise.catalog.typical import completed
 from lanewise.perf.resources import cite, weakest
 from lanewise.perf.route_demand import one_way
+from lanewise.perf.uncertainty import Range, figure_range
 from lanewise.routes.find import route as find_route
 from lanewise.routes.model import Route, Via
 from lanewise.topology.model import Kind, System
@@ -21,7 +23,8 @@ SPREAD = (0.8, 1.5)
 class Latency:
     """A small copy from `src` to `dst`: `wire` in s (one way), `api` in s as CUDA's own sample times it, or None.
 
-    Another driver and CPU take from `low` to `high`, in s; None where `api` is.
+    Another driver and CPU take from `low` to `high`, in s; None where `api` is. `range` is how far a GPU of which
+    nobody measured it may be from `api`, as factors.
     """
 
     src: str
@@ -33,26 +36,28 @@ class Latency:
     limit: str
     rests_on: tuple[str, ...]
     note: str = ""
+    range: Range = (1.0, 1.0)
 
     @property
     def low(self) -> float | None:
         """The least that others take, s."""
-        return None if self.api is None else SPREAD[0] * self.api
+        return None if self.api is None else SPREAD[0] * self.range[0] * self.api
 
     @property
     def high(self) -> float | None:
         """The most that others take, s."""
-        return None if self.api is None else SPREAD[1] * self.api
+        return None if self.api is None else SPREAD[1] * self.range[1] * self.api
 
 
 def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:
-    """The latency of a small copy; the API figure is None where the catalogue has none for that GPU."""
+    """The latency of a small copy; the API figure is None where the catalogue has none for a GPU of that maker."""
     path = find_route(system, src, dst, p2p)
     a, b = path.src, path.dst
     wire = one_way(system, path.hops)
     gpu = next((name for name in (a, b) if system.device(name).kind is Kind.GPU), None)
     key = {Via.STAGED: "latency.api_staged", Via.NVLINK: "latency.api_nvlink"}.get(path.via, "latency.api_p2p")
-    part = system.part(gpu) if gpu else None
+    named = system.part(gpu) if gpu else None
+    part = completed(system.catalog, named) if named is not None else None
     figure = part.figure(key) if part else None
     if part is None or figure is None or not isinstance(figure.value, float):
         note = f"no figure {key} for {part.name if part else 'these ends'}: only the wire time is known"
@@ -60,4 +65,6 @@ def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:
     limit = "CUDA API (staged copy)" if path.via is Via.STAGED else "CUDA API (peer copy)"
     basis = weakest(["calibrated", figure.basis])
     beyond = max(0.0, wire - REFERENCE_WIRE) if path.via is not Via.NVLINK else 0.0
-    return Latency(a, b, path, wire, figure.value + beyond, basis, limit, (cite(part, key, figure),))
+    unmeasured = figure_range(figure) if figure.basis == "typical" else (1.0, 1.0)
+    rests = (cite(part, key, figure),)
+    return Latency(a, b, path, wire, figure.value + beyond, basis, limit, rests, range=unmeasured)

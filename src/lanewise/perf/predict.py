@@ -15,7 +15,7 @@ from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limi
 from lanewise.perf.resources import REQUESTS, Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import Shares
-from lanewise.perf.uncertainty import RANGES, SHARED, independent, is_tie
+from lanewise.perf.uncertainty import RANGES, SHARED, TIE, independent, is_tie
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
 
@@ -99,6 +99,8 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
             if weighted is not None:
                 case = share_in_order(schedule, _at_end(resources, shared, end), flows, weighted, end).rates
                 cases.append(_ordered(solution, case, end) if schedule.rounds > 1 else case)
+    if schedule.rounds == 1 and len(flows) == 2 and all(demand.staging is None for demand in demands):
+        cases = _slower_ends_alone(system, flows, cases)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
     rates = tuple(
         flow_rate(system, demand, flow_cases, limit, schedule)
@@ -127,6 +129,21 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
         total_high=max(math.fsum(case[counted]) for case in cases),
         schedule=schedule,
     )
+
+
+def _slower_ends_alone(system: System, flows: Sequence[Flow], cases: list[Sequence[float]]) -> list[Sequence[float]]:
+    """The cases of two copies of one size that begin together, of which the slower one goes on by itself.
+
+    The solver has what one leaves the other of links and engines for as long as either runs. Of rates r and s < r
+    together, and a of the slower one alone, a byte of each takes 1/r + (1 - s/r) / a.
+    """
+    fast, slow = sorted(predict(system, flows).rates, key=lambda flow: -flow.rate)
+    if slow.rate >= (1 - TIE) * fast.rate:
+        return cases
+    (alone,) = predict(system, [slow.flow]).rates
+    ends = ((each.rate, each.low, each.high) for each in (fast, slow, alone))
+    times = [1 / r + max(0.0, 1 - s / r) / a for r, s, a in zip(*ends, strict=True)]
+    return [(1 / time, 1 / time) for time in times]
 
 
 def _at_end(resources: Sequence[Resource], shared: Sequence[bool], end: Literal["low", "high"]) -> list[float]:

@@ -167,7 +167,7 @@ def _links(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]
         payload = by_direction.get(hop.direction)
         if payload is not None:
             low, high = resource.factors
-            resource = resource.within((low, high * _most_completions(system, segment, payload)))
+            resource = resource.within((low, high * _most_data(system, segment, payload)))
         yield resource, 1.0 if payload is None else packets.wire_bytes(payload.size, overhead)
         back = link_resource(system, hop.reverse) if segment.is_read and payload is not None else None
         if back is not None:
@@ -175,13 +175,16 @@ def _links(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]
             yield back, packets.REQUEST_64BIT / request
 
 
-def _most_completions(system: System, segment: Segment, payload: Payload) -> float:
-    """What a link carries of a host's reads if completions of 64 B were full packets, as a share of what these do."""
-    if payload.rests_on != SMALL_COMPLETIONS:
+def _most_data(system: System, segment: Segment, payload: Payload) -> float:
+    """What a link carries in full packets, as a share of what small ones do that nobody measured; 1 of measured ones.
+
+    Those are completions of 64 B to a host's reads, and peer writes that a CPU only may split.
+    """
+    if payload.rests_on != SMALL_COMPLETIONS and payload.basis != "planning":
         return 1.0
     full = _max_payload(system, segment.hops).size
-    sizes = (payload.size, full)
-    least, most = (packets.wire_bytes(size, packets.COMPLETION) for size in sizes)
+    overhead = packets.COMPLETION if payload.rests_on == SMALL_COMPLETIONS else packets.REQUEST_64BIT
+    least, most = (packets.wire_bytes(size, overhead) for size in (payload.size, full))
     return least / most
 
 
