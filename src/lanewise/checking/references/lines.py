@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility, raw_rate
-from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference
+from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference, tunnel_copy
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
@@ -40,14 +41,18 @@ def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts, wires:
     `wires`: what the link of the row's GPUs carries in B/s, by which less than the line is fine.
     """
     line, text = _line(row, posted)
-    if line and wires is not None and len(flows) == 1 and line > wires and row.path == "storage":
+    thunderbolt = _over_thunderbolt(row, posted)
+    if line and thunderbolt and row.path == "storage":
+        for copy in tunnel_copy(f"a line of {text}", "as stated"):
+            yield replace(copy, fine_high=min(line, copy.fine_high or line))
+    elif line and wires is not None and len(flows) == 1 and line > wires and row.path == "storage":
         low, slow = FINE_SHARE * wires, SLOW_SHARE * wires
         yield Reference("line", wires, low, slow, wires, f"the GPU's link, less than the line of {text}", "as stated")
     elif line:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
-        fine, least = _OF_THUNDERBOLT if _over_thunderbolt(row, posted) else (FINE_SHARE, SLOW_SHARE)
+        fine, least = _OF_THUNDERBOLT if thunderbolt and row.path == "network" else (FINE_SHARE, SLOW_SHARE)
         low, slow = fine * line * both, 0.0 if _by_one_drive(row, line) else least * line * both
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
@@ -60,20 +65,25 @@ def _by_one_drive(row: Observation, line: float) -> bool:
     return lone and line > wires and (row.value or 0.0) > _OF_A_SLOT * wires
 
 
+def uses_rdma(row: Observation) -> bool:
+    """Whether the name of a row says that its packets are RDMA's."""
+    return _RDMA.search(row.scenario) is not None
+
+
 def _payload_of_tcp(row: Observation, posted: PostedFacts, line: float) -> str:
     """What TCP gets of a line at the MTU that the row or the text states; empty if none, or for RDMA's packets."""
     stated = {statement.value for statement in posted.stated("mtu")}
     mtu = row.settings.get("mtu") or (int(stated.pop()) if len(stated) == 1 else 0)
-    if not _ETHERNET_MTU[0] <= mtu <= _ETHERNET_MTU[1] or _RDMA.search(row.scenario):
+    if not _ETHERNET_MTU[0] <= mtu <= _ETHERNET_MTU[1] or uses_rdma(row):
         return ""
     rate = units.show(line * (mtu - _HEADERS) / (mtu + _FRAMING), row.display_unit, 3)
     return f", of which TCP at MTU {mtu} gets {rate}"
 
 
 def _over_thunderbolt(row: Observation, posted: PostedFacts) -> bool:
-    """Whether a network is one of hosts that a Thunderbolt or USB4 cable joins."""
+    """Whether a Thunderbolt or USB4 cable joins the ends."""
     stated = " ".join(statement.value for statement in posted.stated("tunnel"))
-    return row.path == "network" and _THUNDERBOLT.search(f"{row.scenario} {stated}") is not None
+    return _THUNDERBOLT.search(f"{row.scenario} {stated}") is not None
 
 
 def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None) -> Iterator[Reference]:
