@@ -66,6 +66,12 @@ def test_a_drive_at_a_thunderbolt_cable_has_what_its_tunnel_of_pcie_carries(rate
     assert check(tmp_path, f"{drive}, value: {rate}")[0] == verdict
 
 
+@pytest.mark.parametrize("head", ["", "stated: {tunnel: Thunderbolt 3}\n"])
+def test_an_ethernet_adapter_beside_a_thunderbolt_cable_has_a_line_of_its_own(head: str, tmp_path: Path):
+    adapter = 'flows: "host0->host1", path: iperf over a Thunderbolt adapter, line: 10 Gb/s, value: 4 Gb/s'
+    assert check(tmp_path, adapter, head=head)[0] == "slow"
+
+
 def test_another_cable_carries_more_of_its_line(tmp_path: Path):
     assert check(tmp_path, f"{CABLE}, value: 20 Gb/s")[0] == "slow"
 

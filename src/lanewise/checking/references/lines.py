@@ -24,6 +24,8 @@ _USB2, _USB2_PAYLOAD = re.compile(r"\busb ?2(?:\.0)?\b(?!\.)", re.IGNORECASE), 5
 # IP between two hosts over a Thunderbolt cable: 15 and 20 of 40 Gb/s on sound ones (zen-kernel/zen-kernel#102,
 # vitalif/vitastor#57); a third less than the lesser is slow.
 _THUNDERBOLT, _OF_THUNDERBOLT = re.compile(r"thunderbolt|\btb[1-5]\b|\busb ?4", re.IGNORECASE), (0.37, 0.25)
+# The lines of such cables (USB4 specification, 3.2); a line of 10 Gb/s is of an adapter or card beside them.
+_CABLES = (2.5e9, 5e9, 10e9)
 # Of a packet 20 B are IP's header and 20 B TCP's (RFC 791, RFC 9293); around it Ethernet has 14 B of header, 4 of
 # checksum, 8 of preamble and 12 of gap (IEEE 802.3): at MTU 1500 TCP gets 94.9 % of the line, at 9000 99.1 %.
 _HEADERS, _FRAMING, _ETHERNET_MTU = 40, 38, (576, 9600)
@@ -41,8 +43,8 @@ def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts, wires:
     `wires`: what the link of the row's GPUs carries in B/s, by which less than the line is fine.
     """
     line, text = _line(row, posted)
-    thunderbolt = _over_thunderbolt(row, posted)
-    if line and thunderbolt and row.path == "storage":
+    thunderbolt = line in _CABLES and _over_thunderbolt(row, posted)
+    if thunderbolt and row.path == "storage":
         for copy in tunnel_copy(f"a line of {text}", "as stated"):
             yield replace(copy, fine_high=min(line, copy.fine_high or line))
     elif line and wires is not None and len(flows) == 1 and line > wires and row.path == "storage":
