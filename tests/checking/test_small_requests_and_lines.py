@@ -30,6 +30,13 @@ def test_other_drives_orders_and_sizes_are_not_fine_at_the_rate_of_an_arm(change
     assert check(tmp_path, f"{DISK.replace(*change)}, value: 142 IOPS")[0] != "ok"
 
 
+def test_more_readers_of_a_hard_disk_make_it_seek_by_design(tmp_path: Path):
+    rows = [f'flows: "hdd0->host0", path: fio read, threads: {count}, value: {{}} MB/s' for count in (1, 16)]
+    assert check(tmp_path, rows[0].format(200), rows[1].format(60))[0] == "unknown"
+    flash = [row.replace("hdd0", "nvme0n1") for row in rows]
+    assert check(tmp_path, flash[0].format(200), flash[1].format(60))[0] == "slow"
+
+
 def test_short_transfers_of_a_card_beside_a_limit_are_fine_or_too_short(tmp_path: Path):
     limit = 'path: theoretical, flows: "fpga0->host0", value: 12 GB/s'
     assert check(tmp_path, f"{CARD}, bytes: 16384, value: 10 GB/s", limit)[0] == "ok"
@@ -49,6 +56,20 @@ def test_ip_over_a_thunderbolt_cable_carries_half_of_its_line(rate: str, verdict
     assert check(tmp_path, f"{CABLE}, value: {rate}", head="stated: {tunnel: Thunderbolt 3}\n")[0] == verdict
     named = CABLE.replace("iperf", "iperf over Thunderbolt 3")
     assert check(tmp_path, f"{named}, value: {rate}")[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"), [("2.8 GB/s", "ok"), ("1.5 GB/s", "unknown"), ("1 GB/s", "slow"), ("6 GB/s", "fast")]
+)
+def test_a_drive_at_a_thunderbolt_cable_has_what_its_tunnel_of_pcie_carries(rate: str, verdict: str, tmp_path: Path):
+    drive = 'flows: "nvme0->host0", path: external SSD over Thunderbolt, line: 40 Gb/s'
+    assert check(tmp_path, f"{drive}, value: {rate}")[0] == verdict
+
+
+@pytest.mark.parametrize("head", ["", "stated: {tunnel: Thunderbolt 3}\n"])
+def test_an_ethernet_adapter_beside_a_thunderbolt_cable_has_a_line_of_its_own(head: str, tmp_path: Path):
+    adapter = 'flows: "host0->host1", path: iperf over a Thunderbolt adapter, line: 10 Gb/s, value: 4 Gb/s'
+    assert check(tmp_path, adapter, head=head)[0] == "slow"
 
 
 def test_another_cable_carries_more_of_its_line(tmp_path: Path):

@@ -141,3 +141,8 @@ def test_dd_has_one_request_in_flight(tmp_path: Path):
 def test_iperf3_fills_a_line_of_10_gb_s_in_one_thread(tmp_path: Path):
     causes = typed(tmp_path, 'path: iperf3, flows: "host0->host1", value: 4 Gb/s, line: 10 Gb/s').findings[0].causes
     assert all("one thread, on one core" not in cause.what for cause in causes)
+
+
+def test_the_words_that_lead_on_to_a_slow_figure_are_not_those_of_the_fast_one_before(tmp_path: Path):
+    text = "iperf3 gives 9.41 Gb/s, but the NFS copy only reaches 1.2 Gb/s over 10GbE.\n"
+    assert checked(text, tmp_path).findings[0].causes[0].evidence == "'iperf3 gives' reached 9.41 Gb/s"

@@ -32,6 +32,37 @@ def checked(text: str, folder: Path) -> Checkup:
 NETWORK = 'flows: "host0->host1", value: 9.4 Gb/s'
 
 
+@pytest.mark.parametrize(
+    ("words", "settings", "how"),
+    [
+        ("bs: 4k, iodepth: 8, numjobs: 2", {"bytes": 4096, "depth": 8, "threads": 2}, {}),
+        ("message size: 256", {"bytes": 256}, {}),
+        ("memory: pinned, numa: 1", {}, {"host memory": "pinned", "NUMA node": "1"}),
+        ("size: 1M, bytes: 4k", {"bytes": 4096}, {}),
+        ("size: 70B, memory: 80GB", {}, {}),  # of a model, and of a GPU
+        ("block_size: 16", {"block_size": 16}, {}),  # tokens of a KV cache
+    ],
+)
+def test_what_tools_call_a_key_of_the_form_is_that_key_if_its_value_is_one(
+    words: str, settings: dict[str, int], how: dict[str, str]
+):
+    row = read(f"{NETWORK}, {words}")
+    assert row.settings == settings
+    assert {key: row.how[key] for key in ("host memory", "NUMA node") if key in row.how} == how
+
+
+def test_an_error_in_a_key_by_another_name_has_its_place():
+    with pytest.raises(LanewiseError) as error:
+        read(f"{NETWORK}, iodepth: 0")
+    assert str(error.value.location) == "figures.yaml:3"
+
+
+def test_a_short_collective_whose_size_is_called_so_is_not_slow(tmp_path: Path):
+    row = '{flows: "gpu[0-7]->gpu[0-7]", value: 20 GB/s, path: all_reduce, size: 1M, metric: bus_bandwidth}'
+    checkup = checked(f"lanewise-rows: 1\ngpus: H100 SXM\nrows:\n  - {row}\n", tmp_path)
+    assert [result.verdict.value for result in checkup.results] == ["unknown"]
+
+
 @pytest.mark.parametrize("word", ["nic", "mpi", "file system", "adapter", "container", "nodes", "system"])
 def test_what_people_say_is_kept_though_nothing_uses_it(word: str):
     facts = stated(f"{word}: something")

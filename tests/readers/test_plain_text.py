@@ -48,6 +48,7 @@ def test_quantities_of_a_line(line, values):
         ("6 Gb/s over a card of 10", [10]),
         ("440 MB/s, 512 in flight", []),
         ("3 GB/s on an RTX 5090.", []),
+        ("3 GB/s, later 640 MB/s to nvme0n1 (Samsung 980).", []),
         ("| 3 GB/s | 40 |", []),
         ("iops=3000, bw=20 MB/s (21)", [21]),
         ("3 GB/s: 123456789", []),

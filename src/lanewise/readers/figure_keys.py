@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from lanewise.yaml_positions import YamlNode
@@ -19,6 +20,18 @@ _OTHER_WORDS = ("model",)
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _TAKEN = ("machine", "flow", "scenario", "verdict", "repeat", "metric", "engine", "mode", "p2p", "path")
 _MOST = 2**53
+# What people and tools (fio, perftest, nccl-tests) call keys of the form, with values of which they mean it: a size of
+# 70B or 16 is a model's or counts something else.
+_ALSO_CALLED = {
+    "bytes": (
+        re.compile(r"(?:(?:message|msg|block|transfer|request|io)[ _-]?)?size|bs", re.IGNORECASE),
+        re.compile(r"\d[\d.]* ?(?:[kMG]i?B?| B|bytes)|[1-9]\d{2,}", re.IGNORECASE),
+    ),
+    "depth": (re.compile(r"(?:io|queue)[ _-]?depth|qd", re.IGNORECASE), re.compile(r"\d+")),
+    "threads": (re.compile(r"n(?:um)?[ _-]?(?:threads|jobs)|jobs", re.IGNORECASE), re.compile(r"\d+")),
+    "host memory": (re.compile(r"memory", re.IGNORECASE), re.compile(r"pinned|pageable")),
+    "NUMA node": (re.compile(r"numa(?:[ _-]?node)?", re.IGNORECASE), re.compile(r"\d+")),
+}
 
 
 def near_miss(word: str, known: Iterable[str]) -> bool:
@@ -31,6 +44,26 @@ def _mistyped(word: str, known: str) -> bool:
     if word[:_FIRST] != known[:_FIRST]:
         return False
     return sorted(word) == sorted(known) or SequenceMatcher(None, word, known).ratio() > _ALIKE
+
+
+def with_usual_keys(row: YamlNode) -> YamlNode:
+    """The row with the form's names of keys that it calls otherwise: `size: 4k` is `bytes: 4k`."""
+    if not row.is_map:
+        return row
+    usual = {key: _usual(key, row[key]) for key in row.value}
+    twice = [name for name in usual.values() if [*usual.values()].count(name) > 1]
+    renamed = {key: name for key, name in usual.items() if name != key and name not in twice}
+    for positions in (row.document.values, row.document.keys):  # where the file has them, whatever they are called
+        positions |= {(*row.path, name): positions[*row.path, key] for key, name in renamed.items()}
+    return replace(row, value={renamed.get(key, key): value for key, value in row.value.items()})
+
+
+def _usual(key: str, node: YamlNode) -> str:
+    if not isinstance(node.value, str | int):
+        return key
+    value = node.as_written().strip()
+    names = (name for name, (also, means) in _ALSO_CALLED.items() if also.fullmatch(key) and means.fullmatch(value))
+    return next(names, key)
 
 
 def own_keys(row: YamlNode, known: Collection[str]) -> list[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.readers import spelled_quantities
-from lanewise.readers.figure_keys import near_miss, own_keys, own_settings
+from lanewise.readers.figure_keys import near_miss, own_keys, own_settings, with_usual_keys
 from lanewise.readers.text_devices import memory_of
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.results.observation import Observation, Source
@@ -101,16 +101,11 @@ def _line_or_text(statement: Statement) -> str:
 
 
 def _rows(node: YamlNode) -> Iterator[Observation]:
+    node = with_usual_keys(node)
     own = own_keys(node, _FIELDS)
     node.check_fields((*_FIELDS, *own), "a row", needed=("flows", "value"))
     p2p = node["p2p"].flag(True)
-    try:
-        collective = node["metric"].text() in ("", "bus_bandwidth", "time")
-        flows = _flows(node["flows"].needed(), collective, p2p, _is_counted(node))
-        if collective and len(flows) == 1 and flows[0].src == flows[0].dst and node["hosts"].given:
-            flows = (replace(flows[0], dst="host1"),)  # one GPU a host
-    except LanewiseError as error:
-        raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
+    flows = _flows_of(node, p2p)
     value, unit, metric, taken = _quantity(node["value"], bits=path_of(flows[0]) == "network")
     ring = not node["metric"].given and _is_ring(node)
     metric = _OF_A_COLLECTIVE.get(metric, metric) if ring else metric
@@ -122,17 +117,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     else:
         metric, shown = "goodput" if metric == "total" else metric, [flow.name for flow in flows]
         shown = shown[:1] if of == "first" else shown
-    how = {key: node[key].as_written() for key in _HOW if node[key].given}
-    if node["slot"].given:  # of this row's device, where others of the run have other slots
-        how["slot"] = _slot(node["slot"])
-    if "line" in how:
-        how["line"] = spelled_quantities.line(how["line"])
-    how |= {"flows": names, "tool": "typed in"}
-    if path_of(flows[0]) in ("host to device", "device to host") and "engine" not in how:
-        how.setdefault("host memory", memory_of(f"{node['path'].text()} {node['note'].text()}"))
-        how = {key: value for key, value in how.items() if value}
-    if node["p2p"].given or path_of(flows[0]).startswith("peer"):
-        how["p2p"] = "on" if p2p else "off"
+    how = _how(node, flows, names, p2p)
     settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
     numbers, texts = own_settings(node, own)
     settings |= numbers
@@ -152,6 +137,34 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
             name or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
             path=path_of(flows[0]), how=how, note=note,
         )  # fmt: skip
+
+
+def _flows_of(node: YamlNode, p2p: bool) -> tuple[Flow, ...]:
+    """The flows of a row; FormatError with its line where they are none."""
+    try:
+        collective = node["metric"].text() in ("", "bus_bandwidth", "time")
+        flows = _flows(node["flows"].needed(), collective, p2p, _is_counted(node))
+        if collective and len(flows) == 1 and flows[0].src == flows[0].dst and node["hosts"].given:
+            flows = (replace(flows[0], dst="host1"),)  # one GPU a host
+        return flows
+    except LanewiseError as error:
+        raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
+
+
+def _how(node: YamlNode, flows: Sequence[Flow], names: str, p2p: bool) -> dict[str, str]:
+    """By which method a row was measured, as far as its keys and its name say."""
+    how = {key: node[key].as_written() for key in _HOW if node[key].given}
+    if node["slot"].given:  # of this row's device, where others of the run have other slots
+        how["slot"] = _slot(node["slot"])
+    if "line" in how:
+        how["line"] = spelled_quantities.line(how["line"])
+    how |= {"flows": names, "tool": "typed in"}
+    if path_of(flows[0]) in ("host to device", "device to host") and "engine" not in how:
+        how.setdefault("host memory", memory_of(f"{node['path'].text()} {node['note'].text()}"))
+        how = {key: value for key, value in how.items() if value}
+    if node["p2p"].given or path_of(flows[0]).startswith("peer"):
+        how["p2p"] = "on" if p2p else "off"
+    return how
 
 
 def _is_counted(node: YamlNode) -> bool:

@@ -50,8 +50,8 @@ _ROW = re.compile(
     r"(?:\s+\d[\d.]{0,11}\s+\d+\.\d\d\s+\d+\.\d\d\s+[\d.e+N/A-]{1,10}){1,2}\s*$"
 )
 _HEADS = ("size", "count", "type", "redop", "root", *("time", "algbw", "busbw", "wrong") * 2)
-# What mpirun writes between two writes of a line.
 _HANGS = f"{WHOLE}; if it printed no more it hangs: CUDA_LAUNCH_BLOCKING=1 with several GPUs in one process does that"
+# What mpirun writes between two writes of a line.
 _BETWEEN = re.compile(r"\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)")
 
 

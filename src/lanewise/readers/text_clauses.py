@@ -45,6 +45,7 @@ _NAMES = re.compile(
     r"(?:version|kernel|driver|cuda|python|linux|ubuntu|debian|windows|centos|rhel|release|gen|pcie|usb|sata|raid|port|"
     r"node|host|gpu|rank|xeon|gold|silver|epyc|ryzen|core|rtx|gtx|rx|radeon|quadro|tesla|vega|titan|arc|pi|thunderbolt|"
     r"connectx|mtu|size|depth|batch|page|step|line|socket|numa|cpu|channel|level|layer|tag|issue|pr|#|v|mode|bs|qd|"
+    r"samsung(?: ssd)?|intel(?: ssd)?|micron|crucial|optane|"
     r"threads?|jobs?|clients?|streams?|width|table|figure|fig|section|chapter|acceptance|n-max|x)[ =:#.-]*$",
     re.IGNORECASE,
 )

@@ -53,7 +53,8 @@ def other_copies(symptom: Symptom) -> Iterator[Cause]:
         predicted = symptom.model.value(row, change)
         if predicted is not None and symptom.result.reached_by(predicted):
             devices = frozenset(symptom.devices)
-            yield Cause(OTHERS, f"{what} {flow.name} at the same time", _STEP, change=change, devices=devices)
+            key = (*OTHERS, flow.name)  # what copies on one path explains no other
+            yield Cause(key, f"{what} {flow.name} at the same time", _STEP, change=change, devices=devices)
             return
 
 

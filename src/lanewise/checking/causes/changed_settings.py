@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import MTU
-from lanewise.checking.references.one_setting import better_by_one_setting, one_setting
+from lanewise.checking.references.lines import uses_rdma
+from lanewise.checking.references.one_setting import better_by_one_setting, is_amount, one_setting
 from lanewise.checking.references.rails import over_fewer, rails
-from lanewise.checking.references.texts import OF_FEWER_THREADS, of_plain_text, threads_of
+from lanewise.checking.references.side_by_side import COUNTS
+from lanewise.checking.references.texts import OF_FEWER_THREADS, of_plain_text, rate_of_each, threads_of
 from lanewise.checking.symptom import RowSymptom, value_text
+from lanewise.results.observation import Observation
 
 _STEP = "change only that and measure again, twice each way"
 # Linux' CFS throttles a group that has used its quota (kernel, scheduler/sched-bwc): a thread that the others wait for
@@ -23,30 +26,54 @@ _THREADS_STEP = (
 def setting_that_differs(symptom: RowSymptom) -> Iterator[Cause]:
     """The only setting in which a faster row of the same path differs."""
     row = symptom.row
-    best = better_by_one_setting(row, symptom.better(same_flow=True))
+    faster = symptom.better(same_flow=True)
+    best = better_by_one_setting(row, faster)
     if best is None:
+        yield from _setting_of_its_name(row, faster)
         return
     key = one_setting(row, best)
     evidence = f"{key}={best.settings[key]} reached {value_text(best)}, all else alike"
     if key == "threads":
         yield Cause(("setting", key), _too_many(symptom, row.settings[key]), _THREADS_STEP, evidence=evidence)
-    elif key == "mtu":
+    elif key == "mtu" and not uses_rdma(row):
         yield Cause(MTU.key, MTU.what, MTU.step, evidence=evidence)
     else:
-        yield Cause(("setting", key), f"the setting {key}={row.settings[key]}", _STEP, evidence=evidence)
+        kind = ("mtu",) if key == "mtu" else ("setting", key)
+        yield Cause(kind, f"the setting {key}={row.settings[key]}", _STEP, evidence=evidence)
+
+
+def _setting_of_its_name(row: Observation, faster: Sequence[Observation]) -> Iterator[Cause]:
+    """The setting in words (`tso: off` of figures typed in) in which alone the name of a faster row differs."""
+    for other in faster if row.how.get("tool") == "typed in" else ():
+        pairs = [pair for pair in zip(row.scenario.split(), other.scenario.split(), strict=False) if pair[0] != pair[1]]
+        mine, theirs = pairs[0] if len(pairs) == 1 else ("", "")
+        key = mine.partition("=")[0]
+        alike = row.settings == other.settings and len(row.scenario.split()) == len(other.scenario.split())
+        if alike and "=" in mine and theirs.startswith(f"{key}=") and not key.isupper() and not is_amount(key):
+            evidence = f"{theirs} reached {value_text(other)}, all else alike"
+            yield Cause(("setting", key), f"the setting {mine}", _STEP, evidence=evidence)
+            return
 
 
 def threads_of_a_text(symptom: RowSymptom) -> Iterator[Cause]:
     """More threads than a faster figure of a text has, where all else is alike."""
-    limit = symptom.result.expected.limit
-    if of_plain_text(symptom.row) and limit.endswith(OF_FEWER_THREADS):
+    row, limit = symptom.row, symptom.result.expected.limit
+    if not of_plain_text(row) or row.metric != COUNTS:
+        return
+    threads, evidence = threads_of(row), ""
+    if limit.endswith(OF_FEWER_THREADS):
         evidence = f"{limit.removesuffix(OF_FEWER_THREADS)}threads is faster"
-        yield Cause(("setting", "threads"), _too_many(symptom, threads_of(symptom.row)), _THREADS_STEP,
-                    evidence=evidence)  # fmt: skip
+    for other in symptom.better_rates():
+        if limit == f"'{other.scenario}'" and 0 < threads_of(other) < threads and not rate_of_each(row):
+            evidence = f"{threads_of(other)} threads reached {value_text(other)}"
+    if evidence:
+        yield Cause(("setting", "threads"), _too_many(symptom, threads), _THREADS_STEP, evidence=evidence)
 
 
 def _too_many(symptom: RowSymptom, threads: int) -> str:
     """What to say of a number of threads, with the number of CPUs where it is stated and less."""
+    if symptom.row.path == "storage":
+        return f"{threads} threads: they wait for each other or for CPUs, or the drive seeks between their requests"
     stated = [re.match(r"\d+", each.value) for each in symptom.posted.stated("cpus")]
     least = min((int(match[0]) for match in stated if match), default=threads)
     cpus = f"{least} CPUs" if least < threads else "the CPUs that the program may use"

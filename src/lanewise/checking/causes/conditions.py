@@ -40,10 +40,11 @@ class NamedCondition:
 
     def _named(self, text: str) -> list[str]:
         """The words with their neighbours: 'MTU 9000', 'other socket', 'without RDMA'."""
-        words = text.lower().split()
-        found = self.words.finditer(" ".join(text.split()))
+        # A setting beside them is no neighbour that says it otherwise: 'TCP tso=off'.
+        words = [word for word in text.split() if "=" not in word or self.words.search(word)]
+        found = self.words.finditer(" ".join(words))
         places = {match.string.count(" ", 0, match.start()) for match in found}
-        return sorted(" ".join(words[max(0, at - 1) : at + 2]).strip(",;.:()") for at in places)
+        return sorted(" ".join(words[max(0, at - 1) : at + 2]).lower().strip(",;.:()") for at in places)
 
 
 def _condition(words: str, key: str, what: str, step: str) -> NamedCondition:

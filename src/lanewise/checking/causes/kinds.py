@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
 from lanewise.checking.causes.conditions import SETTING
+from lanewise.checking.references.paths import flows_of_drives
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 from lanewise.results.figure_words import VERSION
@@ -53,13 +54,12 @@ def named_changes(symptom: RowSymptom) -> Iterator[Cause]:
 def shared_by_several(symptom: RowSymptom) -> Iterator[Cause]:
     """Several drives, each of which gets less at once than its share of one alone: they lie on one."""
     row = symptom.row
-    flows = row.how.get("flows", row.flow).replace(" ", "").split(",")
-    drives = {end for flow in flows for end in flow.split("->") if not _END.match(end)}
-    if row.path != "storage" or row.metric != "goodput" or len(drives) < 2:
+    flows = flows_of_drives(row)
+    if row.metric != "goodput" or not flows:
         return
     alone = [other for other in symptom.better_rates() if other.how.get("flows", other.flow).replace(" ", "") in flows]
     if alone:
-        what = f"what all {len(drives)} share: one real drive below them, a controller, or the way to it"
+        what = f"what all {len(flows)} share: one real drive below them, a controller, or the way to it"
         step = "lsblk -o NAME,PKNAME,TRAN on the machine that has the drives; add up the rates of all at once"
         yield Cause(("shared",), what, step, evidence=f"one alone reached {value_text(alone[0])}")
 

@@ -26,6 +26,10 @@ _TOGETHER = re.compile(
 _GPU = re.compile(r"\bgpus?\b|\b[ABH][123]00\b|\bV100\b", re.I)
 _HOST_MEMORY = re.compile(r"(?<!gpu )\b(?:memory|buffers?|membind|numactl)\b", re.I)
 _PACKETS = re.compile(r"\bpackets?|\bframes?", re.I)
+# Words that lead on to a figure are before it: 'but the copy only reaches 1.2 Gb/s over 10GbE'.
+_LEADS_ON = re.compile(
+    r"\b(?:gets?|got|reach(?:es|ed)?|gives?|gave|shows?|is|was|are|were|only|just|about|at|to|of|has|have|had)$", re.I
+)
 # Requests of one size differ by less in what tools call it.
 _LEAST_RATIO = 2
 
@@ -49,9 +53,9 @@ def own_words(row: Observation, other: Observation) -> str:
 
     Of '7.9 GB/s with 512 bytes, 45.2 with 4096' those of the second are 'with 4096', whatever stands before it.
     """
-    behind = row.how.get("after", "").strip(" ,;.:")
-    later = other if behind and behind in other.how.get("label", "") else row
-    if _WORD.search(later.how.get("after", "")):
+    behind, of_other = (each.how.get("after", "").strip(" ,;.:") for each in (row, other))
+    later, between = (other, behind) if behind and behind in other.how.get("label", "") else (row, of_other)
+    if _WORD.search(later.how.get("after", "")) and not _LEADS_ON.search(between):
         return behind
     return f"{row.how.get('heading', '')} {row.how.get('label', '')}".strip(" ,;.:")
 

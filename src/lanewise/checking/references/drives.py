@@ -66,6 +66,11 @@ def drive_link_rate(gen: int, lanes: int) -> float:
     return (_SHARE if gen >= 3 else _SHARE_OF_OLD) * raw_rate(gen, lanes)
 
 
+def is_disk(row: Observation) -> bool:
+    """Whether a row of storage is named as one of a hard disk, whose arm seeks between several readers."""
+    return _DISK.match(drive_of(row)) is not None or _DISK_NAMED.search(row.scenario) is not None
+
+
 def drive_of(row: Observation) -> str:
     """The end of a row's only flow that is a drive, empty if none or several."""
     ends = [] if "," in row.flow else [end.strip() for end in row.flow.split("->")]
@@ -146,10 +151,9 @@ def small_reads(row: Observation) -> Iterator[Reference]:
 def random_disk(row: Observation) -> Iterator[Reference]:
     """Small requests of a hard disk in no order: each waits for the arm and for half a turn of the plate."""
     size, pattern = row.settings.get("bytes", 0), f"{row.how.get('pattern', '')} {row.scenario}"
-    disk = _DISK.match(drive_of(row)) or _DISK_NAMED.search(pattern)
     usual, least = (size / seconds for seconds in _SEEK)
     many = row.value is None or row.value > _ORDERED * usual
-    if disk and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
+    if is_disk(row) and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
         limit = f"{1 / _SEEK[0]:.0f} requests a second of a hard disk of 7,200 turns a minute, one at a time"
         yield Reference("parts", usual, least, 0.0, None, limit, "data sheets of disks")
 

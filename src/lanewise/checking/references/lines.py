@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility, raw_rate
-from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference
+from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference, tunnel_copy
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
@@ -23,6 +24,8 @@ _USB2, _USB2_PAYLOAD = re.compile(r"\busb ?2(?:\.0)?\b(?!\.)", re.IGNORECASE), 5
 # IP between two hosts over a Thunderbolt cable: 15 and 20 of 40 Gb/s on sound ones (zen-kernel/zen-kernel#102,
 # vitalif/vitastor#57); a third less than the lesser is slow.
 _THUNDERBOLT, _OF_THUNDERBOLT = re.compile(r"thunderbolt|\btb[1-5]\b|\busb ?4", re.IGNORECASE), (0.37, 0.25)
+# The lines of such cables (USB4 specification, 3.2); a line of 10 Gb/s is of an adapter or card beside them.
+_CABLES = (2.5e9, 5e9, 10e9)
 # Of a packet 20 B are IP's header and 20 B TCP's (RFC 791, RFC 9293); around it Ethernet has 14 B of header, 4 of
 # checksum, 8 of preamble and 12 of gap (IEEE 802.3): at MTU 1500 TCP gets 94.9 % of the line, at 9000 99.1 %.
 _HEADERS, _FRAMING, _ETHERNET_MTU = 40, 38, (576, 9600)
@@ -40,14 +43,18 @@ def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts, wires:
     `wires`: what the link of the row's GPUs carries in B/s, by which less than the line is fine.
     """
     line, text = _line(row, posted)
-    if line and wires is not None and len(flows) == 1 and line > wires and row.path == "storage":
+    thunderbolt = line in _CABLES and _over_thunderbolt(row, posted)
+    if thunderbolt and row.path == "storage":
+        for copy in tunnel_copy(f"a line of {text}", "as stated"):
+            yield replace(copy, fine_high=min(line, copy.fine_high or line))
+    elif line and wires is not None and len(flows) == 1 and line > wires and row.path == "storage":
         low, slow = FINE_SHARE * wires, SLOW_SHARE * wires
         yield Reference("line", wires, low, slow, wires, f"the GPU's link, less than the line of {text}", "as stated")
     elif line:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
-        fine, least = _OF_THUNDERBOLT if _over_thunderbolt(row, posted) else (FINE_SHARE, SLOW_SHARE)
+        fine, least = _OF_THUNDERBOLT if thunderbolt and row.path == "network" else (FINE_SHARE, SLOW_SHARE)
         low, slow = fine * line * both, 0.0 if _by_one_drive(row, line) else least * line * both
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
@@ -60,20 +67,25 @@ def _by_one_drive(row: Observation, line: float) -> bool:
     return lone and line > wires and (row.value or 0.0) > _OF_A_SLOT * wires
 
 
+def uses_rdma(row: Observation) -> bool:
+    """Whether the name of a row says that its packets are RDMA's."""
+    return _RDMA.search(row.scenario) is not None
+
+
 def _payload_of_tcp(row: Observation, posted: PostedFacts, line: float) -> str:
     """What TCP gets of a line at the MTU that the row or the text states; empty if none, or for RDMA's packets."""
     stated = {statement.value for statement in posted.stated("mtu")}
     mtu = row.settings.get("mtu") or (int(stated.pop()) if len(stated) == 1 else 0)
-    if not _ETHERNET_MTU[0] <= mtu <= _ETHERNET_MTU[1] or _RDMA.search(row.scenario):
+    if not _ETHERNET_MTU[0] <= mtu <= _ETHERNET_MTU[1] or uses_rdma(row):
         return ""
     rate = units.show(line * (mtu - _HEADERS) / (mtu + _FRAMING), row.display_unit, 3)
     return f", of which TCP at MTU {mtu} gets {rate}"
 
 
 def _over_thunderbolt(row: Observation, posted: PostedFacts) -> bool:
-    """Whether a network is one of hosts that a Thunderbolt or USB4 cable joins."""
+    """Whether a Thunderbolt or USB4 cable joins the ends."""
     stated = " ".join(statement.value for statement in posted.stated("tunnel"))
-    return row.path == "network" and _THUNDERBOLT.search(f"{row.scenario} {stated}") is not None
+    return _THUNDERBOLT.search(f"{row.scenario} {stated}") is not None
 
 
 def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None) -> Iterator[Reference]:

@@ -6,7 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.drives import is_disk
+from lanewise.checking.references.parts import Reference, best_of, of_another_row
 from lanewise.checking.symptom import line_of
 from lanewise.results.observation import Observation
 
@@ -23,11 +24,13 @@ _AMOUNT = re.compile(
     r"prompts?|tokens|qps|rate|load|n|num\w*|count|(?:io)?jobs?|clients?|users?|connections?|streams?|flows?|requests?|"
     r"concurrency|nodes?|gpus?|cards?|drives?|disks?|hosts?|ranks?|tp|pp|dp|ep|proc\w*|workers?|replicas?|osds?|files?|"
     r"rails?|nics?|hcas?|ports?|adapters?|interfaces?|distance|runs?|repeat\w*|tests?|trial|iter\w*|seed|time|duration|"
-    r"seconds|day|year|layers?|dim|hidden|params|bits|version"
+    r"seconds|day|year|layers?|dim|hidden|params|bits|version|attempts?|try|pass|round|step|epoch|hour|minute|month|date|"
+    r"index|id|pid|offset|position|percent\w*|pct|ratio|mix|level|quality|beams?|width|height|resolution|fps|sparsity|util\w*|"
+    r"parallel\w*|shards?|world|instances?|devices?|sockets?|cores?|v?cpus?|dimms?"
 )
 _METHOD = ("p2p", "engine", "mode", "host memory", "NUMA node", "device", "note", "slot", "flows", "tool")
 # A rate of each of them falls with their number on every machine.
-_PER_ONE = re.compile(r"\b(?:per|each|every|avg|average|mean)\b|/ ?(?:thread|core|job|stream)", re.IGNORECASE)
+PER_ONE = re.compile(r"\b(?:per|each|every|avg|average|mean)\b|/ ?(?:thread|core|job|stream)", re.IGNORECASE)
 
 
 def one_setting(row: Observation, other: Observation) -> str:
@@ -37,17 +40,21 @@ def one_setting(row: Observation, other: Observation) -> str:
     keys = [key for key, value in row.settings.items() if other.settings[key] != value]
     key = keys[0] if len(keys) == 1 else ""
     if key == "threads":
-        alone = _PER_ONE.search(f"{row.scenario} {row.how.get('note', '')}") is None
-        return key if alone and row.settings[key] > other.settings[key] else ""
-    return "" if any(map(_AMOUNT.fullmatch, key.lower().split("_"))) else key
+        alone = PER_ONE.search(f"{row.scenario} {row.how.get('note', '')}") is None
+        return key if alone and row.settings[key] > other.settings[key] and not is_disk(row) else ""
+    return "" if is_amount(key) else key
+
+
+def is_amount(key: str) -> bool:
+    """Whether a key says how much is asked for, or which one or which time it is, and so is no setting."""
+    return any(map(_AMOUNT.fullmatch, key.lower().split("_")))
 
 
 def better_by_one_setting(row: Observation, rows: Sequence[Observation]) -> Observation | None:
     """The fastest row that differs from this one in one setting alone; None if none is faster."""
     if not _typed_with_settings(row):
         return None
-    like = [each for each in rows if (each.value or 0.0) > (row.value or 0.0) and one_setting(row, each)]
-    return max(like, key=lambda each: each.value or 0.0, default=None)
+    return best_of(each for each in rows if (each.value or 0.0) > (row.value or 0.0) and one_setting(row, each))
 
 
 class OneSetting:
@@ -66,9 +73,8 @@ class OneSetting:
         best = better_by_one_setting(row, self._paths.get(_path(row), ()))
         if best is not None and best.value:
             key = one_setting(row, best)
-            low = (_OF_FEWER if key == "threads" else _OF_OTHER) * best.value
-            limit = f"the same with {key}={best.settings[key]}"
-            yield Reference("same path", best.value, low, low, None, limit, "the other row", own=False)
+            share = _OF_FEWER if key == "threads" else _OF_OTHER
+            yield of_another_row(best.value, share, f"the same with {key}={best.settings[key]}")
 
 
 def _typed_with_settings(row: Observation) -> bool:

@@ -139,7 +139,7 @@ def any_copy(row: Observation, title: str, catalog: Catalog, memory: float = 0.0
 
 
 def tunnel_copy(tunnel: str, source: str) -> Iterator[Reference]:
-    """What a copy to or from any GPU behind that tunnel reaches."""
+    """What a copy to or from any GPU or drive behind that tunnel reaches."""
     low, slow, high = _TUNNEL
     yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel}", source)
 

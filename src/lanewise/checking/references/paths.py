@@ -10,6 +10,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.by_design import less_by_design
+from lanewise.checking.references.drives import is_disk
 from lanewise.checking.references.parts import BY_ONE_CORE, START, Reference, best_of, of_another_row
 from lanewise.checking.references.rails import over_more
 from lanewise.checking.symptom import line_of
@@ -44,6 +45,7 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
     rows = [
         each for each in rows if row.path != "storage" or (_asks_no_more(each, row) and not _perhaps_cached(each, row))
     ]
+    rows = [each for each in rows if not (is_disk(row) and _is_deeper(row, each))]
     rows = [each for each in rows if not (_waits_for_each(row) and _program(each) == _program(row))]
     rows = [each for each in rows if not (_is_of_more(each, row) or over_more(each, row))]
     rows = [each for each in rows if not _kernels_both_ways(each, row)]

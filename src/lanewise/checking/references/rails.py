@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from lanewise.checking.expectation import too_short
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import Reference, best_of
 from lanewise.checking.symptom import line_of
 from lanewise.results.observation import Observation
 
@@ -15,9 +15,15 @@ from lanewise.results.observation import Observation
 _ADDED = 1.25
 _WORDS = {word: at for at, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"), 1)}
 _WORDS |= {"single": 1, "dual": 2, "both": 2}
-_KIND = r"(?:rails?|nics?|hcas?|ports?|network cards?|adapters?|interfaces?)"
-_COUNT = re.compile(rf"\b(?:(\d{{1,2}})|({'|'.join(_WORDS)}))[ -]?{_KIND}\b|\b{_KIND}=(\d{{1,2}})\b", re.IGNORECASE)
-_KEY = re.compile(_KIND, re.IGNORECASE)
+_KIND = r"(?:rail|nic|hca|port|network card|adapter|interface)"
+# The 7 of a ConnectX-7 NIC is a model, the ports of a dual-port card or a 32-port switch are what it has.
+_NO_MODEL, _NO_DEVICE = r"(?<![\w.-])(?<!connectx )(?<!bluefield )", r"(?![ -](?:card|nic|hca|adapter|switch))"
+_COUNT = re.compile(
+    rf"{_NO_MODEL}(?:1[ -]{_KIND}|\d{{1,2}}(?:[ -]{_KIND}s|-{_KIND})|({'|'.join(_WORDS)})[ -]?{_KIND}s?)\b{_NO_DEVICE}|"
+    rf"\b{_KIND}s=\d{{1,2}}\b", re.IGNORECASE,
+)  # fmt: skip
+# One of a kind (`port: 5201`, `nic: 2`) says which, several say how many.
+_KEY = re.compile(f"{_KIND}s", re.IGNORECASE)
 
 
 def rails(row: Observation) -> int:
@@ -26,7 +32,10 @@ def rails(row: Observation) -> int:
         if _KEY.fullmatch(key):
             return value
     match = _COUNT.search(row.scenario)
-    return 0 if match is None else int(match[1] or match[3] or _WORDS[match[2].lower()])
+    if match is None:
+        return 0
+    digits = re.search(r"\d+", match[0])
+    return int(digits[0]) if digits else _WORDS[match[1].lower()]
 
 
 def over_more(other: Observation, row: Observation) -> bool:
@@ -43,7 +52,7 @@ def over_fewer(row: Observation, rows: Iterable[Observation]) -> Observation | N
         each for each in rows
         if each.value and each.flow == row.flow and 0 < rails(each) < own and _but_rails(each) == _but_rails(row)
     ]  # fmt: skip
-    return max(like, key=lambda each: each.value or 0.0, default=None)
+    return best_of(like)
 
 
 def of_fewer_rails(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -58,6 +67,8 @@ def of_fewer_rails(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
 def _but_rails(row: Observation) -> tuple[object, ...]:
     """What two rows share that differ in the number of rails alone."""
     settings = {key: value for key, value in row.settings.items() if not _KEY.fullmatch(key)}
-    # What is said of which rails they are stands behind the number.
-    name = _COUNT.split(row.scenario)[0].strip()
+    # What is said of which rails they are stands behind the number, unless all of the name does.
+    match = _COUNT.search(row.scenario)
+    before, behind = (row.scenario[: match.start()], row.scenario[match.end() :]) if match else (row.scenario, "")
+    name = (before.strip(" ,;:") or behind).strip(" ,;:")
     return row.metric, row.flow, row.path, name, line_of(row), settings

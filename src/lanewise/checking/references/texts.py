@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from lanewise import units
 from lanewise.checking.expectation import expectation
 from lanewise.checking.references.lines import FINE_SHARE, SLOW_SHARE
+from lanewise.checking.references.one_setting import PER_ONE
 from lanewise.checking.symptom import line_of
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -46,7 +47,6 @@ _MOST_COMPARED = 20
 _OF_FEWER_THREADS, OF_FEWER_THREADS = 0.5, "threads in place of more"
 _THREADS = re.compile(r"(?<![\w.])(\d{1,4}) threads?\b", re.IGNORECASE)
 _THREADS_HEAD = re.compile(r"^\W*(?:num_?|n_?|nr_?)?threads?\b", re.IGNORECASE)
-_PER_ONE = re.compile(r"\b(?:per|each|every|avg|average|mean)\b|/ ?threads?\b", re.IGNORECASE)
 _PLAIN = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -80,7 +80,7 @@ class PlainTextRows:
     def _by_threads(self, result: PathResult) -> PathResult:
         """The result of a count a second of so many threads, beside the same of fewer."""
         row, own = result.row, threads_of(result.row)
-        if row.metric != "iops" or own < 2 or _PER_ONE.search(words_of(row)):
+        if row.metric != "iops" or own < 2 or rate_of_each(row):
             return result
         like = [each for each in self._rows if 0 < threads_of(each) < own and _but_threads(each) == _but_threads(row)]
         best = max(like, key=lambda each: each.value or 0.0, default=None)
@@ -109,6 +109,11 @@ def threads_of(row: Observation) -> int:
     if match is None and _THREADS_HEAD.match(row.how.get("heading", "")):
         match = re.match(r"\W*(\d{1,4})\b(?![.,]\d)", label)
     return int(match[1]) if match else 0
+
+
+def rate_of_each(row: Observation) -> bool:
+    """Whether the words of a figure say that it is of each of several threads."""
+    return PER_ONE.search(words_of(row)) is not None
 
 
 def _but_threads(row: Observation) -> tuple[object, ...]:
