@@ -10,8 +10,8 @@ from functools import cached_property
 
 from lanewise.catalog import Catalog, builtin
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.busy import OTHERS
 from lanewise.checking.causes.collectives import CollectiveChanges, next_steps
+from lanewise.checking.causes.contention import OTHERS
 from lanewise.checking.causes.machine import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.causes.modelled import causes
 from lanewise.checking.causes.modelled_symptom import Symptom

@@ -13,6 +13,7 @@ from lanewise.errors import Unreachable
 from lanewise.perf.duplex import Copier, RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
 from lanewise.perf.host import MEMORY
+from lanewise.perf.interleaved_memory import where_pages_alternate
 from lanewise.perf.one_engine import taking_turns
 from lanewise.perf.resources import (
     END_DOUBT,
@@ -27,7 +28,6 @@ from lanewise.perf.resources import (
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.perf.sockets import far_buffers, least_peer_writes
-from lanewise.perf.spread_memory import where_pages_alternate
 from lanewise.perf.staging import Amounts, Opposite, Staging, beside_opposite_copy, shared_port, slowest_of, staging
 from lanewise.perf.turns import NO_TURNS, SOURCE, sender_of, with_others
 from lanewise.perf.uncertainty import Bound

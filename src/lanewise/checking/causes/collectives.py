@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from lanewise.checking.cause import Cause, speed
-from lanewise.checking.causes.busy import calls_of_one_length, unexplained_calls
+from lanewise.checking.causes.contention import calls_of_one_length, unexplained_calls
 from lanewise.checking.collective_rows import CollectiveModels, collective_point, is_collective
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.collectives.model import Algorithm, CollectivePoint, CollectiveSettings

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable, Iterator
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.busy import other_copies, unexplained
+from lanewise.checking.causes.contention import other_copies, unexplained
 from lanewise.checking.causes.host_buffers import empty_channels, far_buffers
 from lanewise.checking.causes.modelled_links import (
     better_link,

@@ -12,7 +12,10 @@ from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.busy import (
+from lanewise.checking.causes.cards import CARD_CAUSES, differ_in_time, stated_link
+from lanewise.checking.causes.changed_settings import OWN_SETTINGS
+from lanewise.checking.causes.commonest import REQUESTS, commonest
+from lanewise.checking.causes.contention import (
     back_is_fine,
     busy_cores,
     halved_one_way,
@@ -20,9 +23,6 @@ from lanewise.checking.causes.busy import (
     memory_in_use,
     shared_nvlinks,
 )
-from lanewise.checking.causes.cards import CARD_CAUSES, differ_in_time, stated_link
-from lanewise.checking.causes.changed_settings import OWN_SETTINGS
-from lanewise.checking.causes.commonest import REQUESTS, commonest
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
