@@ -61,7 +61,10 @@ def test_verdicts_of_a_sweep_are_notes_of_its_lines(capsys: pytest.CaptureFixtur
     assert text.count("VALID, p99 ") == 2
 
 
-def test_a_latency_that_nobody_knows_is_no_zero(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_latency_that_nobody_knows_is_no_zero(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")  # a narrow screen has no room for latencies
     server = tmp_path / "server.yaml"
     server.write_text("lanewise: 1\nsystem: server\ndevices: {cpu0: {cpu: genoa}, gpu0: {gpu: null}}\n"
                       "links: [{from: cpu0, to: gpu0, pcie: gen5 x16}]\n", encoding="utf-8")  # fmt: skip
