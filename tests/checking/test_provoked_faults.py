@@ -4,11 +4,13 @@ and while nothing was: verdicts and causes, by the text alone and with the lists
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lanewise import api
+from lanewise.checking.causes.contention import calls_of_one_length
 from lanewise.checking.checkup import EXIT_FINE, EXIT_OPEN, EXIT_WRONG
 from lanewise.errors import LanewiseError
 
@@ -198,3 +200,10 @@ def test_a_program_that_nvidia_smi_lists_on_the_gpu_of_a_slow_row_is_named(tmp_p
 def test_programs_on_other_gpus_and_tools_that_measure_are_not_named(gpu, name, tmp_path):
     (cause,) = causes_with_processes(tmp_path, gpu, name)
     assert name not in cause
+
+
+def test_sizes_that_were_measured_twice_with_the_same_figure_are_one_run():
+    results = api.check([TEXTS / "four-all_reduce-cpu-busy.txt", lists("four-")]).results
+    again = [replace(each, row=replace(each.row, note="again")) for each in results]
+    (cause,) = calls_of_one_length(results[0], [*results, *again])
+    assert "busy" in cause.what

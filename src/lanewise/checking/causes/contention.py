@@ -8,6 +8,7 @@ second job make calls of a collective last 0.2 to 7 ms whatever their size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from lanewise import units
@@ -139,12 +140,13 @@ def held_gpu(symptom: RowSymptom) -> Iterator[Cause]:
 
 def calls_of_one_length(result: PathResult, results: Sequence[PathResult]) -> Iterator[Cause]:
     """Calls of a collective that last as long though they carry far more: what is slow is to begin them."""
-    run = sorted(
+    run = [
         (other.row.settings["bytes"], other.row.settings["bytes"] / other.row.value, other)
         for other in results
         if other.row.scenario == result.row.scenario and other.row.flow == result.row.flow and other.row.value
         and other.row.settings.get("bytes") and other.row.metric == result.row.metric
-    )  # fmt: skip
+    ]  # fmt: skip
+    run.sort(key=itemgetter(0))
     for size, time, other in run:
         larger = [bytes_ for bytes_, longer, _ in run if bytes_ >= _LARGER * size and longer <= _AS_LONG * time]
         if other.verdict is Verdict.SLOW and larger:
