@@ -13,12 +13,12 @@ from lanewise.topology.model import Kind, Link, LinkKind, System
 
 @dataclass(frozen=True, slots=True)
 class ModelChange:
-    """How the system, or each flow on it, would be, and what else would run `beside`; `key` tells changes apart."""
+    """How the system, or each flow on it, would be, and what would run `concurrently`; `key` tells changes apart."""
 
     key: tuple[str, ...]
     change_system: Callable[[System], System] = lambda system: system
     change_flow: Callable[[System, Flow], Flow] = lambda system, flow: flow
-    beside: tuple[Flow, ...] = ()
+    concurrently: tuple[Flow, ...] = ()
 
 
 def link_above(system: System, device: str) -> Link | None:
@@ -146,4 +146,4 @@ def host_memory_on(node: int, device: str | None = None) -> ModelChange:
 
 def other_copies(flow: Flow, count: int) -> ModelChange:
     """That many other programs that copy over the way of `flow` all the time."""
-    return ModelChange(("beside", flow.name, str(count)), beside=(flow,) * count)
+    return ModelChange(("concurrently", flow.name, str(count)), concurrently=(flow,) * count)

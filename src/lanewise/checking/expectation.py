@@ -199,7 +199,7 @@ class ExpectationModel:
         if key not in self._rates:
             system = self._changed(change)
             own = [change.change_flow(system, flow) for flow in flows]
-            self._rates[key] = predict(system, [*own, *change.beside]).rates[: len(own)]
+            self._rates[key] = predict(system, [*own, *change.concurrently]).rates[: len(own)]
         return self._rates[key]
 
     def _latency(self, row: Observation, change: ModelChange) -> Expectation:

@@ -24,7 +24,7 @@ _USB2, _USB2_PAYLOAD = re.compile(r"\busb ?2(?:\.0)?\b(?!\.)", re.IGNORECASE), 5
 # IP between two hosts over a Thunderbolt cable: 15 and 20 of 40 Gb/s on sound ones (zen-kernel/zen-kernel#102,
 # vitalif/vitastor#57); a third less than the lesser is slow.
 _THUNDERBOLT, _OF_THUNDERBOLT = re.compile(r"thunderbolt|\btb[1-5]\b|\busb ?4", re.IGNORECASE), (0.37, 0.25)
-# The lines of such cables (USB4 specification, 3.2); a line of 10 Gb/s is of an adapter or card beside them.
+# The lines of such cables (USB4 specification, 3.2); a line of 10 Gb/s is that of an adapter or card.
 _CABLES = (2.5e9, 5e9, 10e9)
 # Of a packet 20 B are IP's header and 20 B TCP's (RFC 791, RFC 9293); around it Ethernet has 14 B of header, 4 of
 # checksum, 8 of preamble and 12 of gap (IEEE 802.3): at MTU 1500 TCP gets 94.9 % of the line, at 9000 99.1 %.

@@ -34,7 +34,7 @@ LEAST_MESSAGE = 256 * 2**20
 _FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.74, 64 * 2**20
 _FINE_OF_ALL = 0.8
 # Rings of healthy PCIe peers reach 0.67 to 0.73 of one copy in 32 MiB (four and eight RTX PRO 6000 37.6 to 41.1 of
-# 56.3 GB/s, Visual-Synthesizer/rtx6kpro); with one lesser link or one staged hop they are at 0.54 and below.
+# 56.3 GB/s, Visual-Synthesizer/rtx6kpro); four whose far pairs NCCL staged reached 0.54 (the same page).
 _FULL_RING = 0.65
 # Below it nothing moves data between GPUs of one host: eight RTX 4090 at two EPYC 7543 staged 0.8 GB/s.
 _LEAST_RING = 0.4e9

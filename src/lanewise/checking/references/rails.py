@@ -1,4 +1,4 @@
-"""Rows over several rails, ports or cards of a network beside those over fewer: they add up, or share something."""
+"""Rows over several rails, ports or cards of a network, compared with rows over fewer: do they add up?"""
 
 from __future__ import annotations
 
