@@ -31,6 +31,17 @@ _ALSO_CALLED = {
     "threads": (re.compile(r"n(?:um)?[ _-]?(?:threads|jobs)|jobs", re.IGNORECASE), re.compile(r"\d+")),
     "host memory": (re.compile(r"memory", re.IGNORECASE), re.compile(r"pinned|pageable")),
     "NUMA node": (re.compile(r"numa(?:[ _-]?node)?", re.IGNORECASE), re.compile(r"\d+")),
+    "expected": (
+        re.compile(r"expect(?:ation)?|should be|target|wanted", re.IGNORECASE),
+        re.compile(r".*\d.*[A-Za-z].*"),
+    ),
+    "rated": (
+        re.compile(
+            r"rating|nominal|theor(?:y|etical)|spec(?:ification)?|data ?sheet|advertised|max(?:imum)?|peak",
+            re.IGNORECASE,
+        ),
+        re.compile(r".*\d.*[A-Za-z].*"),
+    ),
 }
 
 

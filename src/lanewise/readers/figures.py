@@ -21,13 +21,20 @@ from lanewise.yaml_positions import YamlNode, load
 HEAD = "lanewise-rows"
 _REFERENCE = "docs/reference/readers.md"
 _FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "depth", "threads", "ranks", "hosts",
-           "line", "engine", "mode", "host memory", "NUMA node", "link under load", "slot", "device")  # fmt: skip
+           "line", "engine", "mode", "host memory", "NUMA node", "link under load", "slot", "device", "expected",
+           "rated")  # fmt: skip
 _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device", "note")
 _SETTINGS = ("depth", "threads", "ranks", "hosts")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
 # What a rate and a time of all GPUs of a ring are of: a collective, each by its rank's share.
 _OF_A_COLLECTIVE = {"goodput": "bus_bandwidth", "latency": "time"}
 _HOST = re.compile(r"host|cpu\d")
+# What somebody wants of a row, and how `references.texts` calls it.
+_WANTED = {"expected": "expected", "rated": "nominal"}
+# A copy of so many bytes takes far longer than to start and end it, so that its time is a rate: at 25 GB/s 16 MiB take
+# 0.7 ms, and a call from Python some 20 us.
+_LONG_COPY = 16 * 2**20
+_COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory")
 # What people call a machine of a network.
 _MACHINE = re.compile(
     r"(?:client|server|node|pc|nas|desktop|laptop|workstation|mac|win|linux|pi|rpi|vm|guest|pod|container|docker|"
@@ -127,16 +134,34 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     if node["bytes"].given:
         settings["bytes"] = _bytes(node["bytes"])
     note = "; ".join(filter(None, (node["note"].text(), taken)))
-    if metric == "iops" and settings.get("bytes") and not node["metric"].given:
-        # Requests of one size are a rate, which other rows and links can be compared with.
-        note = "; ".join(filter(None, (note, f"{value:,.0f} requests a second")))
-        value, unit = value * settings["bytes"], "MB/s"
+    counted = "" if node["metric"].given else _rate_of(metric, settings.get("bytes", 0), value, path_of(flows[0]))
+    if counted:
+        # Requests of one size, and one long copy, are a rate, which other rows and links can be compared with.
+        note = "; ".join(filter(None, (note, counted)))
+        value, unit = _in_bytes(metric, settings["bytes"], value)
+        how |= {"timed": "a whole copy"} if metric == "latency" else {}
+    how |= _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
+    if counted:
         metric = "total" if of == "sum" and len(flows) > 1 else "goodput"
     for flow in shown:
         yield Observation(
             name or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
             path=path_of(flows[0]), how=how, note=note,
         )  # fmt: skip
+
+
+def _rate_of(metric: str, size: int, value: float, path: str) -> str:
+    """How many requests a second, or how long a copy, a value says that is as well a rate; empty if it is none."""
+    if metric == "iops" and size:
+        return f"{value:,.0f} requests a second"
+    if metric == "latency" and size >= _LONG_COPY and value > 0 and path in _COPIES:
+        return f"{units.show(value, 'ms')} a copy"
+    return ""
+
+
+def _in_bytes(metric: str, size: int, value: float) -> tuple[float, str]:
+    """Requests of `size` bytes a second, or the time of one such copy, as a rate in B/s and the unit to show it in."""
+    return (value * size, "MB/s") if metric == "iops" else (size / value, "GB/s")
 
 
 def _flows_of(node: YamlNode, p2p: bool) -> tuple[Flow, ...]:
@@ -165,6 +190,17 @@ def _how(node: YamlNode, flows: Sequence[Flow], names: str, p2p: bool) -> dict[s
     if node["p2p"].given or path_of(flows[0]).startswith("peer"):
         how["p2p"] = "on" if p2p else "off"
     return how
+
+
+def _wanted(node: YamlNode, path: str, size: int) -> dict[str, str]:
+    """What the asker expects of a row, or somebody rates it at; with `size` (B) as a rate."""
+    for key, kind in _WANTED.items():
+        if node[key].given:
+            value, unit, metric, _ = _quantity(node[key], bits=path == "network")
+            if size and metric in ("iops", "latency") and value > 0:
+                value, unit = _in_bytes(metric, size, value)
+            return {"expected": units.show(value, unit, 12), "expectation": kind}
+    return {}
 
 
 def _is_counted(node: YamlNode) -> bool:

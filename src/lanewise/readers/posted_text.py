@@ -29,7 +29,7 @@ _RELEVANT = re.compile(
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|"
-    r"timeout, abort|I/O error|failed command| C  "
+    r"timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -40,6 +40,9 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("confidential computing", "on", re.compile(
         r"CC status: ?ON|Confidential Compute[^:]{0,80}: ?(?:ON|Enabled)", re.I)),
     ("GPUDirect RDMA", "off", re.compile(r"GPU ?Direct RDMA Disabled|GDR 0\b|nv_peer_mem(?:ory)? (?:is )?not loaded")),
+    # gdscheck -p of drives (file systems that nobody uses are unsupported on healthy machines too), and cuFile's log.
+    ("GPUDirect Storage", "off", re.compile(
+        r"\bNVMe\s{1,40}: Unsupported|cuFile.{0,60}\bcompat(?:ibility)? mode\b|nvidia-fs.{0,30}\bnot loaded")),
     ("virtual machine", BY_LSCPU, re.compile(r"Hypervisor vendor:|Virtualization Mode\s*: Pass-Through")),
     ("tunnel", "Thunderbolt or USB4", re.compile(
         r"Thunderbolt (?:[345]|Bridge)|USB4 |Barlow Ridge|Titan Ridge|Alpine Ridge|Maple Ridge|Goshen Ridge")),

@@ -22,6 +22,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "confidential computing": _ON_OFF,
     "virtual machine": (r".+", "yes, no"),
     "GPUDirect RDMA": _ON_OFF,
+    "GPUDirect Storage": (rf"{_ON_OFF[0]}|supported|unsupported|compat\w*(?: mode)?", "on, off, compat mode"),
     "other programs": (r".+", "vLLM on gpu0"),
     "warm-up": (r"none|\d{1,6}", "none"),
     "peer transport": (r"(?i)p2p.*|shm|net.*", "SHM, P2P"),
@@ -34,11 +35,13 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "drive setting": (r".+", "using_dma = 0"),
     "fabric manager": (r".+", "not running"),
     "cpus": (r"\d{1,5}\b.*", "8, 4 of 64"),
+    "memory modules": (r"(?i).*\bDDR[345].*", "24 x DDR5-4800"),
     "memory rate": (r"\d[\d.]* ?[MGT]B/s", "936 GB/s"),
 }
 # What people call some of them as well, whatever stands around it.
 _ALSO_CALLED: Mapping[str, re.Pattern[str]] = {
     "cpus": re.compile(r"(?i)v?cpus|cpu count|cores"),
+    "memory modules": re.compile(r"(?i)(?:host |system )?(?:memory|ram|dimms|modules)"),
     "memory rate": re.compile(r"(?i)(?:.* )?memory (?:rate|bandwidth|speed|throughput)(?: .*)?"),
     "line": re.compile(r"(?i)(?:network|link|line|nic|ethernet|port) (?:rate|speed)"),
 }

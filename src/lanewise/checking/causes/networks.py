@@ -107,6 +107,8 @@ def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
     if not _crosses_a_link(symptom):
         return
     name = "GPUDirect RDMA" if row.path == "network" else "GPUDirect Storage"
+    if symptom.posted.stated(name):
+        return  # `posted` says it, or that it is on
     step = (
         "lsmod | grep -E 'nvidia_peermem|nv_peer_mem'; NCCL_DEBUG=INFO must show GDRDMA"
         if row.path == "network"

@@ -28,9 +28,10 @@ from lanewise.checking.references.drives import DriveAbility, drive_ability, dri
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.kinds import of_other_rows
-from lanewise.checking.references.latencies import TIMES, late, slow_by_its_rate
+from lanewise.checking.references.latencies import TIMES, late
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
+from lanewise.checking.references.memory_modules import of_modules
 from lanewise.checking.references.one_setting import OneSetting
 from lanewise.checking.references.parts import (
     Reference,
@@ -147,7 +148,7 @@ class References:
         if of_plain_text(row):
             return self._of_a_text(result)
         if row.metric in TIMES:
-            return slow_by_its_rate(late(result, self._between[row_devices(row)], self.rows), self._by_part)
+            return self._of_a_time(result)
         if (above := ceiling(row, self.posted)) is not None:
             return _judged(row, above, Verdict.FAST)
         if names_limit(row):
@@ -185,6 +186,12 @@ class References:
         missing = not_in_the_catalogue(row, self.posted, self.catalog) if result.note == NOTHING_DESCRIBED else ""
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
 
+    def _of_a_time(self, result: PathResult) -> PathResult:
+        """A latency, by that of the same copy in other rows, else by what the asker expects of it."""
+        result = late(result, self._between[row_devices(result.row)], self.rows)
+        asked = result.verdict is Verdict.UNKNOWN and result.row.how.get("expectation")
+        return self.texts.judge(result) if asked else result
+
     def _of_a_text(self, result: PathResult) -> PathResult:
         """A figure of plain text: by what its path, drive or line can do if the text says that, else by its words."""
         row = result.row
@@ -218,6 +225,7 @@ class References:
         yield from of_like(row, self._kinds)
         yield from self._settings.of(row)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
+        yield from of_modules(row, self.posted)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
         if row.metric not in RATES or row.path in WITHIN_ONE:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from lanewise.checking.expectation import expectation
-from lanewise.checking.references.parts import Reference
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -24,8 +22,6 @@ _LATE_COLLECTIVE = 1 / 0.75
 _NO_LATENCY = 0.1
 # Of so many other GPUs the median says what such a copy takes.
 _LEAST_OTHERS = 2
-# Copies of this many bytes take far longer than to start and end them.
-_LONG = 64 << 20
 
 
 def late(result: PathResult, between: Sequence[Observation], rows: Sequence[Observation]) -> PathResult:
@@ -43,25 +39,6 @@ def late(result: PathResult, between: Sequence[Observation], rows: Sequence[Obse
         return result
     expected = expectation(row, basis="same path", value=best, limit=limit).expected
     return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, late_by * best)
-
-
-def slow_by_its_rate(result: PathResult, by_part: Callable[[Observation], Iterable[Reference]]) -> PathResult:
-    """The result of a long copy whose time was typed in: slow if its bytes by that time are no rate of such a GPU.
-
-    What else the time holds is not known, so that it may be as long as a copy of pageable memory takes.
-    """
-    row, size = result.row, result.row.settings.get("bytes", 0)
-    lone = row.path in ("host to device", "device to host") and row.how.get("tool") == "typed in"
-    if result.verdict is not Verdict.UNKNOWN or not lone or size < _LONG or not row.value:
-        return result
-    rate = size / row.value
-    moved = replace(row, metric="goodput", value=rate, display_unit="GB/s", how={**row.how, "host memory": "pageable"})
-    for reference in by_part(moved):
-        if reference.verdict(rate) is Verdict.SLOW:
-            taken = size / reference.nominal
-            expected = expectation(row, basis="parts", value=taken, limit=reference.limit).expected
-            return PathResult(row, expected, TOLERANCES["parts"], Verdict.SLOW, None, size / reference.slow_below)
-    return result
 
 
 def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:

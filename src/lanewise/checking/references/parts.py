@@ -162,6 +162,8 @@ def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iter
         low, slow = 0.38, 0.35  # one way of both: 11 of 26 on an A100
     elif row.how.get("host memory") == "pageable":
         low = slow = min(0.2, BY_ONE_CORE / nominal)
+    elif "timed" in row.how and not row.how.get("host memory"):
+        slow = min(0.2, BY_ONE_CORE / nominal)  # what else the time holds, and which memory it is, nobody said
     elif row.how.get("engine") == "CPU" and row.path == "device to host":
         low = slow = _READ_BY_CPU / nominal
     elif row.how.get("engine") == "CPU":
@@ -194,10 +196,10 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
         slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.28 * pcie
         high = 1.15 * nvlink
         yield from _some_links(part, both, row.value or 0.0)
-        yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
         if not part.all_linked and (row.value or 0.0) <= pcie * 1.15:
             # A bridge joins pairs alone, and not every machine has one.
             yield Reference("parts", pcie, 0.75 * pcie, slow, None, f"{NO_NVLINK} {limit}", part.source)
+        yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)
     elif row.how.get("p2p") == "on":
         yield Reference("parts", pcie, 0.75 * pcie, 0.28 * pcie, fastest, limit, part.source)
 

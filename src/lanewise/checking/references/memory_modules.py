@@ -1,0 +1,54 @@
+"""Rates of a host's memory compared with what its modules carry, where somebody states them: 24 x DDR5-4800."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lanewise.checking.references.parts import Reference
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
+
+# A DIMM of DDR3 to DDR5 has 64 data bits (JESD79-3, -4 and -5; DDR5's are two subchannels of 32).
+_BYTES = 8
+_MODULES = re.compile(
+    r"(?P<count>\d{1,2}) ?(?:x|\u00d7|\*) ?(?:\d{1,3} ?G(?:i?B)? ?)?(?:[A-Z]{0,5}DIMMs? )?"
+    r"DDR[345]L?[ -]?(?P<rate>\d{4,5})\b",
+    re.IGNORECASE,
+)
+# STREAM's Triad has 0.55 of what eight channels of DDR4 carry (superuser.com 1815148), as a store that is no streaming
+# one reads its line first. Two modules to a channel carry what one does, so that half of what is stated may be all.
+_FINE, _SLOW = 0.55, 0.25
+_SLOW_BY_CHANNEL = 0.4
+# More modules than this are two to a channel: two sockets have at most 24 channels (EPYC 9004).
+_CHANNELS = 24
+_ONE = re.compile(
+    r"\b(?:single|one|1)[ -]?(?:thread|core|job)|\bper (?:core|thread)\b|random|latency|cache", re.IGNORECASE
+)
+_LEAST = 2**30
+
+
+def modules_rate(posted: PostedFacts) -> tuple[float, int, str]:
+    """What all modules that somebody states carry in B/s, how many they are, and where it stands; 0 if none."""
+    for statement in posted.stated("memory modules"):
+        if match := _MODULES.search(statement.value):
+            count = int(match["count"])
+            return count * _BYTES * int(match["rate"]) * 1e6, count, statement.source
+    return 0.0, 0, ""
+
+
+def of_modules(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """What a host's memory has of the rate of its modules, all cores together."""
+    rate, count, source = modules_rate(posted)
+    whole = row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow
+    alone = row.settings.get("threads", 2) == 1 or _ONE.search(f"{row.scenario} {row.note}")
+    if not rate or not whole or alone or 0 < row.settings.get("bytes", 0) < _LEAST:
+        return
+    slow = _SLOW if _perhaps_two_a_channel(count) else _SLOW_BY_CHANNEL
+    limit = f"{count} modules, {rate / count / 1e9:.1f} GB/s each"
+    yield Reference("parts", rate, _FINE * rate, slow * rate, 1.05 * rate, limit, source)
+
+
+def _perhaps_two_a_channel(count: int) -> bool:
+    """Whether so many modules may be two to a channel: a desktop's four, a server's sixteen or 32."""
+    return count in (4, 8, 16) or count > _CHANNELS
