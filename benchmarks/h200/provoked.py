@@ -2,6 +2,7 @@
 
     python benchmarks/h200/provoked.py run --tools FOLDER -o OUT [--seconds 240]  # on the machine, by provoked.sh
     python benchmarks/h200/provoked.py judge OUT                                  # anywhere: a table
+    python benchmarks/check_blind.py OUT/expected.json              # cases with a question, PYTHONPATH=tests
 
 FOLDER holds nvbandwidth, p2p (p2pBandwidthLatencyTest), bw (bandwidthTest), nccl/all_reduce_perf and the others that
 CASES start. OUT gets one text for each case, as somebody would post it. What was done on purpose stands in the table
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import signal
@@ -19,8 +21,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from provoked_case import Case
+from provoked_third import THIRD
 
 LOADS = {
     "memory": "import torch; torch.set_num_threads(64); a = torch.ones(2**28); b = torch.empty_like(a)\n"
@@ -52,19 +56,6 @@ NCCL = "-b 1M -e 1G -f 4 -n 10 -w 3 -g {gpus}"
 SMALL = "nccl/all_reduce_perf -b 8 -e 256K -f 4 -n 50 -w 5 -g {gpus}"
 GPU_COPY = "gpu_copy --size 1073741824 --num_warm_up 3 --num_loops 5 --dma_copy --sm_copy"
 TORCH = "torch_all_reduce --payload_size_in_gib 1"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A command with its environment and what runs beside it; `shown`: the post has the command line, too."""
-
-    name: str
-    command: str
-    env: str = ""
-    beside: str = ""
-    shown: bool = False
-    cause: str = ""
-    gpus: int = 1  # at least
 
 
 def nccl(name: str, operation: str = "all_reduce", env: str = "", *, beside: str = "", cause: str = "",
@@ -181,6 +172,7 @@ CASES = (
     Case("later-TransferBench-p2p-memory-busy", "transferbench p2p 256M", beside="memory",
          cause="the CPUs use the memory"),
     Case("torch_all_reduce-gpu-busy", TORCH, beside="compute", cause="other kernels run on gpu0", gpus=2),
+    *THIRD,
 )  # fmt: skip
 
 
@@ -210,7 +202,8 @@ def load(name: str) -> Iterator[None]:
 
 def run(tools: Path, out: Path, seconds: float, only: str) -> None:
     """Each case in turn; one that would begin too late is left out."""
-    begun, gpus = time.monotonic(), sum(line.startswith("GPU") for line in _output(["nvidia-smi", "-L"]).splitlines())
+    begun, names = time.monotonic(), re.findall(r"^GPU \d+: (.*?) \(", _output(["nvidia-smi", "-L"]), re.MULTILINE)
+    gpus, done = len(names), {}
     for case in (case for case in CASES if re.search(only, case.name)):
         if time.monotonic() - begun > seconds:
             print("left out:", case.name)
@@ -228,10 +221,11 @@ def run(tools: Path, out: Path, seconds: float, only: str) -> None:
         far = far_cpus() if settings.pop("FAR", "") else None
         with load(case.beside):
             printed = _output([str(tools / command.split()[0]), *command.split()[1:]], settings, far)
-        name = Path(command.split()[0]).name
-        line = f"$ {case.env} ./{name} {' '.join(command.split()[1:])}\n" if case.shown else ""
-        (out / f"{case.name}.txt").write_text(line + printed)
-        print(f"{time.monotonic() - begun:6.1f} s {case.name}: {len(printed)} characters", flush=True)
+        done[case] = case.post(printed, names)
+        (out / f"{case.name}.txt").write_text(done[case])
+        print(f"{time.monotonic() - begun:6.1f} s {case.name}: {len(printed)} characters {printed[-99:]!r}", flush=True)
+        asked = {case.name: case.expected(text) for case, text in done.items() if case.question}
+        (out / "expected.json").write_text(json.dumps(asked, indent=1) + "\n")
 
 
 def _output(command: list[str], env: dict[str, str] | None = None, cpus: set[int] | None = None) -> str:

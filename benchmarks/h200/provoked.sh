@@ -5,9 +5,11 @@
 #
 # PEERS   sources to build here (default .peers): nccl-tests/, nvbandwidth/, p2p/ and bw/ (the CUDA samples' .cu with
 #         p2p/Common/), simple/ (the samples simpleP2P and simpleMultiCopy; blog.cu: bandwidthtest.cu of NVIDIA's blog),
-#         gpucopy/ (SuperBench's), transferbench/, gpustream/ (of gpu-benches, its headers beside it), torch/ (all_reduce_bench.py
-#         of ML engineering), and libnuma and Boost's headers and program_options as Debian packages.
-# SECONDS_ALL  for the cases (default 240). ONLY  a regular expression of their names.
+#         gpucopy/ (SuperBench's), transferbench/, gpustream/ and cudamemcpy/ (main.cu of gpu-benches' gpu-stream and
+#         cuda-memcpy, their headers beside both), torch/ (all_reduce_bench.py of ML engineering), and libnuma and Boost's
+#         headers and program_options as Debian packages. The third series needs cudamemcpy/ and those headers alone.
+# SECONDS_ALL  for the cases (default 240). ONLY  a regular expression of their names. BUILD  one of the programs to build
+#         (default all): ONLY=^third- BUILD='copies|cuda-memcpy'.
 set -u
 out=$(realpath -m "${OUT:-out/provoked}") peers=$(realpath -m "${PEERS:-.peers}") tools=$(mktemp -d)
 mkdir -p "$out/texts" "$tools/nccl"
@@ -42,21 +44,26 @@ build_nccl_tests() {
     cp "$tools"/tests/build/*_perf "$tools/nccl/"
 }
 
-(build_nvbandwidth) > "$out/nvbandwidth.log" 2>&1 &
-(build_nccl_tests) > "$out/nccl-tests.log" 2>&1 &
-(cd "$peers/p2p" && nvcc -O2 -std=c++17 -arch=native -ICommon p2pBandwidthLatencyTest.cu -o "$tools/p2p") > "$out/p2p.log" 2>&1 &
-(cd "$peers/bw" && nvcc -O2 -std=c++17 -arch=native -I../p2p/Common bandwidthTest.cu -o "$tools/bw") > "$out/bw.log" 2>&1 &
+wanted() { [[ $1 =~ ${BUILD:-} ]]; }
+wanted nvbandwidth && (build_nvbandwidth) > "$out/nvbandwidth.log" 2>&1 &
+wanted nccl-tests && (build_nccl_tests) > "$out/nccl-tests.log" 2>&1 &
 compile() {  # compile NAME FOLDER ARGUMENTS: one source with nvcc
-    (cd "$peers/$2" && nvcc -O2 -std=c++17 -arch=native -I"$peers/p2p/Common" "${@:3}" -o "$tools/$1") > "$out/$1.log" 2>&1
+    wanted "$1" && (cd "$peers/$2" && nvcc -O2 -std=c++17 -arch=native -I"$peers/p2p/Common" "${@:3}" -o "$tools/$1") > "$out/$1.log" 2>&1
 }
+compile p2p p2p p2pBandwidthLatencyTest.cu &
+compile bw bw bandwidthTest.cu &
 compile simpleP2P simple simpleP2P.cu &
 compile simpleMultiCopy simple simpleMultiCopy.cu &
 compile blog simple blog.cu &
 compile gpu_copy gpucopy gpu_copy.cu -lnuma -lcuda &
 compile gpu-stream gpustream main.cu &
+compile cuda-memcpy cudamemcpy main.cu &
+compile copies . "$PWD/benchmarks/h200/provoked_copies.cu" &
 compile transferbench transferbench -Iinclude -x cu TransferBench.cpp -lnuma -lpthread &
 printf '#!/bin/sh\nexec python3 -u -m torch.distributed.run --nproc_per_node "$(nvidia-smi -L | wc -l)" %s/torch/all_reduce_bench.py "$@"\n' \
     "$peers" > "$tools/torch_all_reduce" && chmod +x "$tools/torch_all_reduce"
+cp benchmarks/h200/provoked_torch.py "$tools/bench.py"
+printf '#!/bin/sh\nexec python3 -u -W ignore %s/bench.py "$@"\n' "$tools" > "$tools/bench" && chmod +x "$tools/bench"
 wait
 ls -l "$tools" "$tools/nccl" | head -n 40
 export LD_LIBRARY_PATH="$tools/home/lib:$tools/boost/usr/lib/x86_64-linux-gnu:$driver:${LD_LIBRARY_PATH:-}"

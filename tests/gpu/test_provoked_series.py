@@ -1,0 +1,100 @@
+"""The third series of faults made on purpose: its cases, and a run with programs that only print their names."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "benchmarks/h200"
+sys.path.insert(0, str(FOLDER))
+import provoked  # noqa: E402
+from provoked_case import Case  # noqa: E402
+from provoked_third import THIRD  # noqa: E402
+
+KEYS = {"algorithm", "counting", "host", "one-direction", "pageable", "peers", "requests", "setting", "software",
+        "staged", "transport"}  # fmt: skip
+GPUS = ["NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"]
+
+
+def posted_names() -> set[str]:
+    """Names of the programs of both files, without torch and without CUDA."""
+    tree = ast.parse((FOLDER / "provoked_torch.py").read_text())
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return texts | set(re.findall(r'\{"([\w-]+)", ', (FOLDER / "provoked_copies.cu").read_text()))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> dict[str, Any]:
+    """What the third series writes on a machine with two GPUs whose programs print their argument."""
+    tools, out = tmp_path / "tools", tmp_path / "out"
+    tools.mkdir()
+    script = "#!/bin/sh\necho ran $1 with ${NCCL_MAX_NCHANNELS:-no} setting\n"
+    smi = "#!/bin/sh\n" + "".join(f"echo 'GPU {i}: {name} (UUID: GPU-{i})'\n" for i, name in enumerate(GPUS))
+    for name, text in (("bench", script), ("copies", script), ("cuda-memcpy", script), ("nvidia-smi", smi)):
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    command = [str(FOLDER / "provoked.py"), "run", "--tools", str(tools), "-o", str(out), "--only", "^third-"]
+    path = f"{tools}:{os.environ['PATH']}"
+    subprocess.run([sys.executable, *command], check=True, env={**os.environ, "PATH": path}, capture_output=True)
+    return {"out": out, "asked": json.loads((out / "expected.json").read_text())}
+
+
+def test_cases_are_many_and_their_names_once_each() -> None:
+    assert 30 <= len(THIRD) <= 36
+    assert sum(not case.keys for case in THIRD) >= 12
+    names = [case.name for case in provoked.CASES]
+    assert len(set(names)) == len(names)
+    assert [case.name for case in provoked.CASES if re.search("^third-", case.name)] == [case.name for case in THIRD]
+
+
+@pytest.mark.parametrize("case", THIRD, ids=lambda case: case.name)
+def test_a_case_has_its_truth_and_a_program(case: Case) -> None:
+    name, *arguments = case.command.split()
+    assert name in ("bench", "copies", "cuda-memcpy")
+    assert set(arguments) <= posted_names()
+    assert case.question
+    assert set(case.keys) <= KEYS
+    assert case.cause.startswith("none: ") == (not case.keys) == (case.verdict[0] == "ok")
+    assert case.verdict[0] in ("ok", "slow", "fast")
+    assert not case.beside  # one fault, and nothing else runs
+
+
+@pytest.mark.parametrize("case", THIRD, ids=lambda case: case.name)
+def test_neither_the_post_nor_its_name_gives_the_cause_away(case: Case) -> None:
+    post = case.post("12.3 GB/s\n", GPUS)
+    assert "{" not in post
+    told = case.name + post
+    assert not re.search(r"pageable|unpinned|staging|gloo|managed-|provoked|few|memmap|one_stream|stream\b", told)
+    assert case.shown or "NCCL_" not in post
+    if case.shown:
+        assert f"$ {case.env} python bench.py\n" in post
+
+
+def test_a_run_writes_posts_with_their_questions_and_the_truth_apart(run: dict[str, Any]) -> None:
+    asked, out = run["asked"], run["out"]
+    assert set(asked) == {case.name for case in THIRD}
+    hidden = asked["third-ring-b"]
+    assert hidden["posted"] == (out / "third-ring-b.txt").read_text()
+    assert hidden["posted"].endswith("over 250 GB/s:\n\nran sendrecv with 1 setting\n")  # set, and not shown
+    assert hidden["posted"].startswith("2x NVIDIA H100 80GB HBM3 with NVLink")
+    assert (hidden["verdict"], hidden["causes"]) == (["slow"], ["setting", "software"])
+    assert asked["third-ring-a"]["posted"].endswith("ran sendrecv with no setting\n")
+    assert "NCCL_MAX_NCHANNELS=1" in hidden["true_cause"]
+    assert "$ NCCL_PROTO=LL python bench.py\n" in asked["third-gather-ll"]["posted"]
+    assert asked["third-sizes"]["causes"] == []
+
+
+def test_the_script_is_bash_and_builds_what_the_series_needs() -> None:
+    subprocess.run(["bash", "-n", str(FOLDER / "provoked.sh")], check=True)
+    text = (FOLDER / "provoked.sh").read_text()
+    built = set(re.findall(r"^compile (\S+)", text, re.MULTILINE)) | set(re.findall(r'> "\$tools/(\w+)" &&', text))
+    assert {case.command.split()[0] for case in THIRD} <= built
