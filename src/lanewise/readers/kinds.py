@@ -33,6 +33,7 @@ from lanewise.readers import (
     pasted_tables,
     perftest,
     plain_text,
+    program_lines,
     result_tables,
     rocm_bandwidth,
     rvs,
@@ -50,7 +51,7 @@ from lanewise.readers import (
 )
 from lanewise.readers.posted_claims import with_claims
 from lanewise.readers.posted_text import posted_facts
-from lanewise.readers.text_gpus import sentences, spoken_facts
+from lanewise.readers.text_gpus import naming_lines, sentences, spoken_facts
 from lanewise.readers.texts import json_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
 from lanewise.results.posted import join
@@ -64,7 +65,8 @@ KNOWN = (
     "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
     "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, gdrcopy, SuperBench's "
     "gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, oneCCL's benchmark, "
-    "hccl_demo, tables of rates, runs and samples of lanewise, figures typed in (lanewise-rows), and any text with "
+    "hccl_demo, lines of a program of one's own (size, time and rate), tables of rates, runs and samples of lanewise, "
+    "figures typed in (lanewise-rows), and any text with "
     "rates (GB/s, Gb/s, IOPS, tokens/s)"
 )
 _TEXTS = (
@@ -89,7 +91,7 @@ def read_results(text: str, file: str) -> ImportedResults:
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
     short = short_lines(lines)
-    posted = ImportedResults("", (), posted=join((spoken_facts(sentences(short), file), posted_facts(short, file))))
+    posted = ImportedResults("", (), posted=join((spoken_facts(naming_lines(short), file), posted_facts(short, file))))
     distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
     if not results:
@@ -98,6 +100,8 @@ def read_results(text: str, file: str) -> ImportedResults:
         results = [pasted_tables.read_text(short, file)]
     if not results and timed_sizes.is_text(distinct):
         results = [timed_sizes.read_text(short, file)]
+    if not results and program_lines.is_text(short):
+        results = [program_lines.read_text(short, file)]
     if not any(each.observations or each.peers or each.notes or each.posted.statements for each in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
     return with_claims(merge([*results, posted]), sentences(short), file)

@@ -64,6 +64,8 @@ _COUNTED = re.compile(
 _OF_COUNTS = re.compile(r"\b(?:iops|pps|qps|tps)\b[^\d,;.:]{0,24}$", re.IGNORECASE)
 # The number of an item of a list; a share.
 _ITEM, _SHARE = re.compile(r"\W*\d{1,3}[.)] "), re.compile(r"\s*%")
+# What a command or a file of the system says is no figure of the sentence: cat /proc/sys/kernel/numa_balancing gives 1.
+_OF_A_FILE = re.compile(r"(?<!\S)/(?:proc|sys|etc|dev)/\w")
 # Figures of one sentence are of one kind: nobody compares what differs more.
 _FAR = 2000.0
 _MOST_CLAUSES = 24
@@ -86,7 +88,7 @@ def bare_quantities(line: str, found: Sequence[TextQuantity], *, bits: bool) -> 
             for one in filter(None, matches):
                 bare += _like(one, rates, bits=bits)
             continue
-        if any(start <= quantity.start < end for quantity in found):
+        if any(start <= quantity.start < end for quantity in found) or _OF_A_FILE.search(line, start, end):
             continue
         match = _BEGINS.match(line, start, end) or _WANTED.search(line, start, end)
         match = match or _ENDS.search(line, start, end) or _VERB.search(line, start, end)

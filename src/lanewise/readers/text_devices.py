@@ -12,8 +12,8 @@ from lanewise.readers import spelled_quantities
 from lanewise.results.figure_words import count_in
 
 _GPU = (
-    r"(?:gpus?|device|card|vram|rtx|gtx|(?:tesla )?[abhltv]\d{1,3}0?0?\w{0,4}|mi\d{2,3}x?|radeon|quadro|titan|rx|arc|"
-    r"k\d0)"
+    r"(?:gpus?|device|card|vram|rtx|gtx|"
+    r"(?:tesla )?[abhltv]\d{1,3}0?0?\w{0,4}|mi\d{2,3}x?|radeon|quadro|titan|rx|arc|k\d0)"
 )
 _PEERS = re.compile(
     r"\bp2p\b|\bpeers?\b|\bd(?:evice)?(?:2|to| to |->)d(?:evice)?\b|"

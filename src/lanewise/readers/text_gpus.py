@@ -52,6 +52,8 @@ _NOT_THE_SLOT = re.compile(
 _NO_SENTENCE = re.compile(r"Lnk(?:Cap|Sta)|GT/s|\|.*\|")
 _WORDS, _LEAST_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])"), 3
 _OF_A_TOOL = re.compile(r"^\s*[#$|>\[{<]|^\S+[$#] |\S {3,}\S.* {3,}\S|\t.*\t|^\d{4}-\d\d|^\w+\(|=.*=|\|.*\||[{};]$")
+# What tools list: Device: 1, Tesla V100; GPU 0: NVIDIA A10 (UUID: ...); Process 0 (host, device 0: GB200).
+_OF_A_LIST = re.compile(r"\b(?:device|gpu|rank|process|card|model|name)\b ?[:#]? ?\d|UUID|PCI|name:", re.IGNORECASE)
 # What sentences say of the machine, as what tools print of it is stated (`posted_text`).
 _SPOKEN = tuple(
     (key, value, re.compile(pattern, re.IGNORECASE))
@@ -74,7 +76,7 @@ _SPOKEN = tuple(
         ("clocks", "thermal or power limit", r"\bthermal(?:ly)? throttl|\bpower[- ](?:limited|capped)|\boverheat"),
     )
 )  # fmt: skip
-_MOST_NAMES, _LONGEST = 8, 20_000
+_MOST_NAMES, _LONGEST, _LONGEST_NAME = 8, 20_000, 400
 
 
 def gpus_in(words: str, *, spoken: bool | None = None) -> list[str]:
@@ -111,6 +113,18 @@ def sentences(lines: Sequence[str]) -> list[str]:
         line if len(_WORDS.findall(line[:400])) >= _LEAST_WORDS and not _OF_A_TOOL.search(line) else ""
         for line in lines
     ]
+
+
+def naming_lines(lines: Sequence[str]) -> list[str]:
+    """The sentences of a post, and what names a GPU or CPU in fewer words: '8x A100 PCIe 80GB, 2x Xeon 8358'."""
+    return [spoken or _naming(line) for spoken, line in zip(sentences(lines), lines, strict=True)]
+
+
+def _naming(line: str) -> str:
+    """A line that names a GPU or CPU, if no tool wrote it; else nothing."""
+    if _OF_A_TOOL.search(line) or _OF_A_LIST.search(line):
+        return ""
+    return line if _CPU.search(line) or gpus_in(line[:_LONGEST_NAME]) else ""
 
 
 def spoken_facts(lines: Sequence[str], file: str) -> PostedFacts:

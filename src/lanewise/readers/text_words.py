@@ -33,8 +33,8 @@ _WRITES = re.compile(
 _EXPECTED = re.compile(
     r"(?<!than )(?<!as )\bexpect\w*|(?<!as it )(?<!than it )\bshould\b|\bsupposed to\b|\binstead of\b|\brather than\b|"
     r"\bought to\b|\bhop(?:ed|ing) for\b|\bfar from\b|\b(?:way|well|far|much) below\b|\bless than the\b|\bnot the\b|"
-    r"\bused to (?:be|get|have|reach|see)\b|\bother (?:people|users)\b|\bnormally\b|\bcompared (?:to|with) the\b|"
-    r"\bnowhere near\b|\bout of\b", re.I,
+    r"\bused to (?:be|get|have|reach|see)\b|\bcounted on\b|\bother (?:people|users)\b|\bnormally\b|"
+    r"\bcompared (?:to|with) the\b|\bnowhere near\b|\bout of\b", re.I,
 )  # fmt: skip
 _NOMINAL = re.compile(
     r"\badvertis\w*|\brated\b|\bclaim\w*|\bpromis\w*|\bnominal\w*|\btheor(?:y|etical\w*)|\bspec(?:s|'d|ified|ifications?)?\b|"
@@ -52,7 +52,8 @@ _NOMINAL_AFTER = re.compile(
 )  # fmt: skip
 _LINE_AFTER = re.compile(
     r"[ -]{1,2}(?:[A-Za-z-]{1,14} ){0,1}(?:nics?|links?|network|ethernet|ports?|switch|cards?|connections?|interfaces?|"
-    r"fabric|infiniband|adapters?|uplinks?|lan|internet|line)\b", re.I,
+    r"fabric|infiniband|adapters?|uplinks?|lan|internet|line|[fehnx]dr(?:\d{3})?|roce|rdma|connectx-?\d?|cx-?\d)\b",
+    re.I,
 )  # fmt: skip
 _LINE = re.compile(
     r"(?<![\w.])(\d{1,3}(?:\.\d)?) ?(?:GbE|GigE|"
@@ -80,7 +81,8 @@ _SEVERAL = re.compile(r"\b[2-9]\d? ?[x\u00d7*] ?$|\b(?:dual|two|four|quad|severa
 _PORTS = (0.1, 1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800)
 _OF_LINE = re.compile(
     r"(?<!rate )(?<!put )(?<!width )(?<!peed )(?:\bof|\bover|\bon|\bhas|\ban?|\bthe|\bethernet|\blinks?|\bcards?|"
-    r"\bnics?|\broce|\binfiniband|\bport|\bbond) (?:an? |the |up to )?$",
+    r"\bnics?|\broce|\binfiniband|\bport|\bbond|\b(?:connectx|bluefield|cx)-?\d(?: \w{2})?|\b[fehnx]dr) "
+    r"(?:an? |the |up to )?$",
     re.IGNORECASE,
 )
 _SEVERAL_OF = re.compile(
@@ -89,7 +91,9 @@ _SEVERAL_OF = re.compile(
     r"interfaces) (?:\w+ ){0,2}of $",
     re.IGNORECASE,
 )
-_LINE_ENDS = re.compile(r"\s{0,2}(?:$|[:,.;()/]|(?:and|but|with|in|for|where|is|does|bond|line)\b)", re.IGNORECASE)
+_LINE_ENDS = re.compile(
+    r"\s{0,2}(?:$|[:,.;()/]|(?:and|but|with|in|for|where|is|does|gives|gets?|reach\w*|bond|line)\b)", re.IGNORECASE
+)
 _SUFFIX_WAY = re.compile(r"\s{0,2}\(?(?:of |on |for |in )?(?:seq\w* |rand\w* )?([a-z0-9]+)", re.I)
 _OVER_NETWORK = re.compile(
     r"\b(?:smb|samba|cifs|nfs\w*|iscsi|iser|ceph|rbd|s3|nas|share[sd]?|sftp|ftp|rsync|webdav)\b", re.IGNORECASE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 # What `tool` says of rows that were read from sentences and tables of no known tool.
-PLAIN_TEXT, TABLE = "plain text", "table"
+PLAIN_TEXT, TABLE, OWN_PROGRAM = "plain text", "table", "a program's own lines"
 RANDOM = re.compile(r"\b(?:rand|rnd)", re.IGNORECASE)  # requests in no order
 
 VERSION = re.compile(

@@ -15,6 +15,7 @@ from lanewise.checking.references.judged import HOST_COPIES
 from lanewise.checking.references.parts import LEAST_OF_STRONG, LEAST_RATE, LEAST_SHORT_COPY, START, STRONG
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 from lanewise.checking.verdict import Verdict, lower_is_better
+from lanewise.results.figure_words import OWN_PROGRAM
 from lanewise.results.observation import Observation
 
 # How near a rate must be to that of a lesser link.
@@ -50,7 +51,7 @@ def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
         evidence = f"'{earlier.scenario}' reached {value_text(earlier)}, which another link gives"
     elif both:
         evidence = "both directions have the rate of such a link"
-    elif row.how.get("host memory") == "pinned":
+    elif row.how.get("host memory") == "pinned" and row.how.get("tool") != OWN_PROGRAM:
         evidence = "pinned memory, and the rate is that of such a link"
     cause = _lesser_link(part, (symptom.gpu,), links, evidence, ways * predicted)
     known = symptom.slot_is_stated and not evidence

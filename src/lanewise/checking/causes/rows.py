@@ -40,6 +40,7 @@ from lanewise.checking.causes.peers import (
     shared_way,
 )
 from lanewise.checking.causes.posted import stated_causes
+from lanewise.checking.causes.programs import program_faults
 from lanewise.checking.causes.texts import text_causes
 from lanewise.checking.causes.tool_limits import tool_limits
 from lanewise.checking.expectation import too_short
@@ -362,8 +363,8 @@ def _choice_in_a_dip(row: Observation, rows: Sequence[Observation]) -> Iterator[
 RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
 # Also tried where a model predicts the row: what it cannot know.
 WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
-    peer_redirection, pageable_memory, unaligned_size, counted_otherwise, congestion, other_program, small_requests,
-    common_device, confidential_computing, held_gpu,
+    peer_redirection, pageable_memory, program_faults, unaligned_size, counted_otherwise, congestion, other_program,
+    small_requests, common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
     peers_off, one_of_stars, shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several,

@@ -27,11 +27,16 @@ _FINE_COHERENT = 0.7
 # specifications from the GTX 1080 Ti on); even in a Thunderbolt 3 box, 2.4 GB/s, they reach twice this rate.
 STRONG, LEAST_OF_STRONG = 400e9, 1.2e9
 # Shorter messages (B) are below the peak on healthy machines: 8 H100 still gain above 256 MiB (NVIDIA/nccl-tests#212).
-LEAST_MESSAGE = 256 * 2**20
+LEAST_MESSAGE = 256 * 10**6
 # From where on a collective over NVSwitches is fine: in messages of 64 MiB and more rings reach 0.75 to 0.93 of what
 # copies do (reduce_scatter of H100 311 to 362 GB/s of 390, nine collectives of B300 628 to 914), all_reduce 0.81 and
 # more (A100 220, H200 325 to 347).
-_FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.74, 64 * 2**20
+_FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.74, 64 * 10**6
+# What pairs exchange in both directions at once: two H200 sendrecv 0.66 and 0.69, alltoall 0.60 and 0.71 of 391 GB/s in
+# 64 and 256 MB (benchmarks/runs/2026-11-27-two-gpus-third-series).
+_FINE_PAIRS, _PAIRS = 0.58, ("sendrecv", "alltoall", "all_to_all")
+# In 16 MB and more the same machine reached 0.16 of its NVLinks with NCCL's slowest protocol, 0.07 without P2P.
+_LEAST_OF_NVLINKS, _LEAST_LONG = 0.1, 16 * 10**6
 _FINE_OF_ALL = 0.8
 # Rings of healthy PCIe peers reach 0.67 to 0.73 of one copy in 32 MiB (four and eight RTX PRO 6000 37.6 to 41.1 of
 # 56.3 GB/s, Visual-Synthesizer/rtx6kpro); four whose far pairs NCCL staged reached 0.54 (the same page).
@@ -245,11 +250,13 @@ def _ring_share(row: Observation) -> float:
 
 def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str) -> Iterator[Reference]:
     """The bounds of a collective over the NVLinks of a board or rack with NVSwitches."""
-    low, limit = _ring_share(row) * nvlink, f"NVLinks of {title}"
+    least = _LEAST_OF_NVLINKS if row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_LONG else 0.0
+    low, limit = max(least, _ring_share(row)) * nvlink, f"NVLinks of {title}"
     if row.settings.get("hosts", 1) > 1:
         low = 0.0  # of a rack its NVLinks may join the hosts, or a network does
     long = row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_FINE
     share = _FINE_ALL_REDUCE if row.scenario.startswith("all_reduce") else _FINE_RING
+    share = _FINE_PAIRS if row.scenario.startswith(_PAIRS) else share
     fine = long and (row.value or 0.0) >= share * nvlink
     # NVLink SHARP sends each byte once where a ring sends it twice.
     yield Reference("parts", nvlink, share * nvlink if fine else low, low, 2 * nvlink, limit, source, own=fine)

@@ -1,0 +1,109 @@
+"""Lines that a program of one's own prints: size, time and rate of a copy, as certain as their arithmetic."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanewise.errors import FormatError
+from lanewise.readers.kinds import read_results
+from lanewise.readers.program_lines import is_text, read_text
+from lanewise.results.figure_words import OWN_PROGRAM
+from lanewise.results.observation import Observation
+
+HEAD = "Copies to an NVIDIA H200 by torch:\n"
+
+
+def rows_of(*lines: str) -> tuple[Observation, ...]:
+    return read_text([*lines], "f").observations
+
+
+@given(
+    st.integers(1, 4096),
+    st.sampled_from([("kB", 1e3), ("KB", 1024.0), ("KiB", 1024.0), ("MB", 1e6), ("MiB", 2.0**20)]),
+    st.sampled_from([("us", 1e-6), ("ms", 1e-3), ("s", 1.0)]), st.floats(1, 900),
+    st.sampled_from([("GB/s", 1e9), ("GiB/s", 2.0**30), ("MB/s", 1e6), ("MiB/s", 2.0**20)]),
+)  # fmt: skip
+def test_size_time_and_rate_that_agree_are_a_row(
+    count: int, size: tuple[str, float], time: tuple[str, float], taken: float, rate: tuple[str, float]
+):
+    moved = count * size[1]
+    speed = moved / (taken * time[1])
+    line = f"H2D {count} {size[0]}: {taken:.5f} {time[0]}, {speed / rate[1]:.9f} {rate[0]}"
+    if speed / rate[1] < 1e-4:  # the figure printed has no digits left
+        return
+    row = rows_of(line)[0]
+    assert (row.flow, row.path, row.metric) == ("host0->gpu0", "host to device", "goodput")
+    assert row.settings["bytes"] == pytest.approx(moved, rel=0.03)
+    assert row.value == pytest.approx(speed, rel=0.04)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["H2D 256 MB: 4.9 ms, 32.2 GB/s", "H2D 256 MB in 4.9 ms", "H2D: 52.2 GB/s", "iteration 3: 4.9 ms",
+     "two of 256 MB took 4.9 ms", "H2D 256 MB: 0 ms, 52.2 GB/s"],
+)  # fmt: skip
+def test_figures_that_do_not_agree_are_no_line_of_a_program(line: str):
+    assert not is_text([line])
+    with pytest.raises(FormatError):
+        read_results(line, "f")
+
+
+@pytest.mark.parametrize(
+    ("line", "flow", "path", "metric"),
+    [
+        ("upload to GPU1 512 MB: 72.306 ms, 7.08 GB/s", "host0->gpu1", "host to device", "goodput"),
+        ("weights.bin to cuda:0 512 MB: 70.204 ms, 7.29 GB/s", "host0->gpu0", "host to device", "goodput"),
+        ("D2H 256 MB: 4.9 ms, 52.2 GB/s", "gpu0->host0", "device to host", "goodput"),
+        ("H2D and D2H together, sum 512 MB: 5.274 ms, 97.08 GB/s", "host0->gpu0, gpu0->host0",
+         "host to device, device to host", "total"),
+        ("cuda:0 -> cuda:1 1000 MB: 2.554 ms, 391.48 GB/s", "gpu0->gpu1", "peer", "goodput"),
+        ("kernel on GPU1 reads GPU0's memory, 256 MB: 16.91 ms, 15.14 GB/s", "gpu0->gpu1", "peer", "goodput"),
+        ("kernel reads host memory 256 MB: 5.008 ms, 51.11 GB/s", "host0->gpu0", "host to device", "goodput"),
+        ("copy_ on cuda:0, 2000 MB: 0.953 ms, 2097.90 GB/s", "gpu0->gpu0", "GPU memory", "goodput"),
+    ],
+)  # fmt: skip
+def test_the_words_of_a_line_say_what_moved(line: str, flow: str, path: str, metric: str):
+    row = rows_of(line)[0]
+    assert (row.flow, row.path, row.metric) == (flow, path, metric)
+
+
+def test_a_line_without_words_is_of_what_the_sentence_above_says():
+    head = "Copies from an NVIDIA H200 to the host by torch, pinned:"
+    row = rows_of(head, "iteration 1: 256 MB: 4.902 ms, 52.23 GB/s")[0]
+    assert (row.flow, row.how["host memory"]) == ("gpu0->host0", "pinned")
+    assert not is_text(["Something of ours:", "256 MB: 4.902 ms, 52.23 GB/s"])
+
+
+def test_of_repeated_lines_the_best_counts_and_each_size_by_itself():
+    lines = ["iteration 0: H2D 256 MB: 9.902 ms, 25.85 GB/s", "iteration 1: H2D 256 MB: 4.902 ms, 52.23 GB/s",
+             "iteration 2: H2D 1 MB: 0.025 ms, 40.0 GB/s"]  # fmt: skip
+    found = rows_of(*lines)
+    assert [(row.settings["bytes"], round(row.value or 0, -8)) for row in found] == [(256e6, 52.2e9), (1e6, 40e9)]
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "factor"),
+    [("all_reduce", 2, 1.0), ("all_reduce", 8, 1.75), ("all_gather", 4, 0.75), ("reduce_scatter", 8, 0.875),
+     ("all_to_all", 2, 0.5)],
+)  # fmt: skip
+def test_bus_bandwidth_over_algorithm_bandwidth_tells_the_ranks(name: str, ranks: int, factor: float):
+    line = f"{name} 256 MB: 1.000 ms, algbw 256.00 GB/s, busbw {256 * factor:.2f} GB/s"
+    row = rows_of(line)[0]
+    assert row.metric == "bus_bandwidth"
+    assert row.settings["ranks"] == ranks
+    assert row.value == pytest.approx(256e9 * factor)
+    assert row.flow.count("->") == ranks
+
+
+def test_ranks_on_several_hosts_are_no_ring_within_one():
+    rows = rows_of("On 2 nodes of 8 H100:", "all_reduce 256 MB: 1.000 ms, algbw 256.00 GB/s, busbw 448.00 GB/s")
+    assert rows[0].flow == ""
+
+
+def test_a_tools_own_lines_come_first():
+    text = "Device 0: NVIDIA A10\n Host to Device Bandwidth, 1 Device(s)\n PINNED Memory Transfers\n"
+    text += "   Transfer Size (Bytes)\tBandwidth(GB/s)\n   32000000\t\t\t12.36\n"
+    assert OWN_PROGRAM not in read_results(f"{text}H2D 256 MB: 4.902 ms, 52.23 GB/s\n", "f").tool
+    assert read_results(f"{HEAD}H2D 256 MB: 4.902 ms, 52.23 GB/s\n", "f").tool == OWN_PROGRAM
