@@ -31,7 +31,8 @@ def _lots(*names: str) -> list[str]:
 
 
 UNSEEN = _lots(
-    "2026-11-27-unseen-machines-fourth", "2026-11-27-unseen-machines-fifth", "2026-11-27-unseen-machines-sixth"
+    "2026-11-27-unseen-machines-fourth", "2026-11-27-unseen-machines-fifth", "2026-11-27-unseen-machines-sixth",
+    "2026-11-27-unseen-machines-seventh",
 )
 TEACH_SINCE = _lots(
     "2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
