@@ -136,13 +136,24 @@ def unknown_name(kind: str, name: str, known: Iterable[str], location: Location 
     return UnknownName(f"unknown {kind} '{name}'", location=location, hint=hint)
 
 
+def most_shared_words(name: str, others: Iterable[str]) -> int:
+    """How many of its words the name of `others` has that shares most of them."""
+    return max((_shared_words(name, other) for other in others), default=0)
+
+
 def _with_words_of(name: str, names: list[str]) -> list[str]:
     """The few names that share most of its words, at least half of them: "A100 80GB" shares one with each A100."""
-    words = set(_WORD_ENDS.split(name.lower()))
-    shared = {other: len(words & set(_WORD_ENDS.split(other.lower()))) for other in names}
-    most = max(shared.values(), default=0)
-    alike = [other for other, count in shared.items() if count == most]
-    return alike if 2 * most >= len(words) and len(alike) <= _ALIKE else []
+    most = most_shared_words(name, names)
+    alike = [other for other in names if _shared_words(name, other) == most]
+    return alike if 2 * most >= len(_words(name)) and len(alike) <= _ALIKE else []
+
+
+def _shared_words(name: str, other: str) -> int:
+    return len(_words(name) & _words(other))
+
+
+def _words(name: str) -> set[str]:
+    return set(_WORD_ENDS.split(name.lower()))
 
 
 _WORD_ENDS = re.compile(r"[\s_-]+")

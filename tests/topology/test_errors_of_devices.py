@@ -43,6 +43,18 @@ hint:  did you mean l40s or l4 or l40?\
 """)
 
 
+def test_a_name_nearer_to_an_alias(refused: Shown) -> None:
+    """Max-Q is in no part's name, but in what a part is also called."""
+    body = """\
+devices:
+  gpu0: {gpu: rtx-pro-6000-blackwell-max-q}
+"""
+    assert refused(body) == snapshot("""\
+error: s.yaml:4: unknown gpu part 'rtx-pro-6000-blackwell-max-q'
+hint:  did you mean nvidia-rtx-pro-6000-blackwell-max-q-workstation-edition?\
+""")
+
+
 def test_a_part_of_the_wrong_kind(refused: Shown) -> None:
     body = """\
 devices:

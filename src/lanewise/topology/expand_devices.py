@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lanewise import units
 from lanewise.catalog.cpu_models import generations_of_maker
-from lanewise.errors import Contradiction, FormatError, error_location, unknown_name
+from lanewise.errors import Contradiction, FormatError, error_location, most_shared_words, unknown_name
 from lanewise.topology.model import Device, Kind
 from lanewise.topology.ranges import check_name
 from lanewise.topology.words import WORDS
@@ -122,6 +122,9 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
     legal = WORDS[word][1]
     if name not in scope.catalog:
         names = [part for kind in legal for part in scope.catalog.names(kind)]
+        aliases = [alias for part in names for alias in scope.catalog.get(part).aliases]
+        if most_shared_words(name, aliases) > most_shared_words(name, names):
+            names = aliases
         unknown = unknown_name(f"{word} part", name, names, location)
         if unknown.hint.startswith("known:"):  # a list of all helps less than what to do
             kind = legal[0]
