@@ -73,7 +73,7 @@ def test_a_latency_far_above_that_of_other_gpus_is_slow(typed):
 
 def test_copies_at_once_carry_together_no_less_than_half_of_one_alone(typed):
     alone = 'path: write, flows: "gpu0->gpu4", value: 52.5 GB/s'
-    pairs = 'path: to two roots, flows: "gpu0->gpu4, gpu1->gpu8", value: '
+    pairs = 'path: to two roots, flows: "gpu0->gpu4, gpu0->gpu8", value: '
     checkup = typed(alone, f"{pairs}13.5 GB/s")
     assert verdict_of(checkup) == "slow"
     assert first_causes(checkup)[0] == "shared"

@@ -403,7 +403,7 @@ def test_what_differs_between_two_rows_is_the_first_cause(rows: list[str], head:
         (['path: all_reduce, flows: "gpu[0-1]->gpu[0-1]", value: 0.2 GB/s, bytes: 128 MiB'],
          "gpus: AMD Instinct MI355X\n", ["slow"]),
         ([f'path: all_reduce, flows: "gpu[0-{n - 1}]->gpu[0-{n - 1}]", value: {v} GB/s, bytes: 1 GiB'
-          for n, v in ((4, 165), (5, 37), (8, 386))], "gpus: AMD Instinct MI355X\n", ["unknown", "slow", "unknown"]),
+          for n, v in ((4, 165), (5, 37), (8, 386))], "gpus: AMD Instinct MI355X\n", ["ok", "slow", "ok"]),
         # The GPU's link, not the line; a dock of four lanes; GPUs that have no memory of their own.
         (['flows: "nfs->gpu0", value: 26.4 GiB/s, line: 400 Gb/s'], "gpus: NVIDIA L40S\n", ["ok"]),
         (['path: M.2 to OCuLink, flows: "host0->gpu0", value: 6.77 GB/s'], "gpus: Intel Arc B580\n", ["ok"]),

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
+from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.verdict import PathResult, Verdict
 
 # Of two findings on one path the one that is off by this factor more comes first.

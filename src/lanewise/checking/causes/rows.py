@@ -31,6 +31,7 @@ from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, ri
 from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
 from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.causes.peers import (
+    both_ways_up,
     nvlinks_unused,
     one_host_of_several,
     one_of_stars,
@@ -38,6 +39,8 @@ from lanewise.checking.causes.peers import (
     peers_apart,
     peers_off,
     shared_way,
+    uplink_of_hosts,
+    uplink_of_pairs,
 )
 from lanewise.checking.causes.posted import stated_causes
 from lanewise.checking.causes.texts import text_causes
@@ -49,7 +52,8 @@ from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.collectives import around_dip, smaller_message
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.host_nodes import STATED_NODE, without_nodes
-from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
+from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.references.parts import LEAST_RATE
 from lanewise.checking.references.paths import of_one_size, smaller_and_faster
 from lanewise.checking.references.side_by_side import side_by_side
@@ -366,7 +370,8 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    peers_off, one_of_stars, shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several,
-    *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, halved_one_way,
-    shared_nvlinks, far_memory, memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
+    peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts, *WITH_A_MODEL_TOO, host_side, both_ways_up,
+    peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser, one_gpu_of_like,
+    nvlinks_unused, halved_one_way, shared_nvlinks, far_memory, memory_in_use, larger_messages, stated_link,
+    *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip
