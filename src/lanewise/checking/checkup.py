@@ -146,7 +146,7 @@ def check(
     rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else rows
     others = other_gpus(posted, system, catalog or builtin(), device_of_word or {})
     titles = {name: part.title for name in system.of_kind(Kind.GPU) if (part := system.part(name))} if system else {}
-    references = References(rows, posted, catalog or builtin())
+    references = References(rows, posted, catalog or builtin(), system)
     with_titles = references.with_posted(posted.completed(titles)) if titles else references
     if earlier:
         expect = expect_earlier(earlier)

@@ -11,6 +11,7 @@ from lanewise.checking.causes.networks import PEER_STEP
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.nvlink_counts import OF_LINKS
 from lanewise.checking.references.together import (
     alone_of_each,
     as_many_pairs,
@@ -198,6 +199,10 @@ def one_host_of_several(symptom: RowSymptom) -> Iterator[Cause]:
 def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
     """A pair of an NVLink board copies at a rate of PCIe."""
     row, part = symptom.row, symptom.ability
+    if symptom.result.expected.limit.endswith(OF_LINKS):
+        what = "the NVLinks between these GPUs are not in use, or some are down"
+        step = "nvidia-smi nvlink -s; nvidia-smi topo -p2p n; NCCL_P2P_LEVEL, CUDA_VISIBLE_DEVICES"
+        yield Cause(("nvlink",), what, step, evidence="the matrix shows NVLinks, the rate is none of them")
     if part is None or part.nvlink_rate is None or row.how.get("p2p") == "off":
         return
     if symptom.result.verdict is Verdict.FAST or row.path == "network":

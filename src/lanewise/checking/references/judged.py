@@ -32,6 +32,7 @@ from lanewise.checking.references.latencies import TIMES, late, slow_by_its_rate
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
+from lanewise.checking.references.nvlink_counts import of_counted_links
 from lanewise.checking.references.one_setting import OneSetting
 from lanewise.checking.references.parts import (
     Reference,
@@ -71,6 +72,7 @@ from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
+from lanewise.topology.model import System
 
 # The rate of a collective (NCCL): only bounds judge it where the machine is not described.
 COLLECTIVE = "bus_bandwidth"
@@ -101,6 +103,7 @@ class References:
     rows: Sequence[Observation]
     posted: PostedFacts
     catalog: Catalog
+    system: System | None = None
     _siblings: Siblings = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
     _measured: list[Observation] = field(init=False)
@@ -331,6 +334,7 @@ class References:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             name = gpu[0] if gpu else ""
             title, memory = self.posted.title(name), measured_memory(name, self._memory)
+            yield from of_counted_links(row, self.system) if not title else ()
             yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
             yield from host_copy(part, flows, row)
