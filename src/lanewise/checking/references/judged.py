@@ -28,7 +28,7 @@ from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory,
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
-from lanewise.checking.references.latencies import TIMES, late, slow_by_its_rate
+from lanewise.checking.references.latencies import TIMES, late, of_small_messages, slow_by_its_rate
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
@@ -148,7 +148,8 @@ class References:
         if of_plain_text(row):
             return self._of_a_text(result)
         if row.metric in TIMES:
-            return slow_by_its_rate(late(result, self._between[row_devices(row)], self.rows), self._by_part)
+            by_rows = late(result, self._between[row_devices(row)], self.rows)
+            return of_small_messages(slow_by_its_rate(by_rows, self._by_part))
         if (above := ceiling(row, self.posted)) is not None:
             return by_reference(row, above, Verdict.FAST)
         if names_limit(row):
