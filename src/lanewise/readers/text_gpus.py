@@ -52,6 +52,14 @@ _NOT_THE_SLOT = re.compile(
 _NO_SENTENCE = re.compile(r"Lnk(?:Cap|Sta)|GT/s|\|.*\|")
 _WORDS, _LEAST_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])"), 3
 _OF_A_TOOL = re.compile(r"^\s*[#$|>\[{<]|^\S+[$#] |\S {3,}\S.* {3,}\S|\t.*\t|^\d{4}-\d\d|^\w+\(|=.*=|\|.*\||[{};]$")
+# A part by itself on a line, or behind what it is: `GPU 0: Tesla V100-SXM2-16GB`, `- **Hardware:** 4x RTX 3090`.
+_SPECIFICATION = re.compile(
+    r"\s{0,8}(?:[-*+#>]{1,4} )?\W{0,3}(?:(?:GPUs?(?: ?\d{1,2})?|GPU model|graphics(?: cards?)?|video cards?|cards?|devices?|"
+    r"accelerators?|hardware|system|machine|setup|rig|node|server|host|CPUs?|processors?|specs?)\W{0,3}[:=]\W{0,3})?"
+    rf"(?:(?:\d{{1,2}} ?[x\u00d7*] ?|[x\u00d7]\d{{1,2}} )?{_GPU.pattern}|{_CPU.pattern})[^|]{{0,60}}$",
+    re.IGNORECASE,
+)  # fmt: skip
+_LONGEST_NAME = 160
 # What sentences say of the machine, as what tools print of it is stated (`posted_text`).
 _SPOKEN = tuple(
     (key, value, re.compile(pattern, re.IGNORECASE))
@@ -106,11 +114,12 @@ def _plain(name: str) -> str:
 
 
 def sentences(lines: Sequence[str]) -> list[str]:
-    """The lines that are sentences of a post, those of tools, logs, code and tables left blank."""
-    return [
-        line if len(_WORDS.findall(line[:400])) >= _LEAST_WORDS and not _OF_A_TOOL.search(line) else ""
-        for line in lines
-    ]
+    """The lines that are sentences of a post or list what a machine is made of; tools' and tables' left blank."""
+    return [line if _is_sentence(line) or _SPECIFICATION.match(line[:_LONGEST_NAME]) else "" for line in lines]
+
+
+def _is_sentence(line: str) -> bool:
+    return len(_WORDS.findall(line[:400])) >= _LEAST_WORDS and not _OF_A_TOOL.search(line)
 
 
 def spoken_facts(lines: Sequence[str], file: str) -> PostedFacts:
