@@ -117,7 +117,7 @@ def test_a_fine_copy_of_pageable_memory_is_called_one():
 
 
 def test_latencies_that_no_figure_tells_leave_nothing_open_beside_fine_rates():
-    rows = ('flows: "gpu0->gpu1", value: 24 GB/s', 'flows: "gpu0->gpu1", value: 1.4 us')
+    rows = ('flows: "gpu0->gpu1", value: 24 GB/s', 'flows: "gpu0->gpu1", value: 12 us')
     checkup = checked(*rows, head="gpus: GeForce RTX 4090\n")
     assert (checkup.exit_code, len(checkup.left_aside)) == (0, 1)
     assert checked(rows[1], head="gpus: GeForce RTX 4090\n").exit_code == 3

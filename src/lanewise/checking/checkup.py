@@ -300,7 +300,8 @@ def _findings(knowledge: Knowledge) -> list[Finding]:
         if result.verdict in (Verdict.SLOW, Verdict.FAST)
     ]
     findings = [_finding(group) for group in farthest_first(grouped(diagnoses))]
-    blamed = {finding.causes[0].key for finding in findings if finding.causes}
+    firsts = [finding.causes[0] for finding in findings if finding.causes]
+    blamed = {key for cause in firsts for key in (cause.key, *((cause.key[0], each) for each in cause.devices))}
     by_steps = lost_links(knowledge.results, knowledge.references.ability_of)
     stated = (*by_steps, *posted_faults(knowledge.posted), *knowledge.of_machine)
     known = {cause.key: cause for cause in stated if cause.fault}

@@ -59,7 +59,7 @@ from lanewise.checking.references.paths import of_one_size, smaller_and_faster
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import names_limit
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom, first_gpu, line_of, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, first_gpu, line_of, name_of_any, row_devices, value_text
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.observation import Observation
 
@@ -303,12 +303,13 @@ def _from_another_node(symptom: RowSymptom) -> Observation | None:
 def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
     """Another GPU of that name is faster by the same program: the slot and the node differ, not the kind of memory."""
     row, gpu = symptom.row, symptom.gpu
-    if row.path not in HOST_COPIES or "," in row.how.get("flows", row.flow) or not symptom.posted.title(gpu):
+    if row.path not in HOST_COPIES or "," in row.how.get("flows", row.flow) or not gpu:
         return
     like = [
         other for other in symptom.better(same_flow=False)
         if other.settings == row.settings and other.how.get("host memory") == row.how.get("host memory")
-        and other.how.get("tool") == row.how.get("tool") and other.scenario in (row.scenario, other.flow)
+        and other.how.get("tool") == row.how.get("tool")
+        and (other.scenario == other.flow or name_of_any(other) == name_of_any(row))
         and symptom.posted.title(first_gpu(other)) == symptom.posted.title(gpu)
     ]  # fmt: skip
     if like:

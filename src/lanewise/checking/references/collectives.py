@@ -10,6 +10,7 @@ from lanewise import units
 from lanewise.checking.collective_rows import LEAST_JUDGED
 from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.symptom import line_of
+from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
 
 # Where NCCL takes another algorithm or protocol, kept tables of healthy machines lose less than a tenth.
@@ -25,6 +26,8 @@ _COLLECTIVE = re.compile(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|a2a|broadcast|send_?recv|dispatch|combine|reduce|gather"
 )
 
+# What people lay side by side: figures typed in and those of a table that they made.
+_SIDE_BY_SIDE = ("typed in", TABLE)
 # What a reader adds to the name of a collective of which a text has several tables.
 _TABLE = re.compile(r" \(.{1,80}\)(?= in place$|$)")
 
@@ -58,11 +61,11 @@ def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observatio
 
 def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The same collective of the same ranks and size by another library, where both are typed in as one question."""
-    if row.how.get("tool") != "typed in":
+    if row.how.get("tool") not in _SIDE_BY_SIDE:
         return
     like = [
         each for each in rows
-        if each.metric == row.metric and each.flow == row.flow and each.value and each.how.get("tool") == "typed in"
+        if each.metric == row.metric and each.flow == row.flow and each.value and each.how.get("tool") in _SIDE_BY_SIDE
         and line_of(each) == line_of(row) and _alike(each, row)
     ]  # fmt: skip
     # A name that says no collective is of the one that the others name, if that is one.

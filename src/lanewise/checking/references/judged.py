@@ -22,7 +22,7 @@ from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
-from lanewise.checking.references.detours import of_host_memory, of_staged_copy, of_writes
+from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, random_disk, small_reads
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
@@ -258,6 +258,7 @@ class References:
             yield from of_stated_limit(row, self._on_path(row))
             yield from of_staged_copy(row, self._between[row_devices(row)])
             yield from of_host_memory(row, self.rows)
+            yield from of_pageable_back(row, self.rows)
             part = self.ability_of(row)
             yield from self._siblings.of_other_pairs(row, None if part is None else part.peer_rate())
             yield from self._siblings.of_both_ways(row, None if part is None else part.peer_rate())
