@@ -71,9 +71,37 @@ def test_a_latency_far_above_that_of_other_gpus_is_slow(typed):
     assert verdict_of(typed(*rows(120)[:2])) == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ('flows: "gpu0->gpu1", value: 2.2 us, bytes: 4', "ok"),
+        ('flows: "gpu0->gpu1", value: 45 us', "unknown"),  # a staged copy of Windows, perhaps
+        ('flows: "gpu0->gpu1", value: 18 us, p2p: false', "ok"),
+        ('flows: "gpu0->gpu1", value: 200 us', "slow"),
+        ('flows: "gpu0->gpu1", value: 200 us, bytes: 1 MiB', "unknown"),
+        ('flows: "host0->host1", value: 1.9 us, path: osu_latency', "ok"),
+        ('flows: "host0->host1", value: 18 us, path: ib_write_lat', "unknown"),
+        ('flows: "host0->host1", value: 95 us, path: ib_write_lat', "slow"),
+        ('flows: "host0->host1", value: 95 us, path: TCP_RR', "unknown"),
+        ('flows: "host0->host1", value: 12 ms, path: ping', "unknown"),  # of hosts far away
+    ],
+)
+def test_small_messages_typed_in_are_held_against_those_of_other_machines(typed, row: str, verdict: str):
+    assert verdict_of(typed(row)) == verdict
+
+
+def test_small_messages_of_gpu_memory_are_held_against_those_of_host_memory(typed):
+    host, gpu = 'flows: "host0->host1", value: 3.3 us, bytes: 8', 'flows: "gpu0->host1", value: {} us, bytes: {}'
+    checkup = typed(host, gpu.format(19.7, 8))
+    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "software")
+    assert "GDRCopy" in checkup.findings[0].title
+    assert verdict_of(typed(host, gpu.format(6.1, 8))) == "ok"
+    assert verdict_of(typed(host, gpu.format(190, 4 << 20))) == "ok"
+
+
 def test_copies_at_once_carry_together_no_less_than_half_of_one_alone(typed):
     alone = 'path: write, flows: "gpu0->gpu4", value: 52.5 GB/s'
-    pairs = 'path: to two roots, flows: "gpu0->gpu4, gpu1->gpu8", value: '
+    pairs = 'path: to two roots, flows: "gpu0->gpu4, gpu0->gpu8", value: '
     checkup = typed(alone, f"{pairs}13.5 GB/s")
     assert verdict_of(checkup) == "slow"
     assert first_causes(checkup)[0] == "shared"

@@ -63,3 +63,28 @@ def test_copies_of_one_gpu_alone_accuse_no_link(tmp_path: Path):
         "\n".join(["lanewise-rows: 1", "gpus: NVIDIA A100-SXM4-80GB", "rows:", *pairs])
     )
     assert [each.kind for each in api.check([path]).findings] == []
+
+
+@pytest.mark.parametrize(
+    ("links", "rate", "verdict"),
+    [
+        ("NV4", 93.1, "ok"),
+        ("NV4", 20.0, "slow"),
+        ("NV4", 50.0, "unknown"),
+        ("NV12", 241.3, "ok"),
+        ("NV18", 300.0, "unknown"),
+    ],
+)
+def test_gpus_without_a_name_are_judged_by_the_links_of_their_matrix(
+    links: str, rate: float, verdict: str, tmp_path: Path
+):
+    topology = f"\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\t X \t{links}\t0-35\t0\nGPU1\t{links}\t X \t0-35\t0\n"
+    table = (
+        f"Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)\n   D\\D     0      1\n     0 1500 {rate}\n"
+    )
+    path = tmp_path / "posted.txt"
+    path.write_text(f"{topology}\n{table}     1 {rate} 1500\n", "utf-8")
+    checkup = api.check([path])
+    assert {str(result.verdict) for result in checkup.results} == {verdict}
+    if verdict == "slow":
+        assert checkup.findings[0].causes[0].key == ("nvlink",)

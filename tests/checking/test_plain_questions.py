@@ -104,7 +104,6 @@ OK = [
 ]
 UNKNOWN = [
     "1 thread 3 GB/s, with eight 12",
-    "| Size | busbw | algbw |\n|---|---|---|\n| 32KiB | 1.4 GB/s | 0.8 GB/s |\n| 1GiB | 460 GB/s | 265 GB/s |",
     "| test | rate |\n|---|---|\n| Copy | 70 GB/s |\n| Triad | 30 GB/s |",
     "| GPU | rate |\n|---|---|\n| RTX 3090 | 12 GB/s |\n| RTX 4090 | 25 GB/s |",
     "| drives | rate |\n|---|---|\n| 1 drive | 3 GB/s |\n| 4 drives | 11 GB/s |",

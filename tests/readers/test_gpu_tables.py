@@ -1,104 +1,136 @@
-"""Tables of collectives by size, several of one collective in a text, all pairs at once, memory of a GPU."""
+"""Tables between bars of results of GPUs, as people make them in posts and READMEs."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from checking.thread_list import first_causes, verdict_of
 
-from lanewise.errors import FormatError
-from lanewise.readers.kinds import read_posted, read_results
+from lanewise import api
+from lanewise.checking.checkup import Checkup
+from lanewise.readers.kinds import read_results
 
-HEADS = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
-RANKS = "".join(f"#  Rank  {rank} Pid  77 on node0 device  {rank} [0x0{rank}] NVIDIA A10G\n" for rank in range(4))
+PAIRS = "| Pair | Bandwidth |\n|---|---|\n| GPU0-GPU1 | 22.1 GB/s |\n| GPU 2 → GPU 3 | 271 GB/s |\n"
+BARE = "P2P of each pair\n\n| Pair | GB/s |\n|---|---|\n| 0-1 | 22.1 |\n| 2 <-> 3 | 271 |\n"
+MODES = """| | P2P disabled | P2P enabled |
+|---|---|---|
+| Unidirectional | 11.2 GB/s | 1.9 GB/s |
+| Bidirectional | 16.3 GB/s | 2.1 GB/s |
+"""
+BUS = """nccl-tests all_reduce on 8x H100 SXM:
 
-
-def _nccl(busbw: float) -> str:
-    rates = f"{busbw / 1.5:.2f}  {busbw:.2f}"
-    return f"# nThread 1 nGpus 4\n{RANKS}{HEADS}  33554432  8388608  float  sum  -1  14207  {rates}  0\n"
-
-
-OLD = (
-    "all_reduce_test 1000 2 0 7\n"
-    "   N    type      op     time  algbw  busbw\n"
-    " 1000    float     sum    0.886  11.28  11.28\n"
-)
-NCCOM = (
-    "nccom-test -r 2 allr\n"
-    "     size(B)    count(elems)     type    time(us)    algbw(GB/s)    busbw(GB/s)\n"
-    "    33554432        33554432    uint8         768          40.69          40.69\n"
-)
-CUT = "all_gather_perf\nsize\ttype\tbusbw\talgo\tproto\n(B)\t\t(GB/s)\n2097152\tfloat\t127.5\tRING\tLL\n"
+| Size | algbw (GB/s) | busbw (GB/s) |
+|---|---|---|
+| 1G | 62 | 108.5 |
+| 128 MiB | 60 | 105 |
+"""
+NODES = "| Nodes | GPUs | busbw |\n|---|---|---|\n| 1 | 8 | 478 |\n| 2 | 16 | 95 |\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "flow", "size", "rate"),
-    [(OLD, "gpu0->gpu7, gpu7->gpu0", 4000, 11.28), (NCCOM, "collective of its GPUs", 33554432, 40.69),
-     (CUT, "all_gather of its GPUs", 2097152, 127.5),
-     ("| Size (MB) | BusBW (GB/s) |\n|---|---|\n| 64 | 12.5 |\n", "collective of its GPUs", 64_000_000, 12.5)],
+    ("text", "rows"),
+    [
+        (PAIRS, [("gpu0->gpu1", "goodput", "on", 22.1e9), ("gpu2->gpu3", "goodput", "on", 271e9)]),
+        (BARE, [("gpu0->gpu1", "goodput", "on", 22.1e9), ("gpu2->gpu3, gpu3->gpu2", "total", "on", 271e9)]),
+        (MODES, [("gpu0->gpu1", "goodput", "off", 11.2e9), ("gpu0->gpu1", "goodput", "on", 1.9e9),
+                 ("gpu0->gpu1, gpu1->gpu0", "total", "off", 16.3e9), ("gpu0->gpu1, gpu1->gpu0", "total", "on", 2.1e9)]),
+    ],
 )  # fmt: skip
-def test_a_table_whose_head_says_size_and_bus_bandwidth_is_read(text, flow, size, rate):
-    (row,) = read_results(text, "f.txt").observations
-    assert (row.flow, row.metric, row.settings["bytes"]) == (flow, "bus_bandwidth", size)
-    assert row.value == pytest.approx(rate * 1e9)
+def test_a_pair_of_gpus_is_a_peer_copy(text: str, rows: list[tuple[str, str, str, float]]):
+    found = read_results(text, "f").observations
+    assert [(row.flow, row.metric, row.how["p2p"], row.value) for row in found] == [
+        (flow, metric, p2p, pytest.approx(value)) for flow, metric, p2p, value in rows
+    ]
 
 
-def test_lines_that_are_no_row_of_such_a_table_are_none():
-    text = NCCOM + "Avg bus bandwidth: 40.69GB/s\n see table 3 for a longer list\n"
-    assert len(read_results(text, "f.txt").observations) == 1
-    with pytest.raises(FormatError):
-        read_results("size and busbw of all cards were fine\n", "f.txt")
+def test_bus_bandwidth_is_of_a_collective_with_its_size_and_ranks():
+    rows = read_results(BUS, "f").observations
+    assert [(row.scenario, row.metric, dict(row.settings)) for row in rows] == [
+        ("all_reduce", "bus_bandwidth", {"bytes": 1 << 30, "ranks": 8}),
+        ("all_reduce", "bus_bandwidth", {"bytes": 128 << 20, "ranks": 8}),
+    ]
+    assert {row.flow.count("->") for row in rows} == {8}
 
 
-def test_two_tables_of_one_collective_are_named_by_what_is_above_each():
-    text = f"## v2.18\nall_reduce_perf -g 4\n{_nccl(3.1)}\n## v2.20\nall_reduce_perf -g 4\n{_nccl(1.5)}"
-    names = [row.scenario for row in read_results(text, "f.txt").observations]
-    assert names == ["all_reduce (all_reduce_perf -g 4)", "all_reduce (v2.20)"]
-    (alone,) = read_results(f"all_reduce_perf\n{_nccl(3.1)}", "f.txt").observations
-    assert alone.scenario == "all_reduce"
+def test_ranks_of_several_hosts_are_no_ring_of_one():
+    first, second = read_results(NODES, "f").observations
+    assert (first.flow.count("->"), dict(first.settings)) == (8, {"hosts": 1, "ranks": 8})
+    assert (second.flow, dict(second.settings)) == ("collective of its GPUs", {"hosts": 2, "ranks": 16})
+    assert second.value == pytest.approx(95e9)
 
 
-A2A = (
-    "Summary: [268435456 bytes per Transfer] [GFX:2] [1 Read(s) 1 Write(s)]\n=====\n"
-    "SRC\\DST  GPU 00     GPU 01        STotal      Actual\n"
-    "GPU 00      N/A     50.732       50.732       50.7\nGPU 01   51.083        N/A       51.083       51.0\n"
+def test_columns_of_the_algorithms_rate_are_left_out():
+    text = "| Size | busbw | algbw |\n|---|---|---|\n| 32KiB | 1.4 GB/s | 0.8 GB/s |\n| 1GiB | 460 GB/s | 265 GB/s |"
+    rows = read_results(text, "f").observations
+    assert [(row.value, row.settings["bytes"]) for row in rows] == [(1.4e9, 32 << 10), (460e9, 1 << 30)]
+
+
+def checked(text: str, folder: Path) -> Checkup:
+    path = folder / "post.md"
+    path.write_text(text, "utf-8")
+    return api.check([path])
+
+
+def test_a_board_whose_collective_is_far_below_its_links_is_slow(tmp_path: Path):
+    assert verdict_of(checked(BUS, tmp_path)) == "slow"
+    assert verdict_of(checked(BUS.replace("108.5", "360").replace("105", "340"), tmp_path)) == "ok"
+
+
+def test_peer_copies_far_below_staged_ones_are_the_iommu(tmp_path: Path):
+    checkup = checked(f"RTX 3090 x2\n\n{MODES}", tmp_path)
+    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "iommu")
+
+
+def test_pageable_columns_are_judged_as_pageable(tmp_path: Path):
+    table = "\n\n| | Pageable | Pinned |\n|---|---|---|\n"
+    table += "| H2D | 6.1 GB/s | 25.4 GB/s |\n| D2H | 5.9 GB/s | 26.1 GB/s |\n"
+    assert verdict_of(checked(f"Copies of an RTX 4090:{table}", tmp_path)) == "ok"
+    checkup = checked(f"Copies of an RTX 4090:{table.replace('25.4', '12.4').replace('26.1', '12.9')}", tmp_path)
+    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "link")
+    # Pages that the copy touches first.
+    checkup = checked(f"Copies of an RTX 4090:{table.replace('5.9', '2.1')}", tmp_path)
+    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "pageable")
+
+
+def test_an_expected_column_is_no_measurement_and_a_label_names_the_gpu(tmp_path: Path):
+    table = "| Test | Expected | Measured |\n|---|---|---|\n| H2D (A100 PCIe) | 25 GB/s | 12.1 GB/s |\n"
+    checkup = checked(f"{table}| D2H (A100 PCIe) | 25 GB/s | 12.9 GB/s |\n", tmp_path)
+    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "link")
+    assert "A100 PCIe can Gen4 x16" in checkup.findings[0].title
+
+
+def test_gpus_called_by_their_models_are_judged_by_these(tmp_path: Path):
+    table = "| GPU | H2D (GB/s) |\n|---|---|\n| RTX 3090 | 24.8 |\n| RTX 4060 | 12.9 |\n"
+    checkup = checked(table, tmp_path)
+    assert {str(result.verdict) for result in checkup.results} == {"ok"}
+
+
+def test_one_gpu_of_several_has_a_lesser_link_whatever_its_number_in_the_name(tmp_path: Path):
+    rows = "".join(f"| {at} | {rate} | {rate} |\n" for at, rate in enumerate((26.1, 26.0, 13.1, 26.1)))
+    table = f"| GPU | Host to Device (GB/s) | Device to Host (GB/s) |\n|---|---|---|\n{rows}"
+    checkup = checked(table, tmp_path)
+    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "link")
+    assert checkup.findings[0].title.startswith("gpu2's link")
+
+
+MATRIX = """**Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)**
+
+| D\\D | GPU0 | GPU1 |
+|:---:|---:|---|
+| GPU0 | **740.1** | 48.3 |
+| GPU1 | 48.2 | - |
+"""
+
+
+def test_a_matrix_between_bars_is_read_as_the_tools_own():
+    rows = [row for row in read_results(MATRIX, "f").observations if row.path == "peer"]
+    assert [(row.flow, row.value) for row in rows] == [("gpu0->gpu1", 48.3e9), ("gpu1->gpu0", 48.2e9)]
+
+
+@pytest.mark.parametrize(
+    "name", ["GPU 0: Tesla V100-SXM2-16GB", "- **Hardware:** 2x Tesla V100 SXM2", "Tesla V100-SXM2-16GB"]
 )
-
-
-def test_all_pairs_of_transferbench_ran_at_once():
-    first, second = read_results(A2A, "f.txt").observations
-    assert (first.flow, first.value, first.how["flows"]) == ("gpu0->gpu1", 50.732e9, "gpu0->gpu1, gpu1->gpu0")
-    assert (second.value, second.settings["bytes"], second.how["engine"]) == (51.083e9, 268435456, "SM")
-    (cut,) = read_results(A2A[: A2A.rindex("GPU 01")], "f.txt").observations
-    assert (cut.flow, cut.how["flows"]) == ("gpu0->gpu1", "gpu0->gpu1, gpu1->gpu0")
-    with pytest.raises(FormatError, match="cells for 2 columns") as caught:
-        read_results(A2A[: A2A.index("50.732") - 5], "f.txt")
-    assert caught.value.location is not None
-    assert caught.value.location.line == 4
-
-
-BABEL = "Using CUDA device: GH200 120GB (CuDevice(0))\nFunction    MBytes/sec  Min (sec)   Max         Average\n"
-
-
-def test_babelstream_counts_the_payload_of_a_copy_once():
-    result = read_results(f"{BABEL}Copy        2.0e6  0.0001     0.3     0.005\nDot 1.8e6 0.1 0.2 0.3\n", "f.txt")
-    (row,) = result.observations
-    assert (row.flow, row.path, row.value) == ("gpu0->gpu0", "GPU memory", 1e12)
-    assert result.posted.title("gpu0") == "GH200 120GB"
-    host = "Function    MBytes/sec  Min (sec)   Max\nCopy        200000.0  0.0001     0.3     0.005\n"
-    assert [row.flow for row in read_results(host, "f.txt").observations] == ["host0->host0"]
-
-
-def test_a_matrix_quoted_by_a_page_may_have_a_heading_dashes_and_a_fence():
-    cells = "   D\\D   0    1\n     0  \u2014  112.3\n     1  112.4  \u2014\n"
-    text = f"### Bidirectional P2P=Enabled Matrix (GB/s)\n\n```\n{cells}```\n"
-    rows = read_results(text, "f.txt").observations
-    assert [row.value for row in rows if row.flow == "gpu0->gpu1, gpu1->gpu0"] == [112.3e9]
-    assert [row.value for row in rows if row.path == "GPU memory"] == [None, None]
-
-
-def test_bandwidth_test_without_its_kind_of_memory_and_a_link_that_trained_down():
-    text = "Host to Device Bandwidth, 1 Device(s)\nTransfer Size (Bytes)        Bandwidth (GB/s)\n33554432    2.3\n"
-    (row,) = read_results(text, "f.txt").observations
-    assert (row.value, "host memory" in row.how) == (2.3e9, False)
-    link = "Supported Link Width: x16, ...\nLnkSta: Speed 8GT/s (Gen3), Width x8 (Down-trained)\n"
-    said = [statement.value for statement in read_posted(link, "f.txt").posted.statements]
-    assert said == ["a device x8 of x16"]
+def test_a_gpu_by_itself_on_a_line_is_that_of_the_results(name: str, tmp_path: Path):
+    assert verdict_of(checked(MATRIX, tmp_path)) == "unknown"
+    assert verdict_of(checked(f"{name}\n\n{MATRIX}", tmp_path)) == "ok"

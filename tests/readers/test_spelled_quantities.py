@@ -6,7 +6,7 @@ import pytest
 
 from lanewise.errors import FormatError
 from lanewise.readers import figures
-from lanewise.readers.spelled_quantities import rate_or_time, size
+from lanewise.readers.spelled_quantities import line, rate_or_time, size
 
 
 def _row(fields: str) -> figures.ImportedResults:
@@ -58,6 +58,17 @@ def test_packets_of_a_size_are_a_rate() -> None:
 )
 def test_sizes_of_requests_as_fio_writes_them(text: str, bytes_: int) -> None:
     assert _row(f'flows: "nvme0->host0", value: 1 GB/s, bytes: {text}').observations[0].settings["bytes"] == bytes_
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("2x100 Gb/s", "200 Gb/s"), ("2 x 100GbE", "200 Gb/s"), ("4×HDR", "800 Gb/s"), ("8x 400Gbps", "3200 Gb/s"),
+        ("2 x 2.5G", "5 Gb/s"), ("2x fast", "2x fast"),
+    ],
+)  # fmt: skip
+def test_several_lines_are_added_up(text: str, rate: str) -> None:
+    assert line(text) == rate
 
 
 def test_a_line_is_spelled_as_freely_as_a_rate() -> None:

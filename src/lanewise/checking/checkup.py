@@ -146,7 +146,7 @@ def check(
     rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else rows
     others = other_gpus(posted, system, catalog or builtin(), device_of_word or {})
     titles = {name: part.title for name in system.of_kind(Kind.GPU) if (part := system.part(name))} if system else {}
-    references = References(rows, posted, catalog or builtin())
+    references = References(rows, posted, catalog or builtin(), system)
     with_titles = references.with_posted(posted.completed(titles)) if titles else references
     if earlier:
         expect = expect_earlier(earlier)
@@ -300,7 +300,8 @@ def _findings(knowledge: Knowledge) -> list[Finding]:
         if result.verdict in (Verdict.SLOW, Verdict.FAST)
     ]
     findings = [_finding(group) for group in farthest_first(grouped(diagnoses))]
-    blamed = {finding.causes[0].key for finding in findings if finding.causes}
+    firsts = [finding.causes[0] for finding in findings if finding.causes]
+    blamed = {key for cause in firsts for key in (cause.key, *((cause.key[0], each) for each in cause.devices))}
     by_steps = lost_links(knowledge.results, knowledge.references.ability_of)
     stated = (*by_steps, *posted_faults(knowledge.posted), *knowledge.of_machine)
     known = {cause.key: cause for cause in stated if cause.fault}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
+from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.verdict import PathResult, Verdict
 
 # Of two findings on one path the one that is off by this factor more comes first.
@@ -39,12 +42,57 @@ def grouped(diagnoses: Sequence[Diagnosis]) -> list[list[Diagnosis]]:
                 rest.append((result, ranked))
         groups += _by_path(group) if key[0] == "software" else [group]
         remaining = rest
+    groups = devices_together(groups)
     alone: dict[tuple[object, ...], list[Diagnosis]] = defaultdict(list)
     for result, ranked in diagnoses:
         if not ranked:
             row = result.row
             alone[result.verdict, row.path, row.metric, row.how.get("p2p", "")].append((result, ranked))
     return [*groups, *alone.values()]
+
+
+def devices_together(groups: Sequence[list[Diagnosis]]) -> list[list[Diagnosis]]:
+    """Groups whose likeliest causes differ in the device alone as one that names all of them: four GPUs at one rate."""
+    alike: dict[tuple[object, ...], list[list[Diagnosis]]] = defaultdict(list)
+    for at, group in enumerate(groups):
+        result, ranked = group[0]
+        alike[_but_for_the_device(result, ranked) or (at,)].append(group)
+    return [_as_one(like) if len(like) > 1 else like[0] for like in alike.values()]
+
+
+def _but_for_the_device(result: PathResult, ranked: Sequence[Cause]) -> tuple[object, ...]:
+    """What the likeliest cause says of any device; empty if it is of none or several, or known by itself."""
+    first = ranked[0] if ranked else None
+    known = first is not None and first.fault and first.evidence
+    if first is None or known or len(first.key) != 2 or first.devices != {first.key[1]}:
+        return ()
+    device = first.key[1]
+    said = (re.sub(rf"\b{re.escape(device)}\b", "", text) for text in (first.what, first.step))
+    return result.verdict, first.key[0], bool(first.evidence), result.row.metric, *said
+
+
+def _as_one(groups: Sequence[list[Diagnosis]]) -> list[Diagnosis]:
+    """The rows of groups alike as one group, in the order of their devices, whose causes name all of these."""
+    by_device = sorted(groups, key=lambda group: (len(_device(group)), _device(group)))
+    devices = list(map(_device, by_device))
+    names = f"{', '.join(devices[:-1])} and {devices[-1]}"
+    result, ranked = by_device[0][0]
+    of_all = tuple(_of_devices(cause, devices, names) for cause in ranked)
+    return [(result, of_all), *by_device[0][1:], *(each for group in by_device[1:] for each in group)]
+
+
+def _device(group: Sequence[Diagnosis]) -> str:
+    return group[0][1][0].key[1]
+
+
+def _of_devices(cause: Cause, devices: Sequence[str], names: str) -> Cause:
+    """A cause of the first of these devices as one of all of them."""
+    own = rf"\b{re.escape(devices[0])}\b"
+    what = re.sub(rf"^{own}'s link", f"each link of {names}", cause.what)
+    what = re.sub(own, names, what) if what == cause.what else what
+    if cause.devices != {devices[0]}:
+        return replace(cause, what=what)
+    return replace(cause, what=what, key=(*cause.key[:1], *devices), devices=frozenset(devices))
 
 
 def _by_path(group: Sequence[Diagnosis]) -> list[list[Diagnosis]]:

@@ -21,6 +21,8 @@ from lanewise.results.posted import PostedFacts
 _Value = TypeVar("_Value")
 # From how many times the rate on, or below what part of the time, a row is clearly better than another.
 _BETTER = 1.2
+# The number of a GPU within a name: 'GPU 0 Host to Device', '2 H2D', 'card 1', but no size and no generation.
+_NUMBER = re.compile(r"\b(?:(?:gpus?|device|card|dev|slot) ?#?)\d{1,2}\b|^#?\d{1,2}\b(?! ?[kKMG]i?B)", re.IGNORECASE)
 
 
 class ResultTable(tuple[PathResult, ...]):
@@ -142,7 +144,7 @@ class RowSymptom:
         copies = (result.row for result in self.table.on_path("host to device", "device to host"))
         return max(
             (copy.value or 0.0 for copy in copies if copy.metric == "goodput" and self.gpu in row_devices(copy)
-             and copy.how.get("flows", copy.flow).count("->") == 1),
+             and copy.how.get("flows", copy.flow).count("->") == 1 and not names_limit(copy)),
             default=0.0,
         )  # fmt: skip
 
@@ -163,6 +165,11 @@ class RowSymptom:
     def better(self, *, same_flow: bool) -> list[Observation]:
         """Rows of the same metric and kind of path that are clearly faster."""
         return list(self._better_by_flow[same_flow])
+
+
+def name_of_any(row: Observation) -> str:
+    """What a row is called, without the number of its GPU: 'gpu0' and 'gpu1' are the same by name."""
+    return _NUMBER.sub("", row.scenario).strip(" ,:#")
 
 
 def first_gpu(row: Observation) -> str:

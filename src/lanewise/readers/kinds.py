@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lanewise.errors import FormatError, Location
 from lanewise.readers import (
     babelstream,
@@ -51,10 +53,10 @@ from lanewise.readers import (
 )
 from lanewise.readers.posted_claims import with_claims
 from lanewise.readers.posted_text import posted_facts
-from lanewise.readers.text_gpus import naming_lines, sentences, spoken_facts
+from lanewise.readers.text_gpus import sentences, spoken_facts
 from lanewise.readers.texts import json_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
-from lanewise.results.posted import join
+from lanewise.results.posted import PostedFacts, join
 
 KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
@@ -91,13 +93,13 @@ def read_results(text: str, file: str) -> ImportedResults:
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
     short = short_lines(lines)
-    posted = ImportedResults("", (), posted=join((spoken_facts(naming_lines(short), file), posted_facts(short, file))))
+    posted = ImportedResults("", (), posted=_said_and_listed(sentences(short), short, file))
     distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
     if not results:
         results = _from_json("\n".join(lines), file)
-    if not results and pasted_tables.is_text(distinct):
-        results = [pasted_tables.read_text(short, file)]
+    if not any(each.observations for each in results) and pasted_tables.is_text(distinct):
+        results = [*results, pasted_tables.read_text(short, file)]
     if not results and timed_sizes.is_text(distinct):
         results = [timed_sizes.read_text(short, file)]
     if not results and program_lines.is_text(short):
@@ -112,6 +114,12 @@ def read_plain(text: str, file: str) -> ImportedResults:
     lines = short_lines(lines_of(text))
     spoken = ImportedResults("", (), posted=spoken_facts(lines, file))
     return merge([spoken, plain_text.read_text(lines), ImportedResults("", (), posted=posted_facts(lines, file))])
+
+
+def _said_and_listed(said: list[str], lines: list[str], file: str) -> PostedFacts:
+    """What sentences and tools' lists state: of GPUs what is listed, if anything is."""
+    listed, spoken = posted_facts(lines, file), spoken_facts(said, file)
+    return join((replace(spoken, devices={}) if listed.devices else spoken, listed))
 
 
 def read_posted(text: str, file: str) -> ImportedResults:

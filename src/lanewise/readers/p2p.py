@@ -29,7 +29,7 @@ _WORDED = re.compile(
     r"(?=.*\b(?P<ways>Uni|Bi)directional\b)(?=.*\bP2P=(?P<p2p>Enabled|Disabled)\b)(?=.*\bBandwidth\b)"
     r"(?!.*(?:us|\u00b5s)\)).{0,160}\bMatrix\b"
 )
-_HEADS = re.compile(r"\s*D\\D\s+0\b")
+_HEADS = re.compile(r"\s*(?:D\\D\s+|\|[^|\d]{0,20}\|\s*(?:GPU ?)?)0\b")
 _LATENCY = re.compile(r"P2P=(Disabled|Enabled) Latency.*Matrix \((?:us|\u00b5s)\)$")
 _EARLY = re.compile(r"(?:Unidirectional P2P=Enabled Bandwidth|P2P=Enabled Latency) Matrix")
 _DEVICE = re.compile(r"Device: (\d+), (.+?), pciBusID")

@@ -13,13 +13,17 @@ from dataclasses import dataclass
 
 from lanewise import units
 from lanewise.errors import LanewiseError, Location
+from lanewise.readers.gpu_cells import GpuCell, gpus_by_number, is_of_collectives, of_gpus
 from lanewise.readers.spelled_quantities import rate_or_time
+from lanewise.readers.text_devices import memory_of
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 _UNIT = re.compile(r"(?<![A-Za-z])((?:[kKMGT]i?)?(?:B|b|[Bb]its?|[Bb]ytes?)(?:ps|/s(?:ec)?)|[kKM]?IOPS)(?![A-Za-z])")
+_GIGABYTES = _UNIT.search("GB/s")
 _NUMBER = re.compile(r"~? ?(\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d[\d,]*(?:\.\d+)?)(?: ?([kM]))?\b")
 # A change or a ratio, which is no figure.
 _RATIO = re.compile(r"[-+\u2212~]?[\d.,]{1,9} ?[x\u00d7](?![A-Za-z])|%|[\d.]{1,9}:1\b")
@@ -85,7 +89,9 @@ class _PastedTable:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether some line is a row of cells, and some line has a unit of rates."""
-    return any(_KBENCH.match(line) for line in lines) or any("|" in line and _UNIT.search(line) for line in lines)
+    return any(_KBENCH.match(line) for line in lines) or any(
+        "|" in line and (_UNIT.search(line) or is_of_collectives(line)) for line in lines
+    )
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -95,7 +101,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         for number, cells in table.rows:
             rows += _cells(table, cells, Location(file, number))
             check_rows(rows, Location(file, number))
-    return ImportedResults(TABLE if rows else "", tuple(rows))
+    rows, models = gpus_by_number(rows)
+    return ImportedResults(TABLE if rows else "", tuple(rows), posted=PostedFacts(models))
 
 
 def _tables(lines: Sequence[str]) -> Iterator[_PastedTable]:
@@ -122,24 +129,41 @@ def _split(line: str) -> list[str]:
 def _cells(table: _PastedTable, cells: Sequence[str], at: Location) -> Iterator[Observation]:
     """The rates of a row, each by its head, its label and what stands above the table."""
     label = "" if _NUMBER.match(cells[0]) and _UNIT.search(cells[0]) else cells[0]
+    others = [pair for pair in zip(table.heads, cells, strict=False) if not _UNIT.search(" ".join(pair))]
     for head, cell in zip(table.heads, cells, strict=False):
         unit = _UNIT.search(cell) or _UNIT.search(head) or _UNIT.search(label)
+        unit = unit or (_GIGABYTES if is_of_collectives(head) else None)
         number = _NUMBER.match(cell)
         if cell == label or unit is None or number is None or _RATIO.search(cell):
             continue
         text = f"{''.join(number[1].split())}{number[2] or ''} {unit[1]}"
         words = f"{_UNIT.sub('', label)} {_UNIT.sub('', head)}"
+        gpu = of_gpus(_UNIT.sub("", head), others, table.lead) if "IOPS" not in text else None
+        if gpu is not None:
+            yield _of_peers(gpu, text, at)
+            continue
         device = _device(table.heads[0], label, head)
         value = _value(text, words, _UNIT.sub("", head), table.lead, device, at)
         if value is not None:
             yield value
 
 
+def _of_peers(gpu: GpuCell, text: str, at: Location) -> Observation:
+    """A figure of a pair of GPUs or of a collective as an observation, in GB/s."""
+    number, unit = rate_or_time(text, bits=False)[0].split(" ", 1)
+    value = figure(number.replace(",", ""), at) * units.parse(f"1 {unit}", "B/s") / 1e9
+    flows = gpu.flow if "->" in gpu.flow else ""
+    kind = ToolValue(gpu.flow, flows, gpu.metric, path=gpu.path)
+    return observation(TABLE, gpu.name[:_LONGEST], kind, value, gpu.how, gpu.settings)
+
+
 def _device(first_head: str, label: str, head: str) -> str:
     """The machine or device that a figure is of, by its label or its column; empty where these say how it was done."""
     named = label if not _WAYS.search(first_head) or _is_device(label) else ""
     named = named or (head if _is_device(head) else "")
-    return re.sub(r"\W+", "_", _TEST.sub("", named)).strip("_")[:_LONGEST]
+    for what in (_TEST, _TO_GPU, _FROM_GPU):
+        named = what.sub("", named)
+    return re.sub(r"\W+", "_", named).strip("_")[:_LONGEST]
 
 
 def _is_device(words: str) -> bool:
@@ -175,7 +199,15 @@ def _value(text: str, words: str, head: str, lead: str, device: str, at: Locatio
     elif unit == "IOPS":
         metric, shown = "iops", "IOPS"
     kind = ToolValue(flow, flow, metric, shown, path)
-    return observation(TABLE, name, kind, units.from_si(rate, shown), {"pattern": test}, settings)
+    how = {"pattern": test}
+    if "gpu" in flow and path != "network":
+        how["host memory"] = _memory(words) or _memory(lead)
+    return observation(TABLE, name, kind, units.from_si(rate, shown), how, settings)
+
+
+def _memory(words: str) -> str:
+    """'pageable' or 'pinned' as words say outright; malloc and new do not say of what."""
+    return memory_of(words) if re.search(r"\bpageable|pinned|page-?locked", words, re.IGNORECASE) else ""
 
 
 def _moved(words: str, lead: str, text: str) -> tuple[str, str]:

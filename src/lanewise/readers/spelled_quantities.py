@@ -26,6 +26,9 @@ _COUNTED = re.compile(
 # A port of Ethernet by its usual name, and one of InfiniBand of four lanes by the name of its generation (IBTA's
 # roadmap); QDR's and FDR's payload after line encoding.
 _ETHERNET = re.compile(r"(\d{1,4}(?:\.\d)?) ?(?:G|GE|GbE|GigE|GBASE-\w{1,4})", re.IGNORECASE)
+# Ports that carry data together: 2x100 Gb/s, 4 x HDR.
+_SEVERAL = re.compile(r"([1-9]\d?) ?[x×*] ?(\S.*)")
+_GIGABITS = re.compile(r"(\d[\d.]*) ([MGT]b/s)")
 _INFINIBAND = re.compile(r"(?:infiniband |ib )?(SDR|DDR|QDR|FDR|EDR|HDR|NDR|XDR)(100|200)?", re.IGNORECASE)
 _INFINIBAND_RATES = {"SDR": 8, "DDR": 16, "QDR": 32, "FDR": 54, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800}
 _REQUESTS = re.compile(r"ios?(?:ps)?\b|io(?=ps|/)", re.IGNORECASE)
@@ -58,7 +61,10 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
 
 
 def line(text: str) -> str:
-    """The data rate of a network by the name that `units` knows: 10GbE, 25G, HDR and other spellings."""
+    """The data rate of a network by the name that `units` knows: 10GbE, 25G, HDR, 2x100 Gb/s and other spellings."""
+    if several := _SEVERAL.fullmatch(text.strip()):
+        one = _GIGABITS.fullmatch(line(several[2]))
+        return f"{int(several[1]) * float(one[1]):.12g} {one[2]}" if one else text
     if match := _ETHERNET.fullmatch(text.strip()):
         return f"{match[1]} Gb/s"
     if match := _INFINIBAND.fullmatch(text.strip()):

@@ -40,6 +40,11 @@ _CPU = re.compile(
     r"(?: v\d)?|(?:Ryzen )?Threadripper (?:PRO )?\d{4}\w{0,3}|Ryzen (?:[3579] )?(?:PRO )?\d{4}\w{0,3}|"
     r"(?:Core )?i[3579]-\d{4,5}\w{0,2}|Core Ultra \d \d{3}\w?)(?!\w|\.\d)"
 )
+# So many cores of the machine, not of a chip's graphics: 'it has 16 cores', 'a 64-core machine'.
+_CORES = re.compile(
+    r"\b(?:has|have|with|on|only|of|my|an?|the) (?:only |just |about )?(\d{1,3})[ -](?:physical |cpu )?"
+    r"(?:cores?|cpus|vcpus)\b(?! ?(?:gpu|graphics))", re.IGNORECASE,
+)  # fmt: skip
 _GEN = r"(?:PCI-?e ?)?(?:Gen ?|PCI-?e ?(?:Gen ?)?)(?P<gen>[1-6])(?:\.0)?"
 _LANES = r"(?:x|\u00d7)(?P<lanes>16|8|4|2|1)"
 _SLOT = re.compile(rf"(?<!\w){_GEN}[ ,]{{1,2}}{_LANES}(?!\w)", re.IGNORECASE)
@@ -52,8 +57,17 @@ _NOT_THE_SLOT = re.compile(
 _NO_SENTENCE = re.compile(r"Lnk(?:Cap|Sta)|GT/s|\|.*\|")
 _WORDS, _LEAST_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])"), 3
 _OF_A_TOOL = re.compile(r"^\s*[#$|>\[{<]|^\S+[$#] |\S {3,}\S.* {3,}\S|\t.*\t|^\d{4}-\d\d|^\w+\(|=.*=|\|.*\||[{};]$")
-# What tools list: Device: 1, Tesla V100; GPU 0: NVIDIA A10 (UUID: ...); Process 0 (host, device 0: GB200).
-_OF_A_LIST = re.compile(r"\b(?:device|gpu|rank|process|card|model|name)\b ?[:#]? ?\d|UUID|PCI|name:", re.IGNORECASE)
+# A part by itself on a line, or behind what it is: `GPU 0: Tesla V100-SXM2-16GB`, `- **Hardware:** 4x RTX 3090`.
+_SPECIFICATION = re.compile(
+    r"\s{0,8}(?:[-*+#>]{1,4} )?\W{0,3}(?:(?:GPUs?(?: ?\d{1,2})?|GPU model|graphics(?: cards?)?|video cards?|cards?|"
+    r"devices?|accelerators?|hardware|system|machine|setup|rig|node|server|host|CPUs?|processors?|specs?)\W{0,3}[:=]\W{0,3})?"
+    rf"(?:(?:\d{{1,2}} ?[x\u00d7*] ?|[x\u00d7]\d{{1,2}} )?{_GPU.pattern}|{_CPU.pattern})[^|]{{0,60}}$",
+    re.IGNORECASE,
+)  # fmt: skip
+_SO_MANY = re.compile(
+    rf"(?:(?<![\w.])\d{{1,2}} ?[x\u00d7*] ?|\b(?:two|three|four|six|eight|sixteen) )(?i:{_GPU.pattern})"
+)
+_LONGEST_NAME = 160
 # What sentences say of the machine, as what tools print of it is stated (`posted_text`).
 _SPOKEN = tuple(
     (key, value, re.compile(pattern, re.IGNORECASE))
@@ -76,7 +90,7 @@ _SPOKEN = tuple(
         ("clocks", "thermal or power limit", r"\bthermal(?:ly)? throttl|\bpower[- ](?:limited|capped)|\boverheat"),
     )
 )  # fmt: skip
-_MOST_NAMES, _LONGEST, _LONGEST_NAME = 8, 20_000, 400
+_MOST_NAMES, _LONGEST = 8, 20_000
 
 
 def gpus_in(words: str, *, spoken: bool | None = None) -> list[str]:
@@ -108,23 +122,19 @@ def _plain(name: str) -> str:
 
 
 def sentences(lines: Sequence[str]) -> list[str]:
-    """The lines that are sentences of a post, those of tools, logs, code and tables left blank."""
-    return [
-        line if len(_WORDS.findall(line[:400])) >= _LEAST_WORDS and not _OF_A_TOOL.search(line) else ""
-        for line in lines
-    ]
+    """The lines that are sentences of a post or list what a machine is made of; tools' and tables' left blank."""
+    return [line if _is_sentence(line) or _specifies(line[:_LONGEST_NAME]) else "" for line in lines]
 
 
-def naming_lines(lines: Sequence[str]) -> list[str]:
-    """The sentences of a post, and what names a GPU or CPU in fewer words: '8x A100 PCIe 80GB, 2x Xeon 8358'."""
-    return [spoken or _naming(line) for spoken, line in zip(sentences(lines), lines, strict=True)]
+def _specifies(line: str) -> bool:
+    """Whether a line lists parts, or says how many GPUs of a model something is of."""
+    return _SPECIFICATION.match(line) is not None or (
+        _SO_MANY.search(line) is not None and not _OF_A_TOOL.search(line.lstrip(" #>"))
+    )
 
 
-def _naming(line: str) -> str:
-    """A line that names a GPU or CPU, if no tool wrote it; else nothing."""
-    if _OF_A_TOOL.search(line) or _OF_A_LIST.search(line):
-        return ""
-    return line if _CPU.search(line) or gpus_in(line[:_LONGEST_NAME]) else ""
+def _is_sentence(line: str) -> bool:
+    return len(_WORDS.findall(line[:400])) >= _LEAST_WORDS and not _OF_A_TOOL.search(line)
 
 
 def spoken_facts(lines: Sequence[str], file: str) -> PostedFacts:
@@ -135,14 +145,17 @@ def spoken_facts(lines: Sequence[str], file: str) -> PostedFacts:
 
 
 def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
-    """The CPU and the slot that sentences name, if they name just one."""
+    """The CPU, its cores and the slot that sentences name, if they name just one."""
     cpus: dict[str, int] = {}
+    cores: dict[str, int] = {}
     slots: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if _NO_SENTENCE.search(line):
             continue
         for match in _CPU.finditer(line):
             cpus.setdefault(match[0], number)
+        for match in _CORES.finditer(line):
+            cores.setdefault(match[1], number)
         for pattern in (_SLOT, _SLOT_BACK):
             for match in pattern.finditer(line):
                 around = line[max(0, match.start() - 25) : match.end() + 12]
@@ -151,7 +164,7 @@ def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
         for key, value, pattern in _SPOKEN:
             if pattern.search(line):
                 yield Statement(key, value, f"{file}:{number}")
-    for key, values in (("cpu", cpus), ("slot", slots)):
+    for key, values in (("cpu", cpus), ("cpus", cores), ("slot", slots)):
         if len(values) == 1:
             value, number = next(iter(values.items()))
             yield Statement(key, value, f"{file}:{number}")

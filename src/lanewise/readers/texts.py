@@ -19,6 +19,9 @@ _TAG = re.compile(rf"^(?:\s{{0,8}}(?:\[[^\]\s]{{0,64}}\d,\d{{1,6}}\]<std(?:out|e
 # Full-width punctuation that editors of Chinese and Japanese pages put in place of a tool's own.
 _WIDE = str.maketrans("\uff0c\uff1a\uff08\uff09\uff1b\u3000", ",:(); ")
 _EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-", "--", "\u2013", "\u2014", "x", "X", "*")
+# Of a table between bars the line below its heads, what marks its cells, and how it calls a row or column.
+_RULE, _MARKS = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*"), re.compile(r"[*`]|^\s+|\s+$")
+_GPU = re.compile(r"GPU ?(\d{1,3})$", re.IGNORECASE)
 # Numbers by row and column, None where there is none.
 Cells = Sequence[Sequence[float | None]]
 WHOLE = "paste the whole output of the tool"
@@ -70,10 +73,11 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tup
         raise FormatError(cause, location=Location(file, min(start + 1, len(lines))), hint=WHOLE)
     check_columns(columns, Location(file, start + 1))
     expected = columns if rows is None else rows
+    first = start + 1 + (start + 1 < len(lines) and _RULE.fullmatch(lines[start + 1]) is not None)
     cells: list[tuple[float | None, ...]] = []
     for row in range(expected):
-        number = start + 1 + row
-        words = lines[number].split() if number < len(lines) else []
+        number = first + row
+        words = _words(lines[number]) if number < len(lines) else []
         if cells and ends_within(lines, number, words, columns + 1):
             break
         if not words or words[0] != str(row):
@@ -84,7 +88,7 @@ def matrix(lines: list[str], at: int, file: str, rows: int | None = None) -> tup
             raise FormatError(cause, location=Location(file, number + 1), hint=WHOLE)
         location = Location(file, number + 1)
         cells.append(tuple(None if word in _EMPTY else figure(word, location) for word in words[1:]))
-    return cells, start + 1 + len(cells)
+    return cells, first + len(cells)
 
 
 def ends_within(lines: Sequence[str], number: int, words: Sequence[str], expected: int) -> bool:
@@ -121,9 +125,17 @@ def cells_of(cells: Cells) -> Iterator[tuple[int, int, float | None]]:
 
 def _columns(line: str) -> int:
     """How many heads 0, 1, 2, ... the line has, after a word of its own or none; 0 if it is no line of heads."""
-    words = line.split()
+    words = _words(line)
     words = words[1:] if words and not words[0].isdigit() else words
     return len(words) if words == [str(n) for n in range(len(words))] else 0
+
+
+def _words(line: str) -> list[str]:
+    """The words of a row of a matrix; of one between bars its cells, `GPU 0` as 0, but for an empty corner."""
+    if "|" not in line:
+        return line.split()
+    cells = [_MARKS.sub("", cell) or "-" for cell in line.strip().removeprefix("|").removesuffix("|").split("|")]
+    return [_GPU.sub(r"\1", cell) for cell in cells]
 
 
 def _integer(literal: str) -> int | float:

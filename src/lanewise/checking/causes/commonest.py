@@ -14,7 +14,8 @@ from dataclasses import replace
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import PAGEABLE
 from lanewise.checking.named.abilities import is_coherent
-from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
+from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
 
 _PROGRAM = Cause(

@@ -15,7 +15,7 @@ from lanewise import units
 from lanewise.checking import changes
 from lanewise.checking.cause import Cause
 from lanewise.checking.named.abilities import raw_rate
-from lanewise.checking.references.judged import HOST_COPIES
+from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom, row_devices
 from lanewise.checking.verdict import PathResult, Verdict, lower_is_better
 from lanewise.results.observation import Observation

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
 from lanewise.checking.causes.conditions import SETTING
+from lanewise.checking.references.latencies import FROM_HOST_MEMORY
 from lanewise.checking.references.paths import flows_of_drives
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
@@ -80,8 +82,18 @@ def below_its_kind(symptom: RowSymptom) -> Iterator[Cause]:
     )
 
 
+def copied_by_the_driver(symptom: RowSymptom) -> Iterator[Cause]:
+    """Small messages of GPU memory over a network that take far longer than those of host memory."""
+    limit = symptom.result.expected.limit
+    if limit == FROM_HOST_MEMORY:
+        expected = units.show(symptom.result.expected.value or 0.0, symptom.row.display_unit, 3)
+        what = "the driver copies small messages out of GPU memory: no GDRCopy (gdrdrv), or no GPUDirect RDMA"
+        step = "lsmod | grep -E 'gdrdrv|nvidia_peermem'; ucx_info -d | grep -E 'gdr_copy|cuda'; UCX_LOG_LEVEL=info"
+        yield Cause(("software",), what, step, evidence=f"{limit} takes {expected}")
+
+
 def _alone(row: Observation) -> bool:
     return row.how.get("flows", row.flow).count("->") == 1
 
 
-KIND_CAUSES = (named_changes, shared_by_several, below_its_kind)
+KIND_CAUSES = (named_changes, shared_by_several, below_its_kind, copied_by_the_driver)

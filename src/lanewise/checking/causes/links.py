@@ -11,7 +11,7 @@ from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.expectation import WIRE_SHARE, too_short
 from lanewise.checking.named.abilities import GpuAbility, is_coherent, lesser_links, link_rate, raw_rate
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory
-from lanewise.checking.references.judged import HOST_COPIES
+from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.references.parts import LEAST_OF_STRONG, LEAST_RATE, LEAST_SHORT_COPY, START, STRONG
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 from lanewise.checking.verdict import Verdict, lower_is_better

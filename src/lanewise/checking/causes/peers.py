@@ -11,13 +11,24 @@ from lanewise.checking.causes.networks import PEER_STEP
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.judged import COLLECTIVE
-from lanewise.checking.references.together import alone_of_each, copies, fastest_alone, of_sets_alike
+from lanewise.checking.references.nvlink_counts import OF_LINKS
+from lanewise.checking.references.together import (
+    alone_of_each,
+    as_many_pairs,
+    copies,
+    fastest_alone,
+    of_gpus_alone,
+    of_sets_alike,
+    pairs_apart,
+)
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
 
 # A peer copy that loses this much against one through host memory goes where no peer traffic should.
 FAR_BELOW = 0.6
+# Pairs that share one link bring together what one of them does, to a tenth.
+_AS_ONE = 0.9
 
 
 def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
@@ -77,6 +88,27 @@ def one_of_stars(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(("link", gpu), what, step, evidence=evidence, devices=frozenset({gpu}))
 
 
+def both_ways_up(symptom: RowSymptom) -> Iterator[Cause]:
+    """A pair that is fine one way and has half of other pairs both ways: its traffic goes up an uplink and down."""
+    row, gpus, part = symptom.row, row_devices(symptom.row), symptom.ability
+    if not row.path.startswith("peer") or len(gpus) != 2 or part is None or row.how.get("p2p") == "off":
+        return
+    ring = row.metric == COLLECTIVE
+    if not ring and (row.metric != "total" or symptom.over_nvlink):
+        return
+    near = [other for other in symptom.better(same_flow=False) if other.flow.count("->") == row.flow.count("->")]
+    near = [other for other in near if (row.value or 0.0) < FAR_BELOW * (other.value or 0.0)]
+    one_way = [
+        other.row for other in symptom.table.between(gpus)
+        if other.row.metric == "goodput" and other.verdict is Verdict.OK
+    ]  # fmt: skip
+    full = bool(one_way) or (not ring and (row.value or 0.0) >= _AS_ONE * _AS_ONE * part.peer_rate())
+    if near and full:
+        what = "ACS of the switch above both GPUs sends their traffic up to its root port, both ways over one uplink"
+        evidence = f"one way is fine, both ways of {near[0].flow} reached {value_text(near[0])}"
+        yield Cause(("acs",), what, PEER_STEP, evidence=evidence)
+
+
 def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
     """Two GPUs whose copies are far below those of other pairs by the same method: they are farther apart."""
     row, gpus = symptom.row, row_devices(symptom.row)
@@ -115,6 +147,34 @@ def shared_way(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("shared",), what, step, evidence=evidence)
 
 
+def uplink_of_pairs(symptom: RowSymptom) -> Iterator[Cause]:
+    """Pairs of GPUs at once that bring no more than one pair, or far less than as many others: they share a link."""
+    row, rows = symptom.row, symptom.table.rows
+    if len(pairs := pairs_apart(row)) < 2:
+        return
+    others, alone = as_many_pairs(row, rows), fastest_alone(row, rows)
+    best = others if others is not None and _far_worse(row, others) else alone
+    if best is not None and (best.value or 0.0) > _AS_ONE * (row.value or 0.0):
+        what = "these pairs share one link: the uplink of the switch of their sources or targets, or of a socket"
+        step = "nvidia-smi topo -m; sudo lspci -tv: give each pair an uplink of its own, or keep it below one switch"
+        evidence = f"'{best.scenario}' ({len(copies(best))} of {len(pairs)} pairs) reached {value_text(best)}"
+        if len(copies(best)) == len(pairs):
+            evidence = f"as many pairs reached {value_text(best)} in '{best.scenario}'"
+        yield Cause(("shared",), what, step, evidence=evidence)
+
+
+def uplink_of_hosts(symptom: RowSymptom) -> Iterator[Cause]:
+    """Many GPUs that get little more from host memory together than one of them alone."""
+    row = symptom.row
+    if (reference := next(of_gpus_alone(row, symptom.table.rows), None)) is not None:
+        what = "these GPUs share an uplink of a switch, a root complex, or the memory of one NUMA node"
+        step = "sudo lspci -tv; numactl -H; bind each GPU's memory to its own node, spread switches over root complexes"
+        reached = units.show(reference.nominal, row.display_unit, 3)
+        evidence = f"{reference.limit} reached {reached}"
+        if (row.value or 0.0) < reference.slow_below:
+            yield Cause(("shared",), what, step, evidence=evidence)
+
+
 def one_host_of_several(symptom: RowSymptom) -> Iterator[Cause]:
     """A GPU reaches other hosts faster: its own card and GPUDirect are fine, the route to that host is not."""
     row, gpu = symptom.row, symptom.gpu
@@ -139,15 +199,22 @@ def one_host_of_several(symptom: RowSymptom) -> Iterator[Cause]:
 def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
     """A pair of an NVLink board copies at a rate of PCIe."""
     row, part = symptom.row, symptom.ability
+    if symptom.result.expected.limit.endswith(OF_LINKS):
+        what = "the NVLinks between these GPUs are not in use, or some are down"
+        step = "nvidia-smi nvlink -s; nvidia-smi topo -p2p n; NCCL_P2P_LEVEL, CUDA_VISIBLE_DEVICES"
+        yield Cause(("nvlink",), what, step, evidence="the matrix shows NVLinks, the rate is none of them")
     if part is None or part.nvlink_rate is None or row.how.get("p2p") == "off":
         return
     if symptom.result.verdict is Verdict.FAST or row.path == "network":
         return
     both = 2 if row.metric == "total" else 1
     if row.path.startswith("peer") or row.metric == COLLECTIVE:
-        what = f"the NVLinks of {part.title} are not in use, or some are down"
+        key, what = ("nvlink",), f"the NVLinks of {part.title} are not in use, or some are down"
         step = "nvidia-smi nvlink -s; nvidia-smi topo -m; systemctl status nvidia-fabricmanager"
+        if part.has_xgmi:
+            key, what = ("peers",), f"the xGMI links between {part.title} are not in use, or some are down"
+            step = "rocm-smi --showtopo; amd-smi xgmi; NCCL_DEBUG=INFO must show P2P between all ranks, not SHM"
         pcie = both * part.peer_rate()
         below = 0.1 * pcie < (row.value or 0.0) <= 1.05 * pcie and not too_short(row)
         evidence = "the rate is one of PCIe" if below and part.all_linked else ""
-        yield Cause(("nvlink",), what, step, evidence=evidence)
+        yield Cause(key, what, step, evidence=evidence)

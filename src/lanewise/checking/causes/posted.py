@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import TURNED_OFF
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
-from lanewise.checking.references.judged import HOST_COPIES
+from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
 from lanewise.results.observation import Observation
 from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement

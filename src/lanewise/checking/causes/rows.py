@@ -31,6 +31,7 @@ from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, ri
 from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
 from lanewise.checking.causes.networks import NETWORK_CAUSES, congestion, other_program
 from lanewise.checking.causes.peers import (
+    both_ways_up,
     nvlinks_unused,
     one_host_of_several,
     one_of_stars,
@@ -38,6 +39,8 @@ from lanewise.checking.causes.peers import (
     peers_apart,
     peers_off,
     shared_way,
+    uplink_of_hosts,
+    uplink_of_pairs,
 )
 from lanewise.checking.causes.posted import stated_causes
 from lanewise.checking.causes.programs import program_faults
@@ -50,13 +53,14 @@ from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.collectives import around_dip, smaller_message
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.host_nodes import STATED_NODE, without_nodes
-from lanewise.checking.references.judged import COLLECTIVE, HOST_COPIES
+from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.references.parts import LEAST_RATE
 from lanewise.checking.references.paths import of_one_size, smaller_and_faster
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import names_limit
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom, first_gpu, line_of, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, first_gpu, line_of, name_of_any, row_devices, value_text
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.observation import Observation
 
@@ -300,12 +304,13 @@ def _from_another_node(symptom: RowSymptom) -> Observation | None:
 def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
     """Another GPU of that name is faster by the same program: the slot and the node differ, not the kind of memory."""
     row, gpu = symptom.row, symptom.gpu
-    if row.path not in HOST_COPIES or "," in row.how.get("flows", row.flow) or not symptom.posted.title(gpu):
+    if row.path not in HOST_COPIES or "," in row.how.get("flows", row.flow) or not gpu:
         return
     like = [
         other for other in symptom.better(same_flow=False)
         if other.settings == row.settings and other.how.get("host memory") == row.how.get("host memory")
-        and other.how.get("tool") == row.how.get("tool") and other.scenario in (row.scenario, other.flow)
+        and other.how.get("tool") == row.how.get("tool")
+        and (other.scenario == other.flow or name_of_any(other) == name_of_any(row))
         and symptom.posted.title(first_gpu(other)) == symptom.posted.title(gpu)
     ]  # fmt: skip
     if like:
@@ -367,7 +372,8 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     small_requests, common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    peers_off, one_of_stars, shared_way, *WITH_A_MODEL_TOO, host_side, peers_apart, one_host_of_several,
-    *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, halved_one_way,
-    shared_nvlinks, far_memory, memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
+    peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts, *WITH_A_MODEL_TOO, host_side, both_ways_up,
+    peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser, one_gpu_of_like,
+    nvlinks_unused, halved_one_way, shared_nvlinks, far_memory, memory_in_use, larger_messages, stated_link,
+    *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

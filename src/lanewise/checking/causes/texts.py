@@ -37,6 +37,7 @@ _NETWORK = re.compile(
     r"\bnetwork|\bnics?\b|\brdma|\broce|infiniband|\bib_|\befa\b|\bhosts\b|\bnodes\b|\d ?gb/s|gbps|"
     r"gbit|connectx|\b[eh]dr\b|\bndr|\bnixl|\bmooncake", re.I,
 )  # fmt: skip
+_INDEX = re.compile(r"\b(?:gpu|card|device)[ #_]?(\d{1,2})\b", re.I)
 _SEVERAL_GPUS = re.compile(r"\bgpus|\b(?:two|three|four|eight|[2-9]) \w*[ABH]\d00", re.I)
 _STEPS = {
     "network": "compare with iperf3 -P 8 and ib_write_bw -q 4; top -H during the run: is one core busy?",
@@ -58,14 +59,25 @@ def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
     judged_by_parts = row.path in ("host to device", "device to host") and not row.how.get("against")
     stated = [*_differing(symptom, best), *_mentioned(symptom, best, words)]
     # A program's share is commoner than a second condition, and of several conditions none is shown alone.
-    first = stated[:1]
+    first = [*_of_another_gpu(row, best), *stated][:1]
     yield from first
-    yield from _changed(row, best)
+    yield from _changed(row, best) if first[:1] == stated[:1] else ()
     yield from (replace(cause, inconclusive=True) for cause in stated if cause not in first)
     if not first and (row.how.get("about") == "device" or _LINK.search(words)) and not judged_by_parts:
         yield LINK
     if not judged_by_parts:
         yield from _commonest(row)
+
+
+def _of_another_gpu(row: Observation, best: Observation | None) -> Iterator[Cause]:
+    """The link or place of a GPU whose figure is held against that of another one, by their numbers."""
+    mine, theirs = (set(_INDEX.findall(words_of(each))) if each is not None else set() for each in (row, best))
+    if best is not None and mine and theirs and not mine & theirs:
+        gpu = f"gpu{min(mine)}"
+        what = f"{gpu}'s link has fewer lanes or a lower generation than that of the other, or {gpu} is farther away"
+        step = "while copies run: nvidia-smi --query-gpu=pcie.link.gen.current,pcie.link.width.current --format=csv"
+        evidence = f"'{own_words(best, row)}' reached {value_text(best)}"
+        yield Cause(("link", gpu), what, f"{step}; nvidia-smi topo -m", evidence=evidence, devices=frozenset({gpu}))
 
 
 def _mentioned(symptom: RowSymptom, best: Observation | None, words: str) -> Iterator[Cause]:

@@ -77,6 +77,11 @@ class GpuAbility:
         """Whether GPUs of its name have links to each other whose rate nobody knows."""
         return self.nvlink_rate is None and _OWN_LINKS.search(self.title) is not None
 
+    @property
+    def has_xgmi(self) -> bool:
+        """Whether its links to other GPUs are AMD's Infinity Fabric, not NVLink."""
+        return self.part is not None and (self.part.text("nvlink.part") or "").startswith("xgmi")
+
     def host_rate(self, to_device: bool) -> float:
         """The rate in B/s of a long pinned copy to or from host memory, with the link at its best."""
         key = f"engine.{'h2d' if to_device else 'd2h'}.gen{self.gen}"

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from lanewise import units
 from lanewise.checking.collective_rows import LEAST_JUDGED
-from lanewise.checking.references.parts import Reference, best_of, of_another_row
+from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.symptom import line_of
+from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
 
 # Where NCCL takes another algorithm or protocol, kept tables of healthy machines lose less than a tenth.
@@ -18,12 +19,15 @@ _COLLAPSED = 0.5
 _DIP = 0.75
 # Of another library the tolerance is that of rows of one path.
 _OF_ANOTHER = 0.75
+_OF_OTHER_GPUS = 0.6
 # Messages from this size on are as fast as larger ones to a tenth or two.
 _LONG = 256 * 2**20
 _COLLECTIVE = re.compile(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|a2a|broadcast|send_?recv|dispatch|combine|reduce|gather"
 )
 
+# What people lay side by side: figures typed in and those of a table that they made.
+_SIDE_BY_SIDE = ("typed in", TABLE)
 # What a reader adds to the name of a collective of which a text has several tables.
 _TABLE = re.compile(r" \(.{1,80}\)(?= in place$|$)")
 
@@ -57,11 +61,11 @@ def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observatio
 
 def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The same collective of the same ranks and size by another library, where both are typed in as one question."""
-    if row.how.get("tool") != "typed in":
+    if row.how.get("tool") not in _SIDE_BY_SIDE:
         return
     like = [
         each for each in rows
-        if each.metric == row.metric and each.flow == row.flow and each.value and each.how.get("tool") == "typed in"
+        if each.metric == row.metric and each.flow == row.flow and each.value and each.how.get("tool") in _SIDE_BY_SIDE
         and line_of(each) == line_of(row) and _alike(each, row)
     ]  # fmt: skip
     # A name that says no collective is of the one that the others name, if that is one.
@@ -115,6 +119,21 @@ def of_other_ranks(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
     more = max((_rate(each) for each in like if each.settings.get("ranks", 0) > ranks), default=0.0)
     if nominal := min(fewer, more):
         yield of_another_row(nominal, _COLLAPSED, "the same collective of fewer and of more GPUs")
+
+
+def of_other_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The same collective of as many other GPUs of the host, typed in side by side."""
+    if row.how.get("tool") != "typed in" or "," not in row.flow or row.settings.get("hosts", 1) > 1:
+        return
+    like = [
+        each for each in rows
+        if each.metric == row.metric and each.value and each.scenario == row.scenario and each.flow != row.flow
+        and each.settings == row.settings and each.flow.count("->") == row.flow.count("->")
+        and each.how.get("p2p") == row.how.get("p2p") and each.how.get("tool") == "typed in"
+    ]  # fmt: skip
+    best = best_of(like)
+    if best is not None:
+        yield of_other_rows(_rate(best), _OF_OTHER_GPUS, f"the same of {best.flow}")
 
 
 def _table_kind(row: Observation) -> tuple[object, ...]:

@@ -35,6 +35,8 @@ _FAR_ABOVE_CACHES = 512 << 20
 # Of two programs on the same memory half leaves room for kernels that do not keep it busy.
 _OF_OTHER = 0.5
 _OF_LIMIT = 0.75
+# Of the same kernel by name 0.75, as for host memory (`side_by_side`).
+_OF_KERNEL = 0.75
 # The diagonal of a matrix of copies between GPUs says nothing of a path.
 _DIAGONALS = ("p2pBandwidthLatencyTest", "rocm_bandwidth_test", "TransferBench", "SuperBench", "nvbandwidth")
 _COUNTED_ONCE = re.compile(r"counted once")
@@ -91,7 +93,9 @@ def of_gpu_memory(
         if not names_limit(each) and _comparable(each, row) and _of_one_work(each, row)
     ]  # fmt: skip
     if (best_row := best_of(like)) is not None:
-        yield of_another_row(best_row.value or 0.0, _OF_OTHER, f"'{best_row.scenario}'")
+        same = kind_of_work(best_row)[0] & kind_of_work(row)[0]
+        share = _OF_KERNEL if same else _OF_OTHER
+        yield of_another_row(best_row.value or 0.0, share, f"'{best_row.scenario}'")
 
 
 def _of_one_work(other: Observation, row: Observation) -> bool:

@@ -13,25 +13,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.cause import speed
-from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, expectation, too_short
+from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, too_short
 from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, not_in_the_catalogue, raw_rate
 from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
 from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
-from lanewise.checking.references.collectives import of_other_collectives
-from lanewise.checking.references.detours import of_host_memory, of_staged_copy, of_writes
+from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
+from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, random_disk, small_reads
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
+from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
-from lanewise.checking.references.latencies import TIMES, late
+from lanewise.checking.references.latencies import TIMES, late, of_small_messages
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_modules
+from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
+from lanewise.checking.references.nvlink_counts import of_counted_links
 from lanewise.checking.references.one_setting import OneSetting
 from lanewise.checking.references.parts import (
     Reference,
@@ -53,10 +55,9 @@ from lanewise.checking.references.paths import (
     same_path,
 )
 from lanewise.checking.references.siblings import Siblings, flows_of
-from lanewise.checking.references.side_by_side import COUNTS, kinds_side_by_side, of_like
+from lanewise.checking.references.side_by_side import COUNTS, kinds_side_by_side, of_fewer_gpus, of_like
 from lanewise.checking.references.stated_limits import (
     NO_MEASUREMENT,
-    STATED_LIMIT,
     measured,
     names_limit,
     of_expected_collective,
@@ -65,14 +66,14 @@ from lanewise.checking.references.stated_limits import (
     of_stated_limit,
 )
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
-from lanewise.checking.references.together import of_each_at_once, of_one_alone, of_sets_alike
+from lanewise.checking.references.together import of_several_gpus
 from lanewise.checking.symptom import row_devices
-from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
+from lanewise.topology.model import System
 
 # The rate of a collective (NCCL): only bounds judge it where the machine is not described.
 COLLECTIVE = "bus_bandwidth"
@@ -86,7 +87,6 @@ NOT_IN_CATALOGUE = "the catalogue does not have"
 RATES = ("goodput", "total", COLLECTIVE)
 # Copies within one memory: the diagonal of a matrix says nothing of a path.
 WITHIN_ONE = ("GPU memory", "host memory")
-HOST_COPIES = ("host to device", "device to host")
 # How near a rate must be to that of a link.
 _NEAR = 0.12
 # What a row is compared with is faster; of thousands of one path the fastest say as much.
@@ -104,6 +104,7 @@ class References:
     rows: Sequence[Observation]
     posted: PostedFacts
     catalog: Catalog
+    system: System | None = None
     _siblings: Siblings = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
     _measured: list[Observation] = field(init=False)
@@ -150,7 +151,7 @@ class References:
         if row.metric in TIMES:
             return self._of_a_time(result)
         if (above := ceiling(row, self.posted)) is not None:
-            return _judged(row, above, Verdict.FAST)
+            return by_reference(row, above, Verdict.FAST)
         if names_limit(row):
             return replace(result, note=NO_MEASUREMENT)
         if row.path == "network" and asked_for_no_more(f"{row.scenario} {row.note}", row.value):
@@ -163,13 +164,13 @@ class References:
                 Verdict.UNKNOWN if may and verdict is Verdict.SLOW else verdict
                 for may, verdict in zip(unknown, verdicts, strict=True)
             ]
-        if met := _met_limit(references, verdicts):
+        if met := met_limit(references, verdicts):
             return replace(
-                _judged(row, met, Verdict.UNKNOWN), note=f"{_compared(row, met)}, but less than its parts can"
+                by_reference(row, met, Verdict.UNKNOWN), note=f"{compared(row, met)}, but less than its parts can"
             )
         for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
             if verdict in verdicts:
-                return _judged(row, references[verdicts.index(verdict)], verdict)
+                return by_reference(row, references[verdicts.index(verdict)], verdict)
         if row.how.get("expectation"):
             return self.texts.judge(result)
         if row.metric == COLLECTIVE:
@@ -178,17 +179,17 @@ class References:
             return replace(result, note=note) if unnamed or result.note == NOTHING_DESCRIBED else result
         own = [reference for reference in references if reference.own]
         if own:
-            note = older or f"{_compared(row, own[0])}: too little to call it fine, too much to call it slow"
-            return replace(_judged(row, own[0], Verdict.UNKNOWN), note=note)
-        if (rung := _rung(row)) and not self.ability_of(row):
-            note = f"{UNNAMED}; the rate is what a link of {rung} gives, or a part of what a better one does"
+            note = older or f"{compared(row, own[0])}: too little to call it fine, too much to call it slow"
+            return replace(by_reference(row, own[0], Verdict.UNKNOWN), note=note)
+        if (link := rung(row)) and not self.ability_of(row):
+            note = f"{UNNAMED}; the rate is what a link of {link} gives, or a part of what a better one does"
             return replace(result, note=note)
         missing = not_in_the_catalogue(row, self.posted, self.catalog) if result.note == NOTHING_DESCRIBED else ""
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
 
     def _of_a_time(self, result: PathResult) -> PathResult:
         """A latency, by that of the same copy in other rows, else by what the asker expects of it."""
-        result = late(result, self._between[row_devices(result.row)], self.rows)
+        result = of_small_messages(late(result, self._between[row_devices(result.row)], self.rows))
         asked = result.verdict is Verdict.UNKNOWN and result.row.how.get("expectation")
         return self.texts.judge(result) if asked else result
 
@@ -204,7 +205,7 @@ class References:
         wanted = by_words.verdict is Verdict.SLOW and row.how.get("expectation") in ("expected", "nominal")
         for verdict in (Verdict.FAST, Verdict.OK, Verdict.SLOW):
             if verdict in verdicts and (by_words.verdict is not Verdict.SLOW or wanted or verdict is Verdict.FAST):
-                return _judged(row, references[verdicts.index(verdict)], verdict)
+                return by_reference(row, references[verdicts.index(verdict)], verdict)
         return by_words
 
     def _of_a_lone_flow(self, row: Observation) -> Iterator[Reference]:
@@ -228,10 +229,14 @@ class References:
         yield from of_modules(row, self.posted)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
+            yield from of_fewer_gpus(row, self.rows)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:
             yield from of_other_collectives(row, self._measured)
+            part = self.ability_of(row)
+            if part is not None and part.nvlink_rate is None and not part.has_own_links:
+                yield from of_other_gpus(row, self._measured)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
@@ -260,14 +265,14 @@ class References:
             yield from of_stated_limit(row, self._on_path(row))
             yield from of_staged_copy(row, self._between[row_devices(row)])
             yield from of_host_memory(row, self.rows)
+            yield from of_pageable_back(row, self.rows)
             part = self.ability_of(row)
             yield from self._siblings.of_other_pairs(row, None if part is None else part.peer_rate())
+            yield from self._siblings.of_both_ways(row, None if part is None else part.peer_rate())
             yield from of_writes(row, self.rows)
             yield from of_one_folder(row, self.rows)
         yield from of_mapped_file(row, self._on_path(row))
-        yield from of_one_alone(row, self.rows)
-        yield from of_each_at_once(row, self.rows)
-        yield from of_sets_alike(row, self.rows)
+        yield from of_several_gpus(row, self.rows)
         yield from of_other_node(row, self.rows)
         yield from of_other_rows(row, self.rows)
         yield from of_smaller(row, self._on_path(row))
@@ -338,6 +343,7 @@ class References:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             name = gpu[0] if gpu else ""
             title, memory = self.posted.title(name), measured_memory(name, self._memory)
+            yield from of_counted_links(row, self.system) if not title else ()
             yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
             yield from host_copy(part, flows, row)
@@ -347,7 +353,7 @@ class References:
             filled = (row.value or 0.0) >= _FILLED * wires
             yield Reference("parts", wires, _FILLED * wires, 0.0, wires, limit, part.source, own=filled)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
-            yield from peer_copy(part, row)
+            yield from list(copy_over_mesh(row, part, self.catalog)) or peer_copy(part, row)
 
     def _bounds(self, row: Observation) -> Iterator[Reference]:
         """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
@@ -362,35 +368,7 @@ class References:
         if part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
-        elif hosts == 1:
+        elif hosts == 1 or part.all_linked:
             yield from collective(row, part)
-
-
-def _met_limit(references: Sequence[Reference], verdicts: Sequence[Verdict]) -> Reference | None:
-    """The limit that somebody states of the path and that a row meets, where only its parts call the row slow."""
-    slow = [each for each, verdict in zip(references, verdicts, strict=True) if verdict is Verdict.SLOW]
-    met = [each for each, verdict in zip(references, verdicts, strict=True)
-           if verdict is Verdict.OK and each.source == STATED_LIMIT]  # fmt: skip
-    return met[0] if met and slow and all(each.basis == "parts" for each in slow) else None
-
-
-def _rung(row: Observation) -> str:
-    """The link of 16 lanes whose typical rate a lone copy between host and GPU has; empty if none."""
-    if row.path not in HOST_COPIES or row.metric != "goodput" or len(flows_of(row)) != 1 or row.value is None:
-        return ""
-    rates = {gen: link_rate(gen, 16, row.path == "host to device") for gen in (2, 3, 4, 5)}
-    return next((speed(gen, 16) for gen, rate in rates.items() if 0.88 < row.value / rate < 1.12), "")
-
-
-def _judged(row: Observation, reference: Reference, verdict: Verdict) -> PathResult:
-    tolerance = TOLERANCES[reference.basis]
-    expected = expectation(
-        row, basis=reference.basis, value=reference.nominal, limit=reference.limit, rests_on=(reference.source,)
-    ).expected
-    low = reference.slow_below if verdict is Verdict.SLOW else reference.fine_low
-    return PathResult(row, expected, tolerance, verdict, low, reference.fine_high)
-
-
-def _compared(row: Observation, reference: Reference) -> str:
-    share = 100 * (row.value or 0.0) / reference.nominal
-    return f"{share:.0f} % of {units.show(reference.nominal, row.display_unit)} ({reference.limit})"
+            if hosts == 1:
+                yield from collective_over_mesh(row, part, self.catalog, len(flows))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 import statistics
 from collections.abc import Sequence
 
 from lanewise.checking.expectation import expectation
+from lanewise.checking.references.lines import uses_rdma
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -20,6 +23,17 @@ _LATE = 3.0
 _LATE_COLLECTIVE = 1 / 0.75
 # A time of so many seconds is of a piece of work, not of one access.
 _NO_LATENCY = 0.1
+FROM_HOST_MEMORY = "the same message from host memory"
+# Small writes of peers last 0.36 to 3.5 us on 23 of the 25 machines of data/evidence that have them (7 and 10 us on the
+# two oldest), through host memory 10 to 29 us (46 under Windows, a kept question); twice that is slow.
+_FINE_PEERS, _FINE_STAGED, _SLOW_PEERS = 4e-6, 30e-6, 90e-6
+# RDMA of small messages takes 0.9 to 3.4 us over InfiniBand, Slingshot and Aries, 40 over a busy Ethernet (kept
+# questions); ten times what is fine leaves room for long routes, EFA and cores that sleep.
+_FINE_NETWORK, _SLOW_RDMA = 5e-6, 50e-6
+# GPUDirect adds 1 to 4 us to RDMA's latency; five times that of host memory is a copy by the driver (19.7 us for 3.3
+# without GDRCopy, the same kept questions).
+_OF_HOST = 5.0
+_SMALL, _RDMA_LATENCY = 4096, re.compile(r"\b(?:read|write|send|atomic)_lat\b", re.IGNORECASE)
 # Of so many other GPUs the median says what such a copy takes.
 _LEAST_OTHERS = 2
 
@@ -35,10 +49,33 @@ def late(result: PathResult, between: Sequence[Observation], rows: Sequence[Obse
     late_by = _LATE_COLLECTIVE if whole and row.how.get("tool") == "typed in" else _LATE
     if not best or row.value is None or row.value <= late_by * best:
         best, limit, late_by = _of_other_gpus(row, rows), "the same copy of the other GPUs", _LATE
+    if row.path == "network" and "gpu" in row.flow and not best:
+        best, limit, late_by = _of_host_memory(row, rows), FROM_HOST_MEMORY, _OF_HOST
     if not best or row.value is None or row.value <= late_by * best:
         return result
     expected = expectation(row, basis="same path", value=best, limit=limit).expected
     return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, late_by * best)
+
+
+def of_small_messages(result: PathResult) -> PathResult:
+    """The result of a latency typed in of peers or a network, by what such small messages take on other machines."""
+    row = result.row
+    small = row.settings.get("bytes", 0) <= _SMALL and row.how.get("tool") == "typed in" and row.metric == "latency"
+    if result.verdict is not Verdict.UNKNOWN or not small or not row.value or row.flow.count("->") != 1:
+        return result
+    if row.path.startswith("peer"):
+        staged = row.how.get("p2p") == "off"
+        fine, slow, limit = _FINE_STAGED if staged else _FINE_PEERS, _SLOW_PEERS, "small copies between GPUs"
+    elif row.path == "network" and "gpu" not in row.flow:
+        rdma = uses_rdma(row) or _RDMA_LATENCY.search(row.scenario) is not None
+        fine, slow, limit = _FINE_NETWORK, _SLOW_RDMA if rdma else math.inf, "small messages of RDMA"
+    else:
+        return result
+    verdict = Verdict.OK if row.value <= fine else Verdict.SLOW if slow < row.value < _NO_LATENCY else Verdict.UNKNOWN
+    if verdict is Verdict.UNKNOWN:
+        return result
+    expected = expectation(row, basis="latency", value=fine, limit=f"{limit} on other machines").expected
+    return PathResult(row, expected, TOLERANCES["latency"], verdict, None, slow if verdict is Verdict.SLOW else fine)
 
 
 def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
@@ -64,6 +101,17 @@ def _of_other_gpus(row: Observation, rows: Sequence[Observation]) -> float:
         if (pair := row_devices(each)) != row_devices(row) and each.how.get("tool") == row.how.get("tool"):
             others[pair] = min(each.value, others.get(pair, each.value))
     return statistics.median(others.values()) if len(others) >= _LEAST_OTHERS else 0.0
+
+
+def _of_host_memory(row: Observation, rows: Sequence[Observation]) -> float:
+    """The least latency of the same small message from host memory over a network; 0 if none."""
+    return min(
+        (each.value for each in rows
+         if each.path == row.path and each.metric == row.metric and each.value and "gpu" not in each.flow
+         and each.settings == row.settings and each.how.get("tool") == row.how.get("tool")
+         and row.settings.get("bytes", 0) <= _SMALL),
+        default=0.0,
+    )  # fmt: skip
 
 
 def _method(row: Observation) -> tuple[str | None, ...]:

@@ -29,6 +29,9 @@ LEAST_PAIRS = 2
 _LEAST_OF_NODE, _OF_NODE = 3, 0.6
 # Of so many rows of one kind some, evenly over their values, have the same median.
 _MOST_OF_KIND = 240
+# Both ways of pairs that share no link bring 1.5 to 2 times one way (RTX PRO 6000 1.69 to 1.83 below other switches and
+# 0.89 where ACS sent the pair up to the root port, Visual-Synthesizer/rtx6kpro); more than 2.3 times is not PCIe.
+_DUPLEX, _ONE_WAY, _NO_NVLINK = 1.5, 1.1, 2.3
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 _METHOD = ("flows", "engine", "p2p", "mode", "host memory", "phase")
@@ -72,6 +75,19 @@ class Siblings:
             enough = len(others) >= (LEAST_PAIRS if perhaps_nvlink else 1)
             if enough and len(own) >= LEAST_PAIRS and max(own) < 0.6 * (middle := statistics.median(others)):
                 yield of_other_rows(middle, 0.6, f"the {len(others)} pairs without {gpu}")
+
+    def of_both_ways(self, row: Observation, pcie: float | None) -> Iterator[Reference]:
+        """Both ways of a pair that bring together what PCIe carries one way, beside two and more pairs that do not.
+
+        Traffic that goes up to a root port and down again has both ways in each direction of the uplink.
+        """
+        if not row.path.startswith("peer") or row.metric != "total" or not one_pair(row) or pcie is None:
+            return
+        pairs = self._pairs[_kind_of_pair(row)]
+        others = [max(rates) for pair, rates in pairs.items() if pair != row_devices(row)]
+        alike = len(others) >= LEAST_PAIRS and _DUPLEX * pcie < min(others) and max(others) < _NO_NVLINK * pcie
+        if alike and (row.value or 0.0) < _ONE_WAY * pcie:
+            yield of_other_rows(min(others), _ONE_WAY / _DUPLEX, f"the slowest of {len(others)} other pairs")
 
     def _of_gpu(self, kind: _KindOfPair, gpu: str) -> tuple[list[float], list[float]]:
         """The rates, in order, of the pairs with a GPU and of those without it, looked for once."""

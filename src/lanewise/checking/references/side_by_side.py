@@ -33,7 +33,7 @@ _WORK = re.compile(
     r"(?<!\S)/\w+|\b(?:fp|bf|int|q)\d{1,2}\w*\b", re.IGNORECASE,
 )  # fmt: skip
 _KERNEL = re.compile(
-    r"\b(copy|scale|add|triad|reads?|writes?|memcpy|memset|memmove|random|rand|seq\w*|sequential|ntstore|stores?|fill|"
+    r"\b(copy|scale|add|triad|dot|mul|reads?|writes?|memcpy|memset|memmove|random|rand|seq\w*|sequential|ntstore|stores?|fill|"
     r"[1-4]:1)\b",
     re.IGNORECASE,
 )
@@ -64,6 +64,36 @@ def of_like(row: Observation, kinds: Mapping[str, Sequence[Observation]]) -> Ite
     if best is not None and best.settings == row.settings:
         yield of_another_row(best.value or 0.0, _OF_LIKE, f"'{best.scenario}'")
     yield from _other_nodes(row, like)
+
+
+def of_fewer_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """A count a second of several GPUs beside that of fewer of them on the same work: more are not slower."""
+    gpus = _gpus(row)
+    if row.metric != COUNTS or len(gpus) < 2:
+        return
+    like = [
+        each for each in rows
+        if each.metric == row.metric and each.value and 0 < len(_gpus(each)) < len(gpus) and _gpus(each) <= gpus
+        and each.how.get("tool") == row.how.get("tool") and _model(each) == _model(row)
+    ]  # fmt: skip
+    if (best := best_of(like)) is not None:
+        yield of_another_row(best.value or 0.0, _OF_LIKE, f"{len(_gpus(best))} of these GPUs in '{best.scenario}'")
+
+
+def _gpus(row: Observation) -> frozenset[str]:
+    """The GPUs of a row that works within their memories; none of rows that copy from or to something else."""
+    return _gpus_of(row.how.get("flows", row.flow))
+
+
+@lru_cache(maxsize=2**12)
+def _gpus_of(flows: str) -> frozenset[str]:
+    ends = [end.strip() for flow in flows.split(",") for end in flow.split("->")]
+    return frozenset(ends) if all(re.fullmatch(r"gpu\d+", end) for end in ends) else frozenset()
+
+
+def _model(row: Observation) -> frozenset[str]:
+    """What a row's name says of the work, but for the number of GPUs."""
+    return frozenset(word for word in kind_of_work(row)[1] if not word.endswith(("gpu", "gpus")))
 
 
 def _nearest(row: Observation, like: Sequence[Observation]) -> Sequence[Observation]:

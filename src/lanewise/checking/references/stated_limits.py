@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.parts import Reference, best_of
+from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
 
 NO_MEASUREMENT = "its name says that it is a limit, no measurement; the other rows are compared with it"
@@ -31,8 +32,8 @@ _ABOVE = {True: 1.1, False: 2.0}
 
 
 def names_limit(row: Observation) -> bool:
-    """Whether a row that was typed in is called a limit or an expectation."""
-    return row.how.get("tool") == "typed in" and _is_called_a_limit(row.scenario)
+    """Whether a row that was typed in, or of a table that somebody made, is called a limit or an expectation."""
+    return row.how.get("tool") in ("typed in", TABLE) and _is_called_a_limit(row.scenario)
 
 
 @lru_cache(maxsize=2**14)

@@ -1,0 +1,50 @@
+"""A row with the reference that decided on it, as a result; what to say of one that nothing decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lanewise import units
+from lanewise.checking.cause import speed
+from lanewise.checking.expectation import expectation
+from lanewise.checking.named.abilities import link_rate
+from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.siblings import flows_of
+from lanewise.checking.references.stated_limits import STATED_LIMIT
+from lanewise.checking.tolerances import TOLERANCES
+from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.results.observation import Observation
+
+HOST_COPIES = ("host to device", "device to host")
+
+
+def met_limit(references: Sequence[Reference], verdicts: Sequence[Verdict]) -> Reference | None:
+    """The limit that somebody states of the path and that a row meets, where only its parts call the row slow."""
+    slow = [each for each, verdict in zip(references, verdicts, strict=True) if verdict is Verdict.SLOW]
+    met = [each for each, verdict in zip(references, verdicts, strict=True)
+           if verdict is Verdict.OK and each.source == STATED_LIMIT]  # fmt: skip
+    return met[0] if met and slow and all(each.basis == "parts" for each in slow) else None
+
+
+def rung(row: Observation) -> str:
+    """The link of 16 lanes whose typical rate a lone copy between host and GPU has; empty if none."""
+    if row.path not in HOST_COPIES or row.metric != "goodput" or len(flows_of(row)) != 1 or row.value is None:
+        return ""
+    rates = {gen: link_rate(gen, 16, row.path == "host to device") for gen in (2, 3, 4, 5)}
+    return next((speed(gen, 16) for gen, rate in rates.items() if 0.88 < row.value / rate < 1.12), "")
+
+
+def by_reference(row: Observation, reference: Reference, verdict: Verdict) -> PathResult:
+    """The result of a row by one reference, with that verdict."""
+    tolerance = TOLERANCES[reference.basis]
+    expected = expectation(
+        row, basis=reference.basis, value=reference.nominal, limit=reference.limit, rests_on=(reference.source,)
+    ).expected
+    low = reference.slow_below if verdict is Verdict.SLOW else reference.fine_low
+    return PathResult(row, expected, tolerance, verdict, low, reference.fine_high)
+
+
+def compared(row: Observation, reference: Reference) -> str:
+    """What share of a reference a row has, as text."""
+    share = 100 * (row.value or 0.0) / reference.nominal
+    return f"{share:.0f} % of {units.show(reference.nominal, row.display_unit)} ({reference.limit})"

@@ -1,0 +1,148 @@
+"""What a figure of a pasted table says of GPUs: a collective's bus bandwidth, a pair of peers, P2P on or off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from lanewise.readers.text_devices import size_in
+from lanewise.readers.text_gpus import gpus_in
+from lanewise.results.observation import Observation
+
+_COLLECTIVE = re.compile(
+    r"all[ _-]?reduce|all[ _-]?gather|reduce[ _-]?scatter|all[ _-]?to[ _-]?all|send[ _-]?recv|broadcast", re.IGNORECASE
+)
+_BUS = re.compile(r"\bbus[ _-]?(?:bw|bandwidth)\b", re.IGNORECASE)
+_ALGORITHM = re.compile(r"\balg\w*[ _-]?(?:bw|bandwidth)\b|\btime\b|latency|%", re.IGNORECASE)
+_SIZES = re.compile(r"size|bytes|message", re.IGNORECASE)
+_HOSTS = re.compile(r"^\W*(?:num(?:ber of)? )?(?:nodes?|hosts?|machines?|servers?)\b", re.IGNORECASE)
+_RANKS = re.compile(
+    r"^\W*(?:num(?:ber of)? )?(?:gpus?(?: count)?|ranks?|world ?size)\b(?!.{0,9}(?:node|model|name))", re.IGNORECASE
+)
+_COUNT = re.compile(r"\D{0,2}(\d{1,5})(?: ?(?:nodes?|hosts?|machines?|servers?|gpus?|ranks?))?\s*$", re.IGNORECASE)
+_ACROSS = re.compile(r"\b(?:nodes|hosts|machines|servers|inter-?node|multi-?node|cluster)\b", re.IGNORECASE)
+_OF_ONE_HOST = re.compile(r"(?<![\w.])(\d{1,2}) ?(?:x|\u00d7) ?(?=\w*(?:\d|gpu))", re.IGNORECASE)
+_ARROW = r"\s*(?:->|=>|\u2192|<->|<=>|\u2194|\u21c4|--?|\u2013|&|and|to|,|/)\s*"
+_PAIR = re.compile(rf"(?:gpu[ _]?)(\d{{1,3}}){_ARROW}(?:gpu[ _]?)?(\d{{1,3}})(?!\w)", re.IGNORECASE)
+_BARE_PAIR = re.compile(rf"\W*(\d{{1,3}}){_ARROW}(\d{{1,3}})\W*$", re.IGNORECASE)
+_OF_PAIRS = re.compile(r"\bpairs?\b|\bgpus\b|gpu.{0,6}gpu|p2p|peer", re.IGNORECASE)
+_P2P = re.compile(r"\b(?:p2p|peer(?: ?to ?peer)?(?: access)?)\b", re.IGNORECASE)
+_OFF = re.compile(r"\boff\b|disabled|\bwithout\b|\bno\b|=0\b|staged|not enabled", re.IGNORECASE)
+_ON = re.compile(r"\bon\b|\benabled|\bwith\b|=1\b", re.IGNORECASE)
+_BOTH = re.compile(r"bi-?dir|both (?:ways|directions)|duplex|<->|<=>|\u2194|\u21c4", re.IGNORECASE)
+_ALONE = re.compile(r"\d{1,4}(?:\.\d)? ?(?:[kKMG]i?B?|B|bytes)", re.IGNORECASE)
+_MOST_RANKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCell:
+    """What the figure is of: its flows, and the path, metric and settings of the observation."""
+
+    name: str
+    flow: str
+    path: str
+    metric: str
+    how: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, int] = field(default_factory=dict)
+
+
+def of_gpus(head: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell | None:
+    """What the figure below a head is of, by the other cells of its row with their heads; None if of no peers."""
+    words = " ".join([*(label for _, label in labels), head])
+    collective = any(_BUS.search(said) for said in (words, lead)) and not _ALGORITHM.search(head)
+    return _collective(head, labels, lead) if collective else _peers(words, labels, lead)
+
+
+def gpus_by_number(rows: Sequence[Observation]) -> tuple[list[Observation], dict[str, str]]:
+    """Rows whose GPUs a table calls by their models (`gpu_RTX_3090`), as gpu0, gpu1 and so on, and these models."""
+    ends = dict.fromkeys(end for row in rows for end in re.findall(r"gpu\w*", row.how.get("flows", row.flow)))
+    models = {end: gpus_in(end.removeprefix("gpu_").replace("_", " "), spoken=True) for end in ends}
+    if not all(len(found) == 1 for end, found in models.items()) or not ends:
+        return list(rows), {}
+    numbers = {end: f"gpu{at}" for at, end in enumerate(ends)}
+
+    def numbered(text: str) -> str:
+        return re.sub(r"gpu\w*", lambda match: numbers.get(match[0], match[0]), text)
+
+    renamed = [replace(row, flow=numbered(row.flow), how={**row.how, "flows": numbered(row.how.get("flows", row.flow))})
+               for row in rows]  # fmt: skip
+    return renamed, {numbers[end]: found[0] for end, found in models.items()}
+
+
+def is_of_collectives(head: str) -> bool:
+    """Whether a head says bus bandwidth, which nccl-tests and everybody after it give in GB/s."""
+    return _BUS.search(head) is not None
+
+
+def _collective(head: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell:
+    words = " ".join([*(label for _, label in labels), head])
+    named = _COLLECTIVE.search(words) or _COLLECTIVE.search(lead)
+    name = re.sub(r"[ _-]", "", named[0].lower()) if named else "collective"
+    name = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}.get(name, name)
+    settings = _settings(labels, lead)
+    ranks = settings.get("ranks", 0)
+    one_host = settings.get("hosts", 1) == 1 and 1 < ranks <= _MOST_RANKS and not _ACROSS.search(lead)
+    ring = ", ".join(f"gpu{at}->gpu{(at + 1) % ranks}" for at in range(ranks)) if one_host else ""
+    rest = [label for said, label in labels if not (_is_count(said) or _size_of(said, label))]
+    rest.append(_BUS.sub("", head))
+    program = " ".join(re.sub(r"[^\w=]+", " ", _COLLECTIVE.sub("", each)).strip() for each in rest).strip()
+    return GpuCell(
+        " ".join(filter(None, (name, program))), ring or f"{name} of its GPUs", "peer" if ring else "collective",
+        "bus_bandwidth", settings=settings,
+    )  # fmt: skip
+
+
+def _settings(labels: Sequence[tuple[str, str]], lead: str) -> dict[str, int]:
+    """Size, hosts and ranks by the cells below such heads, else the ranks of the one host that the text speaks of."""
+    settings: dict[str, int] = {}
+    for head, label in labels:
+        if size := _size_of(head, label):
+            settings["bytes"] = size
+        for key, pattern in (("hosts", _HOSTS), ("ranks", _RANKS)):
+            if pattern.search(head) and (count := _whole(label)):
+                settings[key] = count
+    one_host = _OF_ONE_HOST.search(lead)
+    if one_host and "ranks" not in settings and settings.get("hosts", 1) == 1 and not _ACROSS.search(lead):
+        settings["ranks"] = int(one_host[1])
+    return settings
+
+
+def _size_of(head: str, label: str) -> int:
+    """The size of the messages that a cell says in bytes, 0 if it says none."""
+    alone = _ALONE.fullmatch(label) is not None
+    if _SIZES.search(head) or alone:
+        return size_in(f"{label}{'' if alone else _unit_of(head)}") or (0 if alone else _whole(label))
+    return 0
+
+
+def _unit_of(head: str) -> str:
+    """The unit in which the sizes below a head are: 'Size (MB)'; empty if it says none."""
+    match = re.search(r"\((?:in )?([kKMG]i?B)\)", head)
+    return match[1] if match else ""
+
+
+def _whole(label: str) -> int:
+    match = _COUNT.match(label.replace(",", ""))
+    return int(match[1]) if match else int(label) if label.isdigit() and len(label) < 14 else 0
+
+
+def _is_count(head: str) -> bool:
+    return _HOSTS.search(head) is not None or _RANKS.search(head) is not None
+
+
+def _peers(words: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell | None:
+    """A copy between two GPUs that the row names, or one with P2P on or off."""
+    pair = _PAIR.search(words)
+    if pair is None and any(_OF_PAIRS.search(said) for said in (*(head for head, _ in labels), lead)):
+        pair = next((match for _, label in labels if (match := _BARE_PAIR.match(label))), None)
+    spoken = _P2P.search(words) is not None and (_OFF.search(words) or _ON.search(words))
+    if (pair is None and not spoken) or (pair is not None and pair[1] == pair[2]):
+        return None
+    src, dst = (f"gpu{pair[1]}", f"gpu{pair[2]}") if pair else ("gpu0", "gpu1")
+    off = _P2P.search(words) is not None and _OFF.search(words) is not None
+    both = _BOTH.search(f"{words}") or (_BOTH.search(lead) and not re.search(r"\buni-?dir", f"{words} {lead}", re.I))
+    flow = f"{src}->{dst}, {dst}->{src}" if both else f"{src}->{dst}"
+    name = re.sub(r"\W+", " ", _PAIR.sub("", words)).strip() or flow
+    path = "peer, staged" if off else "peer"
+    return GpuCell(name, flow, path, "total" if both else "goodput", {"p2p": "off" if off else "on"})
