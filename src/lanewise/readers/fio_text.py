@@ -26,7 +26,7 @@ _GROUP = re.compile(r"\s*(READ|WRITE): .{0,40}?(?:bw|aggrb)=(\d[\d.]{0,12})([KMG
 _NO_NAME = re.compile(r"\W*$|\s*(?:READ|WRITE): |Run status group|Disk stats")
 _IOPS = re.compile(r"(?:IOPS|iops)=(\d[\d.]{0,12})([kM]?)")
 _UNIT = re.compile(r"\s*clat percentiles \((nsec|usec|msec)\)")
-_PERCENTILE = re.compile(r"(50|99|99\.9)0?0?th=\[ ?(\d{1,12})\]")
+_PERCENTILE = re.compile(r"(?<![\d.])(50|99|99\.9)(?:\.00|0)?th=\[ {0,12}(\d{1,12})\]")
 _FILE = re.compile(r"filename[= ](?:/\S*/)?([\w.-]{1,60})")
 _DISK = re.compile(r"\s+(\w{2,20}): ios=\d")
 _VERSION = re.compile(r"\s*fio-\d[\w.-]{0,30}\s*$")

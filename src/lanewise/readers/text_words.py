@@ -61,6 +61,8 @@ _LINE = re.compile(
 _GIGABIT = re.compile(
     r"(?<![\w./])(?:(\d{1,3}(?:\.\d)?)[ -]|(?<!\d[ -])())gigabit\b(?![ -]?(?:per|/|s\b))", re.IGNORECASE
 )
+# IEEE 802.3u is called so, whatever is faster today.
+_FAST_ETHERNET = re.compile(r"\bfast ethernet\b|\b100BASE-TX\b", re.IGNORECASE)
 # Said of what was measured and is thought too little.
 _ONLY = re.compile(
     r"\b(?:only|just|merely|barely|mere|but get(?:ting)?|max(?:es|ed)? out|tops? out|stuck|cap(?:s|ped)|limited to|"
@@ -185,4 +187,5 @@ def is_over_network(words: str) -> bool:
 def lines_in(line: str) -> list[str]:
     """Rates of networks by the names of their ports: 10GbE, 25G NIC."""
     named = [f"{match[1] or match[2] or 1} Gb/s" for match in _GIGABIT.finditer(line)]
+    named += ["100 Mb/s" for _ in _FAST_ETHERNET.finditer(line)]
     return [*named, *(f"{match[1]} Gb/s" for match in _LINE.finditer(line))]
