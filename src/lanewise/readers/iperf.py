@@ -34,6 +34,7 @@ _OWN = re.compile(
 _ABOVE, _LONGEST_LABEL = 6, 60
 _LOST = re.compile(r"(\d{1,12})/\s{0,8}(\d{1,12}) \(")
 _WINDOW = re.compile(r"TCP window size: .{1,30}requested")
+_CPU = re.compile(r"CPU Utilization: local/\w{6,8} (\d[\d.]{0,6})% .{0,40}remote/\w{6,8} (\d[\d.]{0,6})%")
 _SEGMENTS = re.compile(r"\s*TCP MSS: (\d{1,5}) ")
 _GIGABYTES = {"M": 1e-3 / 8, "G": 1.0 / 8}  # a second
 
@@ -126,6 +127,7 @@ def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
     sent = scaled(options.get("-l", options.get("--length", "")), 1024)
     window = options.get("-w", options.get("--window", ""))
     segments = [match[1] for line in run.above if (match := _SEGMENTS.match(line))]
+    cores = [match for line in run.below if (match := _CPU.match(line))]
     lost = _LOST.search(result["rest"])
     repeats = [match["rest"].split()[0] for _, match in run.rates if match["rest"].rstrip().endswith("sender")
                and not udp and match["rest"].split()[0].isdigit()]  # fmt: skip
@@ -136,6 +138,7 @@ def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
         "window": window or ("requested" if any(map(_WINDOW.search, run.above)) else ""),
         "segment": segments[-1] if segments else "",
         "lost": f"{int(lost[1]) / max(1, int(lost[2])):.3f}" if lost and udp else "",
+        "cpu": f"{cores[0][1]} {cores[0][2]}" if cores else "",
         "repeats": repeats[-1] if repeats else "",
     }
 
