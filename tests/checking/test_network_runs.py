@@ -102,5 +102,21 @@ def test_a_figure_of_one_kernel_is_of_that_kernel(tmp_path):
 
 
 def test_limits_are_round_numbers():
-    found = [_limit(number) for number in (3001, 100.3, 125.2, 249, 3100, 128, 0.5, 99.6, 7000)]
-    assert found == [3000, 100, 125, 250, 0, 0, 0, 100, 7000]
+    found = [_limit(number) for number in (3001, 100.3, 125.2, 249, 3100, 128, 0.5, 99.6, 7987)]
+    assert found == [3000, 100, 125, 250, 0, 0, 0, 100, 0]
+
+
+def test_a_run_that_stops_after_its_first_packets_has_an_mtu_that_is_too_large_on_the_way(tmp_path):
+    text = (Path(__file__).parent / "provoked/networks/large-packets-vanish.txt").read_text()
+    assert causes(text, tmp_path)[0] == "mtu"
+    again = text.replace("2.00-3.00   sec  0.00 Bytes  0.00 bits/sec", "2.00-3.00   sec  9.00 KBytes  73.0 Kbits/sec")
+    assert "mtu" not in causes(again, tmp_path)
+
+
+def test_a_faster_kernel_of_stream_is_no_evidence_against_the_memory(tmp_path):
+    stream = "Function    Best Rate MB/s\nCopy:      16000.0     0.1  0.1  0.1\nTriad:      7000.0     0.1  0.1  0.1\n"
+    checkup = checked("STREAM's Triad was 15 GB/s on this machine.\n" + stream, tmp_path)
+    (finding,) = (finding for finding in checkup.findings if finding.kind == "slow")
+    assert [(cause.key[0], bool(cause.evidence)) for cause in finding.causes[:2]] == [
+        ("others", True), ("software", False),
+    ]  # fmt: skip

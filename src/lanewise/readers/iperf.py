@@ -17,7 +17,7 @@ from lanewise.results.posted import PostedFacts, Statement
 
 _LINE = re.compile(
     r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[(?P<way>[RT]X)-[CS]\])?\s{1,4}(?P<start>\d[\d.]{0,9})-\s?"
-    r"(?P<end>\d[\d.]{0,9}) {1,4}sec {1,4}\d[\d.]{0,9} \w?Bytes {1,4}(?P<rate>\d[\d.]{0,12}) (?P<unit>[MG])bits/sec"
+    r"(?P<end>\d[\d.]{0,9}) {1,4}sec {1,4}\d[\d.]{0,9} \w?Bytes {1,4}(?P<rate>\d[\d.]{0,12}) (?P<unit>[KMG]?)bits/sec"
     r"(?P<rest>.{0,60})"
 )
 # Segments (B) of packets of 1500 B. Of a path with 0.1 ms of delay a loss of 1e-3 leaves a connection 3.7 Gb/s:
@@ -36,7 +36,7 @@ _LOST = re.compile(r"(\d{1,12})/\s{0,8}(\d{1,12}) \(")
 _WINDOW = re.compile(r"TCP window size: .{1,30}requested")
 _CPU = re.compile(r"CPU Utilization: local/\w{6,8} (\d[\d.]{0,6})% .{0,40}remote/\w{6,8} (\d[\d.]{0,6})%")
 _SEGMENTS = re.compile(r"\s*TCP MSS: (\d{1,5}) ")
-_GIGABYTES = {"M": 1e-3 / 8, "G": 1.0 / 8}  # a second
+_GIGABYTES = {"": 1e-9 / 8, "K": 1e-6 / 8, "M": 1e-3 / 8, "G": 1.0 / 8}  # a second
 
 
 @dataclass
@@ -138,9 +138,16 @@ def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
         "window": window or ("requested" if any(map(_WINDOW.search, run.above)) else ""),
         "segment": segments[-1] if segments else "",
         "lost": f"{int(lost[1]) / max(1, int(lost[2])):.3f}" if lost and udp else "",
+        "stalled": "yes" if _stalls(run.rates) else "",
         "cpu": f"{cores[0][1]} {cores[0][2]}" if cores else "",
         "repeats": repeats[-1] if repeats else "",
     }
+
+
+def _stalls(rates: Sequence[tuple[int, re.Match[str]]]) -> bool:
+    """Whether a run began to send and then sent nothing at all."""
+    intervals = [match["rate"] for _, match in rates if not match["rest"].rstrip().endswith(("sender", "receiver"))]
+    return len(intervals) > 2 and float(intervals[0]) > 0 and not any(float(rate) for rate in intervals[1:])
 
 
 def _seconds(match: re.Match[str], at: Location) -> float:

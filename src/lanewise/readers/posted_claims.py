@@ -19,6 +19,8 @@ from lanewise.results.posted import PostedFacts, Statement
 _METRICS = ("goodput", "total", "bus_bandwidth", "iops", "latency", "latency_mean")
 # Kernels of STREAM and mbw, which are rows of one flow: a figure of one of them is no figure of the others.
 _KERNEL = re.compile(r"\b(copy|scale|add|triad|memcpy|dumb|mcblock)\b", re.IGNORECASE)
+# What was there on one and the same machine.
+_SAME = re.compile(r"\bon (?:this|the same|that) (?:machine|server|host|box|system|volume|drive|disk)\b", re.IGNORECASE)
 # A figure of another time, said beside the output that is asked about.
 _EARLIER = re.compile(r"\b(?:was|were|had|showed|gave|reached)\b[^.;]{0,40}$", re.IGNORECASE)
 _EARLIER_WORDS = re.compile(
@@ -40,6 +42,8 @@ def with_claims(result: ImportedResults, lines: Sequence[str], file: str) -> Imp
     wanted = [each for each in figures if each.role in ("expected", "nominal")]
     wanted = wanted or [replace(each, role="other") for each in figures if _is_earlier(each)]
     posted = result.posted
+    if any(_SAME.search(f"{each.words.before} {each.words.after}") for each in wanted if each.role == "other"):
+        posted = replace(posted, statements=(*posted.statements, Statement("faster before", "before", file)))
     if port and not posted.stated("line"):
         posted = replace(posted, statements=(*posted.statements, Statement("line", port, file)))
     if drive and not any(name.startswith("nvme") for name in posted.devices):

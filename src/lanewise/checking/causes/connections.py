@@ -42,12 +42,23 @@ _LOSS_STEP = "nstat -az TcpRetransSegs TcpExtTCPLostRetransmit; ethtool -S DEVIC
 
 def run_causes(symptom: RowSymptom) -> Iterator[Cause]:
     """What a run over a network says of its own limit, the surest first."""
-    if symptom.row.path == "network" and symptom.row.metric == "goodput" and symptom.row.value:
+    if symptom.row.path == "network" and symptom.row.metric == "goodput" and symptom.row.how.get("stalled"):
+        yield from _stalled()
+    elif symptom.row.path == "network" and symptom.row.metric == "goodput" and symptom.row.value:
         for find in (_asked, _small_calls, _small_segments, _window, _more_connections, _one_limit, _lost_datagrams,
                      _idle_cores):  # fmt: skip
             yield from find(symptom)
     elif symptom.row.path == "network" and symptom.row.metric.startswith("latency"):
         yield from _late_messages(symptom)
+
+
+def _stalled() -> Iterator[Cause]:
+    """A connection that is made and then carries nothing: only short packets arrive (RFC 2923, 2.1)."""
+    what = (
+        "the MTU: full packets do not arrive, and no message says so (a tunnel, a filter of ICMP, a port without them)"
+    )
+    step = "ping -M do -s 1472 ADDRESS, then smaller; tracepath ADDRESS; ip link set DEVICE mtu 1400; clamp TCP's MSS"
+    yield Cause(("mtu",), what, step, evidence="a connection is made, and nothing passes after its first packets")
 
 
 def _asked(symptom: RowSymptom) -> Iterator[Cause]:

@@ -18,9 +18,9 @@ from lanewise.results.observation import Observation
 _KEPT = (0.85, 1.06)
 # How near a rate must be to the number that a limit has.
 _NEAR = 0.007
-# Limits of cloud volumes have one digit, or are these: 125 MiB/s of gp3 (AWS, EBS volume types), 125, 150 and 250 MB/s
-# of Azure's premium disks (Microsoft, managed disk types).
-_OTHER_LIMITS = (125, 150, 250)
+# Limits of cloud volumes begin with these digits (3,000 requests a second and 125 MiB/s of AWS' gp3, EBS volume types;
+# 500 and 5,000 requests, 25 to 250 MB/s of Azure's premium disks, managed disk types); other digits are often chance.
+_DIGITS, _OTHER_LIMITS = (1, 2, 3, 5, 10), (125, 150, 250)
 _SMALL = 16 * 2**10
 
 
@@ -78,7 +78,7 @@ def _limit(number: float) -> float:
     if number < 1:
         return 0.0
     digit = 10.0 ** math.floor(math.log10(number * (1 + _NEAR)))
-    near = [round(number / digit) * digit, *map(float, _OTHER_LIMITS)]
+    near = [*(each * digit for each in _DIGITS), *map(float, _OTHER_LIMITS)]
     return next((limit for limit in near if limit and abs(number / limit - 1) < _NEAR), 0.0)
 
 
