@@ -4,7 +4,7 @@
     PYTHONPATH=tests python benchmarks/network_faults.py judge [--half 0|1] [--json FILE]   # anywhere: a table
 
 Cases, what is wrong in each and what is right to answer stand in tests/checking/provoked/{networks,storage,memory}/
-cases.yaml; the texts lie beside it, as somebody would post them. The network is a pair of namespaces with a line of
+cases*.yaml; the texts lie beside it, as somebody would post them. The network is a pair of namespaces with a line of
 veth and tc's tbf, or with network_relay.cpp where packets are to be delayed or lost. Needs root, iproute2, iperf3,
 iperf, qperf, sockperf, nuttcp, fio, sysbench, mbw, stress-ng and g++.
 """
@@ -39,9 +39,9 @@ FIRST = "nice -n -15"
 
 
 def cases(group: str) -> list[dict[str, Any]]:
-    """The cases of a group, in the order of its file."""
-    found: list[dict[str, Any]] = yaml.safe_load((FOLDER / group / "cases.yaml").read_text(encoding="utf-8"))
-    return found
+    """The cases of a group, in the order of its files."""
+    files = sorted((FOLDER / group).glob("cases*.yaml"))
+    return [case for file in files for case in yaml.safe_load(file.read_text(encoding="utf-8"))]
 
 
 def shell(command: str) -> None:
@@ -97,7 +97,7 @@ def server(case: dict[str, Any]) -> Iterator[None]:
     core = f"taskset -c {case['cpu']} " if "cpu" in case else ""
     with contextlib.ExitStack() as stack:
         stack.enter_context(program(f"exec ip netns exec {FAR} {FIRST} {core}{command}"))
-        if "beside" in case:
+        if "beside" in case or "between" in case:
             stack.enter_context(program(f"exec ip netns exec {FAR} {FIRST} iperf3 -s -p 5301"))
         time.sleep(0.5)
         yield
@@ -144,7 +144,10 @@ def text_of(case: dict[str, Any], group: str, build: Path, folder: Path) -> str:
         for _ in range(case.get("spin", 0)):
             stack.enter_context(program(f"exec {FIRST} taskset -c {core} sh -c '{SPIN}'"))
         parts = [case["words"], ""]
-        for command in case["run"]:
+        for at, command in enumerate(case["run"]):
+            if at and "between" in case:
+                stack.enter_context(program(f"exec {prefix} {FIRST} {case['between']}"))
+                time.sleep(1)
             command = command.format(build=build)
             shown = [f"$ {command}"] if case.get("shown") else []
             parts += [*shown, printed(command, case, prefix, folder)]

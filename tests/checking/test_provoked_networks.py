@@ -17,7 +17,7 @@ from lanewise import api
 TEXTS = Path(__file__).parent / "provoked"
 CASES = [
     (group, case) for group in ("networks", "storage", "memory")
-    for case in yaml.safe_load((TEXTS / group / "cases.yaml").read_text(encoding="utf-8"))
+    for file in sorted((TEXTS / group).glob("cases*.yaml")) for case in yaml.safe_load(file.read_text(encoding="utf-8"))
 ]  # fmt: skip
 FAULTY = [(group, case) for group, case in CASES if case["verdict"] == ["slow"]]
 # Fewer in flight are slower by design, and the words claim what the other job of the same text shows.
