@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lanewise.errors import Location
+from lanewise.readers.commands import options_of, scaled
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
@@ -26,10 +27,16 @@ _GROUP = re.compile(r"\s*(READ|WRITE): .{0,40}?(?:bw|aggrb)=(\d[\d.]{0,12})([KMG
 _NO_NAME = re.compile(r"\W*$|\s*(?:READ|WRITE): |Run status group|Disk stats")
 _IOPS = re.compile(r"(?:IOPS|iops)=(\d[\d.]{0,12})([kM]?)")
 _UNIT = re.compile(r"\s*clat percentiles \((nsec|usec|msec)\)")
-_PERCENTILE = re.compile(r"(50|99|99\.9)0?0?th=\[ ?(\d{1,12})\]")
+_PERCENTILE = re.compile(r"(?<![\d.])(50|99|99\.9)(?:\.00|0)?th=\[ {0,12}(\d{1,12})\]")
 _FILE = re.compile(r"filename[= ](?:/\S*/)?([\w.-]{1,60})")
 _DISK = re.compile(r"\s+(\w{2,20}): ios=\d")
 _VERSION = re.compile(r"\s*fio-\d[\w.-]{0,30}\s*$")
+# Rates of each half second of a job.
+_SAMPLES = re.compile(r"\s*bw \(.{3,12}\): .{0,60}avg=(\d[\d.]{0,14}), stdev= {0,12}(\d[\d.]{0,14}), samples=(\d{1,9})")
+# How near samples are to each other that no drive but a limiter gives: those of drives differ by per cents.
+_STEADY, _LEAST_SAMPLES = 0.002, 4
+# How many reads, writes, trims and syncs a job issued.
+_ISSUED = re.compile(r"\s*issued rwts?\s?: total=(\d{1,12}),(\d{1,12}),\d{1,12},(\d{1,12})")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SIZES = {"B": 1, "": 1, "K": 1 << 10, "M": 1 << 20}
 _TIMES = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3}
@@ -85,8 +92,28 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             for match in _PERCENTILE.finditer(line):
                 rows.append(_row(tool, job, flow, _METRICS[match[1]], "us", figure(match[2], at) * scale, mode))
     rows = rows or list(_groups(lines, tool, device, mode, file))
+    if asked := _asked(lines, mode):
+        rows = [replace(row, how={**row.how, **asked}) for row in rows]
     check_rows(rows, Location(file))
     return ImportedResults(tool, tuple(rows))
+
+
+def _asked(lines: Sequence[str], mode: str) -> dict[str, str]:
+    """What the only command and the only job of a text say of syncs, a rate and whether libaio passes the cache by."""
+    issued = [match for line in lines if (match := _ISSUED.match(line))]
+    options = options_of(lines, "fio") if len(issued) == 1 else {}
+    rate, sync = scaled(options.get("--rate", "").split(",")[0], 1024), options.get("--sync", "0")
+    each = len(issued) == 1 and 0 < int(issued[0][2]) <= 2 * int(issued[0][3])
+    samples = [match for line in lines if (match := _SAMPLES.match(line))]
+    steady = len(samples) == 1 and int(samples[0][3]) >= _LEAST_SAMPLES
+    steady = steady and float(samples[0][2]) < _STEADY * float(samples[0][1])
+    found = {
+        "samples": "all alike" if steady else "",
+        "asked for": f"{rate / 1e6:g} MB/s" if rate else "",
+        "sync": "each write waits for the drive (fsync)" if each else "" if sync in ("0", "none") else f"sync={sync}",
+        "cache": "not passed by" if options and mode != "direct" and "--direct" not in options else "",
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def _groups(lines: Sequence[str], tool: str, device: str, mode: str, file: str) -> Iterator[Observation]:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lanewise.errors import Location
+from lanewise.readers.commands import options_of, scaled
 from lanewise.readers.texts import figure
-from lanewise.readers.tool_results import ImportedResults, ToolValue, observation
+from lanewise.readers.tool_results import ImportedResults, ToolValue, merge, observation
 from lanewise.results.posted import PostedFacts, Statement
 
 _LINE = re.compile(
-    r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[[RT]X-[CS]\])?\s{1,4}(?P<start>\d[\d.]{0,9})-\s?(?P<end>\d[\d.]{0,9}) {1,4}sec"
-    r" {1,4}\d[\d.]{0,9} \w?Bytes {1,4}(?P<rate>\d[\d.]{0,12}) (?P<unit>[MG])bits/sec(?P<rest>.{0,60})"
+    r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[(?P<way>[RT]X)-[CS]\])?\s{1,4}(?P<start>\d[\d.]{0,9})-\s?"
+    r"(?P<end>\d[\d.]{0,9}) {1,4}sec {1,4}\d[\d.]{0,9} \w?Bytes {1,4}(?P<rate>\d[\d.]{0,12}) (?P<unit>[KMG]?)bits/sec"
+    r"(?P<rest>.{0,60})"
 )
 # Segments (B) of packets of 1500 B. Of a path with 0.1 ms of delay a loss of 1e-3 leaves a connection 3.7 Gb/s:
 # segment / delay * sqrt(1.5 / loss), Mathis et al., CCR 27(3), 1997.
@@ -30,7 +32,14 @@ _OWN = re.compile(
     r"Reverse mode|Starting Test|Cookie|MSS|^\s*\S{0,60}[$#] |iperf3? "
 )
 _ABOVE, _LONGEST_LABEL = 6, 60
-_GIGABYTES = {"M": 1e-3 / 8, "G": 1.0 / 8}  # a second
+_LOST = re.compile(r"(\d{1,12})/\s{0,8}(\d{1,12}) \(")
+_WINDOW = re.compile(r"TCP window size: .{1,30}requested")
+_CPU = re.compile(r"CPU Utilization: local/\w{6,8} (\d[\d.]{0,6})% .{0,40}remote/\w{6,8} (\d[\d.]{0,6})%")
+# iperf 2 with -e: of a connection its segment and first round trip (us), of an interval the repeated segments.
+_FIRST_TRIP = re.compile(r"icwnd/mss/irtt=\d{1,9}/(\d{1,5})/(\d{1,9})\)")
+_ENHANCED = re.compile(r"\s{1,12}\d{1,12}/\d{1,12}\s{1,16}(\d{1,10})\s{1,16}-?\d{1,9}K/\d")
+_SEGMENTS = re.compile(r"\s*TCP MSS: (\d{1,5}) ")
+_GIGABYTES = {"": 1e-9 / 8, "K": 1e-6 / 8, "M": 1e-3 / 8, "G": 1.0 / 8}  # a second
 
 
 @dataclass
@@ -86,6 +95,15 @@ def _label(run: _Run, at: int) -> str:
 
 
 def _read_run(run: _Run, file: str, label: str) -> ImportedResults:
+    """The rate of a run, or those of both directions at once."""
+    ways = [[each for each in run.rates if each[1]["way"] == way] for way in ("TX", "RX")]
+    if all(ways):
+        return merge([_read_way(replace(run, rates=rates, reverse=bool(at)), file, label)
+                      for at, rates in enumerate(ways)])  # fmt: skip
+    return _read_way(run, file, label)
+
+
+def _read_way(run: _Run, file: str, label: str) -> ImportedResults:
     """The rate over the longest interval, of all connections where there is a sum, as the receiver saw it."""
     matches = run.rates
     lengths = [_seconds(match, Location(file, number)) for number, match in matches]
@@ -99,8 +117,44 @@ def _read_run(run: _Run, file: str, label: str) -> ImportedResults:
     rate = figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]]
     flow = "host1->host0" if run.reverse else "host0->host1"
     value = ToolValue(flow, flow, unit="GB/s", path="network")
-    row = observation(tool, label or tool, value, rate, {}, {"connections": connections} if connections else {})
+    how = _circumstances(run, received[-1][1])
+    row = observation(tool, label or tool, value, rate, how, {"connections": connections} if connections else {})
     return ImportedResults(tool, (row,), posted=_repeats(sums or whole, file))
+
+
+def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
+    """What the command, the head and the result of a run say of how it sent."""
+    options = options_of(run.above, r"iperf3?")
+    udp = "-u" in options or "--udp" in options or any("atagrams" in line for line in (*run.above, *run.below))
+    asked = options.get("-b", options.get("--bandwidth", options.get("--bitrate", "")))
+    sent = scaled(options.get("-l", options.get("--length", "")), 1024)
+    window = options.get("-w", options.get("--window", ""))
+    segments = [match[1] for line in run.above if (match := _SEGMENTS.match(line))]
+    segments += [text for key in ("-M", "--set-mss", "--mss") if (text := options.get(key, "")).isdigit()]
+    cores = [match for line in run.below if (match := _CPU.match(line))]
+    first = [match for line in run.above if (match := _FIRST_TRIP.search(line))]
+    segments += [first[-1][1]] if first else []
+    lost = _LOST.search(result["rest"])
+    repeats = [match["rest"].split()[0] for _, match in run.rates if match["rest"].rstrip().endswith("sender")
+               and not udp and match["rest"].split()[0].isdigit()]  # fmt: skip
+    return {
+        "protocol": "UDP" if udp else "",
+        "asked for": f"{scaled(asked, 1000) / 1e6:g} Mb/s" if scaled(asked, 1000) else "",
+        "bytes a call": f"{sent:.0f}" if sent else "",
+        "window": window or ("requested" if any(map(_WINDOW.search, run.above)) else ""),
+        "segment": segments[-1] if segments else "",
+        "round trip": f"{first[-1][2]} us" if first else "",
+        "lost": f"{int(lost[1]) / max(1, int(lost[2])):.3f}" if lost and udp else "",
+        "stalled": "yes" if _stalls(run.rates) else "",
+        "cpu": f"{cores[0][1]} {cores[0][2]}" if cores else "",
+        "repeats": repeats[-1] if repeats else "",
+    }
+
+
+def _stalls(rates: Sequence[tuple[int, re.Match[str]]]) -> bool:
+    """Whether a connection was made, and nothing at all passed after its first interval."""
+    intervals = [match["rate"] for _, match in rates if not match["rest"].rstrip().endswith(("sender", "receiver"))]
+    return len(intervals) > 2 and not any(float(rate) for rate in intervals[1:])
 
 
 def _seconds(match: re.Match[str], at: Location) -> float:
@@ -111,7 +165,7 @@ def _seconds(match: re.Match[str], at: Location) -> float:
 def _repeats(lines: Sequence[tuple[int, re.Match[str]]], file: str) -> PostedFacts:
     """How many segments the sender repeated, if that is more than one in a thousand of those sent."""
     for number, match in lines:
-        repeats = re.match(r"\s{1,24}(\d{1,10})\s{1,24}sender", match["rest"])
+        repeats = re.match(r"\s{1,24}(\d{1,10})\s{1,24}sender", match["rest"]) or _ENHANCED.match(match["rest"])
         at = Location(file, number)
         sent = figure(match["rate"], at) * _GIGABYTES[match["unit"]] * 1e9 * _seconds(match, at)
         if repeats and int(repeats[1]) > _MANY_REPEATS * sent / _SEGMENT:

@@ -80,10 +80,9 @@ def _of_the_bus(figures: list[TextFigure]) -> list[TextFigure]:
 
 
 def claims_of(lines: Sequence[str]) -> tuple[list[TextFigure], str, str]:
-    """What a text expects or calls nominal, the only port that it names, and the only drive."""
+    """The figures of a text with their roles, the only port that it names, and the only drive."""
     reading = _read(lines)
-    wanted = [figure for figure in reading.figures if figure.role in ("expected", "nominal")]
-    return wanted, _port(reading), reading.drive
+    return reading.figures, _port(reading), reading.drive
 
 
 def _read(lines: Sequence[str]) -> _Reading:

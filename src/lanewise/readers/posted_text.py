@@ -29,7 +29,7 @@ _RELEVANT = re.compile(
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|"
-    r"timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
+    r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -50,6 +50,7 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("mtu", "", re.compile(
         r"\d{1,4}: (?!lo:)\S{1,40}: <\S{1,80}> mtu (\d{3,5})|(?!lo)\w{2,16}: flags=\S{1,80} {1,4}mtu (\d{3,5})")),
     ("network transport", "Socket", re.compile(r"NCCL INFO Using network Socket")),
+    ("round trip", "", re.compile(r"(?:rtt|round-trip) min/avg/max/(?:mdev|stddev) = (\d[\d.]{0,8})/\S{1,40} (ms)")),
     ("lost packets", "", re.compile(
         r"\b((?:rx_)?(?:prio\d_)?(?:out_of_buffer|discards(?:_phy)?|missed_errors)|packet_seq_err|out_of_sequence"
         r"|local_ack_timeout_err|rnr_nak_retry_err|roce_adp_retrans\w{0,8})\s{0,20}[:=]?\s{0,20}([1-9]\d{0,18})\b")),

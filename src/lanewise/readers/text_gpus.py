@@ -90,6 +90,12 @@ _SPOKEN = tuple(
         ("clocks", "thermal or power limit", r"\bthermal(?:ly)? throttl|\bpower[- ](?:limited|capped)|\boverheat"),
     )
 )  # fmt: skip
+_TRIP = re.compile(
+    r"\b(?:ping|rtt|round[- ]trip(?: time)?)\b[^\d,.;]{0,20}(\d{1,4}(?:\.\d{1,3})?) ?ms\b|"
+    r"\b(\d{1,4}(?:\.\d{1,3})?) ?ms (?:ping|rtt|round[- ]trip|apart|away)\b", re.IGNORECASE,
+)  # fmt: skip
+# The same at another time: nothing is said to have changed.
+_BEFORE = re.compile(r"\byesterday\b|\blast (?:night|week|month|year)\b", re.IGNORECASE)
 _MOST_NAMES, _LONGEST = 8, 20_000
 
 
@@ -161,6 +167,10 @@ def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
                 around = line[max(0, match.start() - 25) : match.end() + 12]
                 if _OF_SLOT.search(around) and not _NOT_THE_SLOT.search(around):
                     slots.setdefault(f"gen{match['gen']} x{match['lanes']}", number)
+        if trip := _TRIP.search(line):
+            yield Statement("round trip", f"{trip[1] or trip[2]} ms", f"{file}:{number}")
+        if before := _BEFORE.search(line):
+            yield Statement("faster before", before[0].lower(), f"{file}:{number}")
         for key, value, pattern in _SPOKEN:
             if pattern.search(line):
                 yield Statement(key, value, f"{file}:{number}")

@@ -47,7 +47,10 @@ _OF_FILES = re.compile(
 )  # fmt: skip
 # A sentence that says how long something takes.
 _TAKES = re.compile(r"\btakes?\b|\btook\b|\bneeds?\b|\btaking\b", re.I)
-LATENCY = re.compile(r"latenc|\brtt\b|round.?trip|\bping\b|\bttft\b|\btpot\b|\bitl\b|\b[tp]\d\d\b|response time", re.I)
+LATENCY = re.compile(
+    r"latenc|\brtt\b|round.?trip|\bping\b|\bttft\b|\btpot\b|\bitl\b|\b[tp]\d\d\b|response time|sockperf|"
+    r"_rr\b|ping-?pong", re.I,
+)  # fmt: skip
 # What a link could carry, a clock or a setting is no measured rate.
 NO_RESULT = re.compile(
     r"Lnk(?:Cap|Sta)|GT/s|MT/s|available PCIe|\bcapacity\b|\bSpeed: ?\d|\b[Rr]ate: ?\d{1,4} Gb/sec|clock:|"

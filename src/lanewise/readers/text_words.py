@@ -47,13 +47,14 @@ _EXPECTED_AFTER = re.compile(
     r"\s{0,2}(?:(?:is|are|was|were|would be|that is|which is|i|we)\s){0,2}(?:expect|what i|normal)", re.I
 )
 _NOMINAL_AFTER = re.compile(
+    r"\s{0,2}according to (?:its|the|their) (?:vendor|maker|manufacturer|data ?sheet|spec\w*)|"
     r"\s{0,2}(?:\(?(?:as|is|was|in)\s)?(?:theor|advertised|nominal|rated|line[ -]?rate|spec\b|raw\b|claimed|"
     r"max\b)", re.I,
 )  # fmt: skip
 _LINE_AFTER = re.compile(
     r"[ -]{1,2}(?:[A-Za-z-]{1,14} ){0,1}(?:nics?|links?|network|ethernet|ports?|switch|cards?|connections?|interfaces?|"
-    r"fabric|infiniband|adapters?|uplinks?|lan|internet|line|[fehnx]dr(?:\d{3})?|roce|rdma|connectx-?\d?|cx-?\d)\b",
-    re.I,
+    r"fabric|infiniband|adapters?|uplinks?|lan|internet|line|fib(?:re|er)s?|[fehnx]dr(?:\d{3})?|roce|rdma|"
+    r"connectx-?\d?|cx-?\d)\b", re.I,
 )  # fmt: skip
 _LINE = re.compile(
     r"(?<![\w.])(\d{1,3}(?:\.\d)?) ?(?:GbE|GigE|"
@@ -62,6 +63,8 @@ _LINE = re.compile(
 _GIGABIT = re.compile(
     r"(?<![\w./])(?:(\d{1,3}(?:\.\d)?)[ -]|(?<!\d[ -])())gigabit\b(?![ -]?(?:per|/|s\b))", re.IGNORECASE
 )
+# IEEE 802.3u is called so, whatever is faster today.
+_FAST_ETHERNET = re.compile(r"\bfast ethernet\b|\b100BASE-TX\b", re.IGNORECASE)
 # Said of what was measured and is thought too little.
 _ONLY = re.compile(
     r"\b(?:only|just|merely|barely|mere|but get(?:ting)?|max(?:es|ed)? out|tops? out|stuck|cap(?:s|ped)|limited to|"
@@ -166,10 +169,15 @@ def role(before: str, after: str, *, is_bits: bool) -> str:
 def line_of(before: str, after: str, value: float, unit: str) -> str:
     """'line' or 'several lines' for the data rate of a port as sentences name it: 'over 100 Gb/s'; else nothing."""
     rate = round(value * 8 / 1e9, 3)
-    if not unit.endswith("b/s") or rate not in _PORTS or not _LINE_ENDS.match(after):
-        return ""
     before = before[-_WINDOW:]
-    if re.match(r"\W*$", before) and re.match(r"\s{0,2}:", after):
+    begins = re.match(r"\W*$", before) is not None
+    if not unit.endswith("b/s") or rate not in _PORTS:
+        return ""
+    if begins and re.match(r"\s{1,2}between\b", after):
+        return "line"
+    if not _LINE_ENDS.match(after):
+        return ""
+    if begins and re.match(r"\s{0,2}:", after):
         return "line"
     if not _OF_LINE.search(before):
         return ""
@@ -189,4 +197,5 @@ def is_over_network(words: str) -> bool:
 def lines_in(line: str) -> list[str]:
     """Rates of networks by the names of their ports: 10GbE, 25G NIC."""
     named = [f"{match[1] or match[2] or 1} Gb/s" for match in _GIGABIT.finditer(line)]
+    named += ["100 Mb/s" for _ in _FAST_ETHERNET.finditer(line)]
     return [*named, *(f"{match[1]} Gb/s" for match in _LINE.finditer(line))]

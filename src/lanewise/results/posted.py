@@ -29,6 +29,8 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "line": (r"\d[\d.]* ?[MGT]b/s", "100 Gb/s"),
     "mtu": (r"\d{3,5}", "1500, 9000"),
     "network transport": (r"(?i)socket|tcp|ib|rdma|roce", "Socket, IB"),
+    "round trip": (r"\d[\d.]* ?[mu]s", "20 ms"),
+    "faster before": (r".+", "yesterday"),
     "lost packets": (r".+", "rx_out_of_buffer 1234, 180000 retransmits"),
     "link errors": (r".+", "BadTLP, 1500 replays"),
     "drive health": (r".+", "percentage used 98 %, thermal throttling"),

@@ -21,6 +21,8 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     if row.path != HOST_MEMORY or row.metric != "goodput":
         return
     better = [other for other in symptom.better_rates() if _NODE.search(other.flow) or other.flow == row.flow]
+    # Another kernel moves other bytes (`references.side_by_side`): that it is faster says nothing of this one.
+    better = [other for other in better if other.how.get("pattern") == row.how.get("pattern")]
     evidence = f"{_name(better[0].scenario, better[0].flow)} reached {value_text(better[0])}" if better else ""
     what = "memory channels: a module is missing or not trained, modules are unevenly placed, or run at a lower clock"
     channels = Cause(("memory",), what, MEMORY_STEP, evidence=evidence)

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.causes.cards import differ_in_time
+from lanewise.checking.causes.ports import crosses_a_link, lesser_port, one_port
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_memory
 from lanewise.checking.references.drives import DriveAbility, half_of_a_link, lesser_drive_link
@@ -24,15 +25,6 @@ _PROGRAM_STEP = (
     "compare with ib_write_bw -q 4, or iperf with several threads and connections; "
     "NCCL_DEBUG=INFO and UCX_LOG_LEVEL=info say which cards are in use"
 )
-# Half of a line is what one of two ports or cards carries.
-_HALF = (0.39, 0.53)
-# Rates of ports that many machines have besides their fast ones, Gb/s. Of these, one of two ports and one of four lanes
-# TCP gets 0.94 with packets of 1500 B, RDMA and larger packets 0.97 to 0.99.
-_OTHER_PORTS = (0.1, 1, 2.5, 10)
-_PAYLOAD, _PAYLOAD_OF_PORT = (0.915, 0.992), 0.96
-# Who types "about 1 Gb/s" has rounded the payload of such a port up. Half of a line says less.
-_ROUNDED = 1.005
-_OF_PERFTEST = re.compile(r"\bib_(?:write|read|send)_bw|\bperftest", re.IGNORECASE)
 # Cards for lines up to this (B/s) are put into narrow slots; what TCP gets of their wires: 3.3 of 4, 6.0 of 7.9 Gb/s.
 _SMALL_LINE, _OF_WIRES = 5.1e9, (0.74, 0.93)
 # Less than half of a stated slot is hardly its limit.
@@ -73,7 +65,8 @@ def other_program(symptom: RowSymptom) -> Iterator[Cause]:
     what = "the program: one thread, one connection or one queue pair carries less than the line"
     own_memory = not symptom.gpu or shares_host_memory(symptom.posted.title(symptom.gpu))
     faster = [other for other in symptom.better_rates() if _far_end(other) == _far_end(row)]
-    faster = [other for other in faster if _program(other) != _program(row) and line_of(other) == line_of(row)]
+    faster = [other for other in faster if _program(other) != _program(row) and line_of(other) == line_of(row)
+              and not _same_tool(other, row)]  # fmt: skip
     if faster and _program(row) and _program(faster[0]):
         what = f"{what}, or it uses other cards or ports than '{_program(faster[0])}'"
         evidence = f"'{_program(faster[0])}' reached {value_text(faster[0])} over the same network"
@@ -85,7 +78,7 @@ def other_program(symptom: RowSymptom) -> Iterator[Cause]:
 def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
     """GPU and network card, or GPU and drive, hang below different switches, root ports or sockets."""
     row, gpu = symptom.row, symptom.gpu
-    if not _crosses_a_link(symptom):
+    if not crosses_a_link(symptom):
         return
     other_end = "network card" if row.path == "network" else "drive"
     what = f"{gpu} and the {other_end} hang below different switches, root complexes or sockets"
@@ -104,7 +97,7 @@ def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
 def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
     """GPUDirect RDMA or Storage is not in use: data of the GPU goes through host memory."""
     row, gpu = symptom.row, symptom.gpu
-    if not _crosses_a_link(symptom):
+    if not crosses_a_link(symptom):
         return
     name = "GPUDirect RDMA" if row.path == "network" else "GPUDirect Storage"
     if symptom.posted.stated(name):
@@ -123,7 +116,7 @@ def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
 
 def far_redirection(symptom: RowSymptom) -> Iterator[Cause]:
     """ACS or the IOMMU between a GPU and a network card or drive that a switch joins."""
-    if _crosses_a_link(symptom):
+    if crosses_a_link(symptom):
         what = f"ACS or the IOMMU sends traffic of {symptom.gpu} up to the root complex, past any switch"
         writes = _faster_writes(symptom)
         evidence = f"writes into {symptom.gpu} reached {value_text(writes)}, reads wait longer there" if writes else ""
@@ -254,36 +247,6 @@ def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("relaxed ordering",), what, step)
 
 
-def one_port(symptom: RowSymptom) -> Iterator[Cause]:
-    """Half of a line that is the sum of two ports."""
-    row, (low, high) = symptom.row, _HALF
-    if row.path == "network" and row.how.get("line") and row.metric == "goodput" and low < symptom.share < high:
-        what = "one port or card of two carries all data: a connection stays on one port of a bond"
-        step = "cat /proc/net/bonding/*; ethtool -S of each port during the run; NCCL_IB_QPS_PER_CONNECTION=2 or more"
-        yield Cause(("port",), what, step)
-
-
-def lesser_port(symptom: RowSymptom) -> Iterator[Cause]:
-    """The payload of a lesser port than the line: it came up at a lower rate, carries all alone, or is another one."""
-    row, result = symptom.row, symptom.result
-    if row.path != "network" or row.metric != "goodput" or result.tolerance is None or result.tolerance.basis != "line":
-        return
-    if _crosses_a_link(symptom) or not result.expected.value:
-        return  # what lies between GPU and card is likelier
-    line, rate = result.expected.value * 8e-9, (row.value or 0.0) * 8e-9
-    # perftest's MB/sec are of 2^20 bytes (`format_factor` in perftest_resources.c), whatever they were typed in as.
-    rates = (rate, rate * 2**20 / 1e6) if _OF_PERFTEST.search(row.scenario) and row.display_unit == "MB/s" else (rate,)
-    typed = row.how.get("tool") == "typed in"
-    for port in sorted({*_OTHER_PORTS, line / 2, line / 4}):
-        most = _ROUNDED if typed and port in _OTHER_PORTS else _PAYLOAD[1]
-        if port < line and any(_PAYLOAD[0] * port < each < most * port for each in rates):
-            what = f"a port on the way runs at {port:g} Gb/s, or one of {port:g} Gb/s carries all data"
-            step = (
-                "ethtool DEVICE or ibstat at both ends: the rate of each port; ip route get ADDRESS: which card it is"
-            )
-            yield Cause(("port",), what, step, predicted=_PAYLOAD_OF_PORT * port * 1e9 / 8, explains=True)
-
-
 def far_socket(symptom: RowSymptom) -> Iterator[Cause]:
     """The program or its memory is on the socket away from the network card."""
     row = symptom.row
@@ -364,16 +327,15 @@ def _best(drive: DriveAbility) -> str:
     return speed(drive.gen, drive.lanes)
 
 
-def _crosses_a_link(symptom: RowSymptom) -> bool:
-    """Whether the data of a GPU with memory of its own goes over a network or to or from a drive."""
-    gpu = symptom.gpu
-    shared = bool(gpu) and shares_host_memory(symptom.posted.title(gpu))
-    return symptom.row.path in ("network", "storage") and bool(gpu) and not shared
-
-
 def _program(row: Observation) -> str:
     """What a row was measured with, empty where figures typed in do not say."""
     return row.scenario if row.how.get("tool") != "typed in" or row.scenario != row.flow else ""
+
+
+def _same_tool(row: Observation, other: Observation) -> bool:
+    """Whether one tool other than a typed table measured both the same way in opposite directions."""
+    tools = {each.how.get("tool", "typed in") for each in (row, other)}
+    return len(tools) == 1 and row.flow != other.flow and row.settings == other.settings and "typed in" not in tools
 
 
 def _far_end(row: Observation) -> frozenset[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import TURNED_OFF
+from lanewise.checking.causes.ports import at_lesser_port
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.symptom import RowSymptom
@@ -75,6 +76,9 @@ _CAUSES = (
     _StatedCause("lost packets", r".+", "congestion", ("network", "collective"),
                  "the network loses packets: {value}",
                  "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; PFC or ECN, cables"),
+    _StatedCause("faster before", r".+", "others", ("network", "storage", "host memory"),
+                 "something else uses the same line, device, memory or cores by now (it was faster {value})",
+                 "top -H, mpstat -P ALL 1, sar -n DEV 1, iostat -x 1: what is busy while nothing is measured?"),
     _StatedCause("link errors", r".+", "link", _ALL_GPU_PATHS,
                  "a PCIe link repeats packets because of errors: {value}",
                  "reseat the card, replace its riser or cable, or try a lower generation; dmesg | grep -i aer"),
@@ -133,7 +137,12 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
             if cause.key == "others" and not _of_row(statement, row):
                 continue
             if path in cause.paths and re.fullmatch(cause.value, statement.value.strip()):
-                yield _cause(cause, statement)
+                told = _cause(cause, statement)
+                # TCP fills a port until it drops: some loss is how it finds its rate (RFC 9438), not what limits it.
+                full = (
+                    cause.statement == "lost packets" and "retransmits" in statement.value and at_lesser_port(symptom)
+                )
+                yield replace(told, inconclusive=True) if full else told
     known = {cause.statement for cause in _CAUSES}
     for statement in symptom.posted.statements:
         if statement.key not in known and TURNED_OFF.fullmatch(f"{statement.key}={statement.value.strip()}"):

@@ -15,6 +15,7 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import CARD_CAUSES, differ_in_time, stated_link
 from lanewise.checking.causes.changed_settings import OWN_SETTINGS
 from lanewise.checking.causes.commonest import REQUESTS, commonest
+from lanewise.checking.causes.connections import run_causes
 from lanewise.checking.causes.contention import (
     back_is_fine,
     busy_cores,
@@ -23,6 +24,7 @@ from lanewise.checking.causes.contention import (
     memory_in_use,
     shared_nvlinks,
 )
+from lanewise.checking.causes.drive_runs import drive_run_causes
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
@@ -64,6 +66,8 @@ from lanewise.checking.symptom import RowSymptom, first_gpu, line_of, name_of_an
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.observation import Observation
 
+# Data sheets of drives rate 4 KiB reads with 32 and more in flight (Samsung 970 EVO Plus: QD 32, four threads).
+_RATED_WITH = 32
 _SMALL_REQUEST = 128 * 2**10
 # Copies of pageable memory reach at least this share of the link.
 _PAGEABLE_SHARE = 0.1
@@ -84,7 +88,7 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
     named = (stated_causes, *OWN_SETTINGS, named_conditions, text_causes, *KIND_CAUSES)
-    of_slow = (*named, *of_any, own_conditions, tool_limits)
+    of_slow = (run_causes, drive_run_causes, *named, *of_any, own_conditions, tool_limits)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
@@ -192,6 +196,8 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
         return
     if row.how.get("tool") == "hdparm":
         return  # reads 2 MiB at once, in order
+    if row.metric == "iops" and row.settings.get("depth", 1) * row.settings.get("threads", 1) >= _RATED_WITH:
+        return  # a count a second is rated with so many small ones
     if any(other.settings == row.settings for other in symptom.better(same_flow=True)) and size is not None:
         return  # the same requests were faster
     step = "read in pieces of 1 MiB, with 32 and more in flight: lanewise measure storage FILE --size 1MiB"

@@ -1,0 +1,39 @@
+"""The options of commands that people paste above what a tool printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_OPTION = re.compile(r"--?[A-Za-z][\w-]*")
+_NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_LONGEST = 600
+
+
+def options_of(lines: Sequence[str], tool: str) -> dict[str, str]:
+    """The options of the last command of a tool in some lines, each with its value; flags have none."""
+    pattern = re.compile(rf"(?:^|[\s/$#]){tool}\s+(-.{{1,{_LONGEST}}})")
+    commands = [match[1] for line in lines if (match := pattern.search(line))]
+    return _options(commands[-1]) if commands else {}
+
+
+def _options(text: str) -> dict[str, str]:
+    """The options of the words behind a command's name: '-b 300M', '-b300M', '--rate=200m'."""
+    found: dict[str, str] = {}
+    last = ""
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        if _OPTION.fullmatch(name):
+            short = not name.startswith("--") and len(name) > 2 and name[2].isdigit()
+            last = name[:2] if short else name
+            found[last] = name[2:] if short else value if equals else ""
+        elif last:
+            found[last] = found[last] or word
+            last = ""
+    return found
+
+
+def scaled(text: str, kilo: int) -> float:
+    """A number with a letter for its power of `kilo`; 0 for what is none."""
+    match = _NUMBER.fullmatch(text)
+    return float(match[1]) * kilo ** " kmgt".index(match[2].lower() or " ") if match else 0.0
