@@ -40,7 +40,7 @@ ONE_GPU = (
     healthy("runs", "scripts runs",
             "Ten pinned uploads of the same buffer to {name} (PCIe Gen5 x16). The minimum worries me, does the link "
             "drop out now and then?",
-            "the first copy is cold"),
+            "the first run allocates the GPU's memory as well"),
     healthy("values", "scripts within",
             "b.copy_(a) on {name}, both tensors in its memory. The vendor says more than 3 TB/s. What have I lost?",
             "each byte is read and written, the program counts it once"),
