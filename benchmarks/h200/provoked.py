@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provoked_case import Case
+from provoked_fourth import FOURTH
 from provoked_third import THIRD
 
 LOADS = {
@@ -173,6 +174,7 @@ CASES = (
          cause="the CPUs use the memory"),
     Case("torch_all_reduce-gpu-busy", TORCH, beside="compute", cause="other kernels run on gpu0", gpus=2),
     *THIRD,
+    *FOURTH,
 )  # fmt: skip
 
 

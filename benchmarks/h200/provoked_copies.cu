@@ -1,4 +1,5 @@
-// Copies and kernels of provoked_third.py, each as a short program of an engineer would do them. nvcc -O2 -std=c++17.
+// Copies and kernels of provoked_third.py and provoked_fourth.py, each as a short program of an engineer would do them.
+// nvcc -O2 -std=c++17.
 //
 //     copies NAME      one line or a few with a size and a rate; what is done stands in the function of that name alone
 #include <cuda_runtime.h>
@@ -33,11 +34,15 @@ void report(const std::string& what, size_t bytes, double time) {
   std::printf("%s %zu MB: %.3f ms, %.2f GB/s\n", what.c_str(), bytes / kMega, time * 1e3, bytes / time * 1e-9);
 }
 
-void repeat(const std::string& what, size_t bytes, int times, const std::function<void()>& work) {
+double mean(int times, const std::function<void()>& work) {
   seconds(work);  // warm
   double sum = 0;
   for (int each = 0; each < times; ++each) sum += seconds(work);
-  report(what, bytes, sum / times);
+  return sum / times;
+}
+
+void repeat(const std::string& what, size_t bytes, int times, const std::function<void()>& work) {
+  report(what, bytes, mean(times, work));
 }
 
 char* on_device(size_t bytes) {
@@ -143,6 +148,12 @@ void mapped_by_few() {
   repeat("kernel reads host memory", bytes, 3, reading(on_host(bytes), bytes, 1));
 }
 
+void mapped_time() {
+  const size_t bytes = 256 << 20;
+  const double time = mean(5, reading(on_host(bytes), bytes, all_blocks()));
+  std::printf("read %zu bytes of host memory in %.2f ms\n", bytes, time * 1e3);
+}
+
 void managed() {
   const size_t bytes = 512 * kMega;
   char* memory = nullptr;
@@ -181,6 +192,15 @@ void peer_kernel(int blocks) {
   repeat("kernel on GPU1 reads GPU0's memory,", bytes, 5, reading(memory, bytes, blocks ? blocks : all_blocks()));
 }
 
+void peer_time() {
+  const size_t bytes = 256 * kMega;
+  char* memory = on_device(bytes);
+  CHECK(cudaSetDevice(1));
+  CHECK(cudaDeviceEnablePeerAccess(0, 0));
+  const double time = mean(5, reading(memory, bytes, 2));
+  std::printf("peer read: %.3e B in %.3e s = %.3e B/s\n", double(bytes), time, bytes / time);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -196,6 +216,8 @@ int main(int count, char** arguments) {
       {"resident", resident},
       {"peers", peers},
       {"peer-kernel", [] { peer_kernel(0); }},
+      {"read-time", mapped_time},
+      {"peer-time", peer_time},
       {"peer-few", [] { peer_kernel(4); }},
   };
   const auto found = count == 2 ? programs.find(arguments[1]) : programs.end();
