@@ -41,7 +41,7 @@ def test_size_time_and_rate_that_agree_are_a_row(
 
 @pytest.mark.parametrize(
     "line",
-    ["H2D 256 MB: 4.9 ms, 32.2 GB/s", "H2D 256 MB in 4.9 ms", "H2D: 52.2 GB/s", "iteration 3: 4.9 ms",
+    ["H2D 256 MB: 4.9 ms, 32.2 GB/s", "H2D: 52.2 GB/s", "iteration 3: 4.9 ms",
      "two of 256 MB took 4.9 ms", "H2D 256 MB: 0 ms, 52.2 GB/s"],
 )  # fmt: skip
 def test_figures_that_do_not_agree_are_no_line_of_a_program(line: str):
@@ -100,6 +100,56 @@ def test_bus_bandwidth_over_algorithm_bandwidth_tells_the_ranks(name: str, ranks
 def test_ranks_on_several_hosts_are_no_ring_within_one():
     rows = rows_of("On 2 nodes of 8 H100:", "all_reduce 256 MB: 1.000 ms, algbw 256.00 GB/s, busbw 448.00 GB/s")
     assert rows[0].flow == ""
+
+
+TABLES = [
+    "collective,bytes,seconds,busbw_gbs\nall_gather,256000000,0.005219,24.53\n",
+    "| collective | size MB | time ms | busbw GB/s |\n|---|---|---|---|\n| all_gather | 256 | 5.219 | 24.53 |\n",
+    "            op      bytes   time_us  busbw_GBps\n0   all_gather  256000000    5219.0       24.53\n",
+    "Result(op='all_gather', nbytes=256000000, seconds=0.005219, busbw_gbs=24.53)\n",
+    '{"op": "all_gather", "bytes": 256000000, "seconds": 0.005219, "busbw_gb_per_s": 24.53}\n',
+    "[rank 0] all_gather 256 MB: 5.219 ms, algbw 49.05 GB/s, busbw 24.53 GB/s\n",
+    "| op: all_gather | time (ms): 5.219 | size: 256.0 MB | algbw (Gbps): 392.4 | busbw (Gbps): 196.2\n",
+]
+
+
+@pytest.mark.parametrize("text", TABLES)
+def test_one_result_in_seven_forms_is_one_row(text: str):
+    rows = rows_of("2x NVIDIA H200 with NVLink. FSDP gathers its parameters:", "", *text.splitlines())
+    assert [(row.scenario, row.metric, row.settings) for row in rows] == [
+        ("all_gather", "bus_bandwidth", {"bytes": 256_000_000, "ranks": 2})
+    ]
+    assert rows[0].value == pytest.approx(24.53e9, rel=0.001)
+
+
+def test_keys_that_say_direction_and_unit_are_rates_of_their_gpu():
+    text = "{'cuda:0': {'d2h_GBps': 55.08, 'h2d_GBps': 54.25},\n 'cuda:1': {'d2h_GBps': 55.04, 'h2d_GBps': 54.37}}"
+    found = [(row.flow, round((row.value or 0) / 1e9, 2)) for row in rows_of(*text.splitlines())]
+    assert found == [("gpu0->host0", 55.08), ("host0->gpu0", 54.25), ("gpu1->host0", 55.04), ("host0->gpu1", 54.37)]
+
+
+def test_what_takes_a_time_is_a_rate_that_may_hold_more():
+    row = rows_of("a 4 GB checkpoint shard takes 0.65 s to reach the GPU")[0]
+    assert (row.flow, row.how["timed"]) == ("host0->gpu0", "a whole copy")
+    assert row.value == pytest.approx(4e9 / 0.65)
+
+
+@pytest.mark.parametrize("unit", ["Gbps", "Gb/s"])
+def test_a_small_b_counts_bits(unit: str):
+    assert rows_of(f"H2D 256 MB: 4.9 ms, {256 * 8 / 4.9:.2f} {unit}")[0].value == pytest.approx(256e6 / 4.9e-3)
+
+
+def test_elements_may_be_of_any_type_whose_bytes_agree():
+    head = "Pinned tensors to an NVIDIA H200 over PCIe:"
+    assert rows_of(head, "tensor,elements,time_ms,GB/s", "users,8000000,1.214,26.36")[0].settings["bytes"] == 32_000_000
+    assert not is_text([head, "tensor,elements,time_ms,GB/s", "users,8000000,1.214,99.9"])
+
+
+@given(st.text("0123456789 .,:|=x_eMGB/s\"'{}hd2", max_size=80))
+def test_any_text_is_read_or_left(text: str):
+    for row in rows_of("copies to the GPU of ours", *text.splitlines()):
+        assert row.value is not None
+        assert row.value >= 0
 
 
 def test_a_tools_own_lines_come_first():

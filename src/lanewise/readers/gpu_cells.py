@@ -142,7 +142,9 @@ def _peers(words: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell 
     src, dst = (f"gpu{pair[1]}", f"gpu{pair[2]}") if pair else ("gpu0", "gpu1")
     off = _P2P.search(words) is not None and _OFF.search(words) is not None
     both = _BOTH.search(f"{words}") or (_BOTH.search(lead) and not re.search(r"\buni-?dir", f"{words} {lead}", re.I))
-    flow = f"{src}->{dst}, {dst}->{src}" if both else f"{src}->{dst}"
+    at_once = dict.fromkeys(f"gpu{match[1]}->gpu{match[2]}" for match in _PAIR.finditer(words))
+    flows = [f"{src}->{dst}", f"{dst}->{src}"] if both else [*at_once] or [f"{src}->{dst}"]
+    flow = ", ".join(flows)
     name = re.sub(r"\W+", " ", _PAIR.sub("", words)).strip() or flow
     path = "peer, staged" if off else "peer"
-    return GpuCell(name, flow, path, "total" if both else "goodput", {"p2p": "off" if off else "on"})
+    return GpuCell(name, flow, path, "total" if len(flows) > 1 else "goodput", {"p2p": "off" if off else "on"})

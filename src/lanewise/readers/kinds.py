@@ -98,12 +98,12 @@ def read_results(text: str, file: str) -> ImportedResults:
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
     if not results:
         results = _from_json("\n".join(lines), file)
+    if not results and program_lines.is_text(short):
+        results = [program_lines.read_text(short, file)]
     if not any(each.observations for each in results) and pasted_tables.is_text(distinct):
         results = [*results, pasted_tables.read_text(short, file)]
     if not results and timed_sizes.is_text(distinct):
         results = [timed_sizes.read_text(short, file)]
-    if not results and program_lines.is_text(short):
-        results = [program_lines.read_text(short, file)]
     if not any(each.observations or each.peers or each.notes or each.posted.statements for each in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
     return with_claims(merge([*results, posted]), sentences(short), file)

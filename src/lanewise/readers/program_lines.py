@@ -1,8 +1,9 @@
-"""Lines of a program of one's own that say a size, how long it took and the rate: 'H2D 256 MB: 4.9 ms, 52.2 GB/s'.
+"""What a program of one's own prints of its copies: 'H2D 256 MB: 4.9 ms, 52.2 GB/s', and tables, logs and JSON lines.
 
 A line counts where size over time is its rate, in powers of ten or of two, so that no other figures of a text are
-taken for it. The words of the line say what moved, else the sentence above. A collective may give its bus bandwidth
-beside the algorithm's, whose quotient tells the ranks (nccl-tests, doc/PERFORMANCE.md).
+taken for it; else where a key names a rate and what moved (h2d_GBps, busbw), or where something of a size took so
+long. The words of the line say what moved, else the sentence above. A collective may give its bus bandwidth beside the
+algorithm's, whose quotient tells the ranks (nccl-tests, doc/PERFORMANCE.md).
 """
 
 from __future__ import annotations
@@ -13,22 +14,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import Location
+from lanewise.readers.program_records import ProgramRecord, records
 from lanewise.readers.text_devices import copy_of, memory_of
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.figure_words import OWN_PROGRAM, count_in
 from lanewise.results.observation import Observation
 
-_NUMBER = r"(?<![\w.,:])(\d{1,15}(?:\.\d{1,9})?) ?"
-_SIZE = re.compile(rf"{_NUMBER}([kKMG]i?B|bytes|B)\b(?![/]| ?per|ps)")
-_TIME = re.compile(rf"{_NUMBER}([mun\u00b5]?s|sec|seconds)\b")
-_RATE = re.compile(rf"{_NUMBER}([MG]i?B)(?:/s(?:ec)?|ps)\b")
-_BUS = re.compile(r"\bbus[ _]?bw\W{0,3}(?:of )?(\d{1,9}(?:\.\d{1,9})?) ?([MG]i?B)(?:/s|ps)")
-_SECONDS = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
-_POWERS = {"k": 1, "K": 1, "M": 2, "G": 3}
 # How far rounded figures of one line are apart: 0.34 GB/s of 4096 B in 12.06 us.
 _ROUNDED = 0.03
 _COLLECTIVE = re.compile(
-    r"\b(all[ _-]?reduce|all[ _-]?gather|reduce[ _-]?scatter|all[ _-]?to[ _-]?all|broadcast|send[ _-]?recv)",
+    r"(?:\b|_)(all[ _-]?reduce|all[ _-]?gather|reduce[ _-]?scatter|all[ _-]?to[ _-]?all|broadcast|send[ _-]?recv)",
     re.IGNORECASE,
 )
 _NAMES = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter",
@@ -40,25 +35,34 @@ _BOTH = re.compile(
 _KERNEL = re.compile(r"\bkernels?\b|\bsm copy\b", re.IGNORECASE)
 _HOST = re.compile(r"\bhost memory\b|\bzero-?copy\b|\bmapped\b", re.IGNORECASE)
 _WITHIN = re.compile(
-    r"\bd(?:2|to)d\b|\bkernel (?:reads|writes|copies)\b|\bcopy_ on\b|\bmemset\b|\bwithin\b", re.IGNORECASE
+    r"\bd(?:2|to)d\b|\bkernel (?:reads|writes|copies)\b|\bcopy_ on\b|\bmemset\b|\bwithin\b|\bin its (?:own )?memory\b",
+    re.IGNORECASE,
 )
-_WORDS = re.compile(r"[A-Za-z]{3}")
+_SENTENCE = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])")
+_LEAST_WORDS, _COLUMNS = 3, re.compile(r"\s{2,}\S|\||\t")
 _ACROSS = re.compile(r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|\binter-?node\b|\bmulti-?node\b", re.IGNORECASE)
 _OF_A_HOST = 8
+# A key that says the direction of its rate, and words of something that takes a time.
+_KEYED = re.compile(r"(?P<to>h2d|htod|host_to_(?:device|gpu))|d2h|dtoh|(?:device|gpu)_to_host", re.IGNORECASE)
+_TAKES = re.compile(r"\b(?:took|takes?|in)\b", re.IGNORECASE)
+_REPEATED = re.compile(r"\b(?:iteration|iter|run|pass|step|rep) ?\d*:?")
+# A size in elements of so many bytes; both directions of so many bytes each.
+_ELEMENTS, _EACH = (1, 2, 4, 8), re.compile(r"\beach\b|\bboth\b|\bconcurrent", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of such a program: what its words say without the figures, its size (B) and its rate (B/s)."""
+class _Copy:
+    """What a record says of one copy: its size (B, 0: unsaid), rate and bus bandwidth (B/s, 0: unsaid)."""
 
-    words: str
-    size: int
+    size: float
     rate: float
-    bus: float
+    bus: float = 0.0
+    timed: bool = False
+    way: str = ""
 
 
 def is_text(lines: Sequence[str]) -> bool:
-    """Whether a line says size, time and rate, and some words which copy it is of."""
+    """Whether a line says such a copy, and some words of which GPU's it is."""
     return any(_rows(lines))
 
 
@@ -66,7 +70,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     """The best rate of each kind of line and size: programs repeat a copy, and the first is cold."""
     best: dict[tuple[str, str, int], Observation] = {}
     for row in _rows(lines):
-        key = (row.scenario, row.flow, row.settings["bytes"])
+        key = (row.scenario, row.flow, row.settings.get("bytes", 0))
         if key not in best or (row.value or 0.0) > (best[key].value or 0.0):
             best[key] = row
     check_rows(list(best.values()), Location(file, len(lines)))
@@ -74,56 +78,92 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
 
 
 def _rows(lines: Sequence[str]) -> Iterator[Observation]:
-    heading = ""
-    for text in lines:
-        line = _line(text)
-        if line is None:
-            heading = text if _WORDS.search(text) else heading
-        elif (row := _row(line, heading)) is not None:
-            yield row
+    heading, before = "", 0
+    for place, record in records(lines):
+        above = list(filter(_is_sentence, lines[before:place]))
+        heading, before = (above or [heading])[-1], place + 1
+        for copy in _copies(record):
+            row = _row(copy, record, heading)
+            if row is not None:
+                yield row
+        if not any(_copies(record)) and _is_sentence(lines[place]):
+            heading = lines[place]
 
 
-def _line(text: str) -> _Line | None:
-    """A line whose size over its time is its rate; None for any other."""
-    if "B" not in text or len(text) > 400:
-        return None
-    sizes, times, rates = (list(pattern.finditer(text)) for pattern in (_SIZE, _TIME, _RATE))
-    for size, time, rate in itertools.product(sizes[:3], times[:3], rates[:3]):
-        taken = float(time[1]) * _SECONDS[time[2]]
-        for size_base, rate_base in itertools.product((1000, 1024), repeat=2):
-            moved, speed = float(size[1]) * _scale(size[2], size_base), float(rate[1]) * _scale(rate[2], rate_base)
-            if taken > 0 and speed > 0 and abs(moved / taken / speed - 1) <= _ROUNDED and moved >= 1:
-                match = _BUS.search(text)
-                bus = float(match[1]) * _scale(match[2], rate_base) if match else 0.0
-                words = re.sub(r"(?<![\w:])\d+\b(?!:)", " ", _RATE.sub(" ", _TIME.sub(" ", _SIZE.sub(" ", text))))
-                return _Line(" ".join(words.split()), round(moved), moved / taken, bus)
-    return None
+def _is_sentence(line: str) -> bool:
+    """Whether a line is one, and no row of heads."""
+    return len(_SENTENCE.findall(line[:400])) >= _LEAST_WORDS and not _COLUMNS.search(line.strip())
 
 
-def _scale(unit: str, base: int) -> float:
-    return float((1024 if "i" in unit else base) ** _POWERS.get(unit[0], 0))
+def _copies(record: ProgramRecord) -> Iterator[_Copy]:
+    """The copies that a record is of: none where its figures do not belong together."""
+    rates = record.of("rate")
+    bus = next((each.value for each in rates if "bus" in each.key), 0.0)
+    sizes, times = record.of("size")[:3], record.of("time")[:3]
+    plain = [each for each in rates if "bus" not in each.key][:3]
+    for size, time, rate in itertools.product(sizes, times, plain):
+        for moved, speed in itertools.product(_sizes(size.values(), size.key, record.words), rate.values()):
+            if time.value > 0 and speed > 0 and moved >= 1 and abs(moved / time.value / speed - 1) <= _ROUNDED:
+                yield _Copy(moved, moved / time.value, bus)
+                return
+    if bus and sizes:
+        taken = sizes[0].value / times[0].value if times and times[0].value > 0 else 0.0
+        yield _Copy(sizes[0].value, taken if 0.4 <= bus / (taken or bus) <= 2 else 0.0, bus)
+        return
+    if keyed := [each for each in plain if _KEYED.search(each.key)]:
+        for each in keyed:
+            match = _KEYED.search(each.key)
+            yield _Copy(0, each.value, way="host to device" if match and match["to"] else "device to host")
+    elif sizes and not rates and len(times) == 1 and times[0].value > 0 and _TAKES.search(record.words):
+        yield _Copy(sizes[0].value, sizes[0].value / times[0].value, timed=True)
+    elif len(plain) == 1 and plain[0].key and copy_of((_DEVICE.sub("gpu", record.words),)):
+        yield _Copy(0, plain[0].value)
+    elif len(plain) == 1 and _COLLECTIVE.search(plain[0].key):
+        yield _Copy(sizes[0].value if sizes else 0, plain[0].value)
 
 
-def _row(line: _Line, heading: str) -> Observation | None:
-    """The row of a line; None where neither its words nor the sentence above say what moved."""
-    settings = {"bytes": line.size}
-    if match := _COLLECTIVE.search(line.words):
-        name = _NAMES[re.sub(r"[ _-]", "", match[1].lower())]
-        ranks = _ranks(name, line.bus / line.rate) if line.bus else 0
-        ranks = ranks or count_in(heading.partition(".")[0])
-        flows = "" if _ACROSS.search(f"{line.words} {heading}") else _ring(ranks)
-        kind = ToolValue(flows, flows, "bus_bandwidth" if line.bus else "algorithm_bandwidth", path="collective")
-        settings |= {"ranks": ranks} if ranks else {}
-        return observation(OWN_PROGRAM, name, kind, (line.bus or line.rate) / 1e9, {}, settings)
-    moved = _moved(line.words, heading)
+def _sizes(values: Sequence[float], key: str, words: str) -> Iterator[float]:
+    """What a size may mean in bytes: elements of some type, and twice what moves each way."""
+    factors = _ELEMENTS if key in ("elements", "numel", "items") else (1, 2) if _EACH.search(words) else (1,)
+    yield from (value * factor for value in values for factor in factors)
+
+
+def _row(copy: _Copy, record: ProgramRecord, heading: str) -> Observation | None:
+    """The row of a copy; None where neither its words nor the sentence above say what moved."""
+    settings = {"bytes": round(copy.size)} if copy.size >= 1 else {}
+    keys = " ".join(each.key for each in record.quantities)
+    named = _COLLECTIVE.search(record.words) or _COLLECTIVE.search(keys)
+    if match := named or (_COLLECTIVE.search(heading) if copy.bus else None):
+        return _collective(match[1], copy, settings, f"{record.words} {heading}", heading)
+    moved = _moved(record.words, heading) if not copy.way else _host_copy(copy.way, record.words)
     if moved is None:
         return None
-    words = f"{line.words} {heading}"
-    how = {"engine": "SM" if _KERNEL.search(line.words) else "", "p2p": "on" if moved.path == "peer" else ""}
+    kernel = _KERNEL.search(record.words) or (_KERNEL.search(heading) and moved.path in ("peer", "GPU memory"))
+    how = {"engine": "SM" if kernel else "", "p2p": "on" if moved.path == "peer" else ""}
     if moved.path not in ("peer", "GPU memory"):
-        how |= {"host memory": memory_of(line.words) or memory_of(words)}
-    label = re.sub(r"^[\W\d]+|[\W\d]+$", "", re.sub(r"\b(?:iteration|iter|run|pass|step|rep) ?\d*:?", "", line.words))
-    return observation(OWN_PROGRAM, label.strip() or "copy", moved, line.rate / 1e9, how, settings)
+        how |= {"host memory": memory_of(record.words) or memory_of(f"{record.words} {heading}")}
+        how |= {"timed": "a whole copy"} if copy.timed else {}
+    label = re.sub(r"^[\W\d]+|[\W\d]+$", "", _REPEATED.sub("", record.words))
+    return observation(OWN_PROGRAM, label or "copy", moved, copy.rate / 1e9, how, settings)
+
+
+def _collective(word: str, copy: _Copy, settings: dict[str, int], words: str, heading: str) -> Observation:
+    """The row of a collective: its bus bandwidth, else the algorithm's."""
+    name = _NAMES[re.sub(r"[ _-]", "", word.lower())]
+    ranks = _ranks(name, copy.bus / copy.rate) if copy.bus and copy.rate else 0
+    ranks = ranks or count_in(heading.partition(".")[0])
+    flows = "" if _ACROSS.search(words) else _ring(ranks)
+    bus = copy.bus or copy.rate * _bus_share(name, ranks)
+    kind = ToolValue(flows, flows, "bus_bandwidth" if bus else "algorithm_bandwidth", path="collective")
+    settings = settings | ({"ranks": ranks} if ranks else {})
+    return observation(OWN_PROGRAM, name, kind, (bus or copy.rate) / 1e9, {}, settings)
+
+
+def _bus_share(name: str, ranks: int) -> float:
+    """Bus bandwidth over that of the algorithm (nccl-tests, doc/PERFORMANCE.md); 0 where the ranks are not known."""
+    if ranks < 2 or name in ("broadcast", "sendrecv"):
+        return 1.0 if name in ("broadcast", "sendrecv") else 0.0
+    return (2 if name == "all_reduce" else 1) * (ranks - 1) / ranks
 
 
 def _ring(ranks: int) -> str:
@@ -141,20 +181,31 @@ def _ranks(name: str, factor: float) -> int:
 
 def _moved(words: str, heading: str) -> ToolValue | None:
     """What a line is of, by its own words, else by the sentence above."""
-    gpus = [f"gpu{int(number)}" for number in dict.fromkeys(_DEVICE.findall(words))]
+    gpus = _gpus(words)
     gpu = gpus[0] if gpus else "gpu0"
-    to, back = f"host0->{gpu}", f"{gpu}->host0"
     if len(gpus) > 1:
         flow = f"{gpus[1]}->{gpus[0]} read" if _KERNEL.search(words) and "read" in words else f"{gpus[0]}->{gpus[1]}"
         return ToolValue(flow.removesuffix(" read"), flow, path="peer")
     if _BOTH.search(words):
-        return ToolValue(f"{to}, {back}", f"{to}, {back}", "total", path="host to device, device to host")
-    if _KERNEL.search(words) and _HOST.search(words):
-        return ToolValue(to, to, path="host to device")
-    if _WITHIN.search(words):
+        both = f"host0->{gpu}, {gpu}->host0"
+        return ToolValue(both, both, "total", path="host to device, device to host")
+    if _HOST.search(words) and (_KERNEL.search(words) or _KERNEL.search(heading)):
+        return _host_copy("host to device", words)
+    own = copy_of((_DEVICE.sub("gpu", words),))
+    if not own and (_WITHIN.search(words) or _WITHIN.search(heading)):
         return ToolValue(f"{gpu}->{gpu}", "", path="GPU memory")
-    copy = copy_of((_DEVICE.sub("gpu", words), heading))
+    copy = own or copy_of((_DEVICE.sub("gpu", words), heading))
     if copy == "peer":
         return ToolValue("gpu0->gpu1", "gpu0->gpu1", path="peer")
-    flow = to if copy == "host to device" else back
-    return ToolValue(flow, flow, path=copy) if copy else None
+    return _host_copy(copy, words) if copy else None
+
+
+def _host_copy(way: str, words: str) -> ToolValue:
+    """A copy between host memory and the GPU that words name, the first if none."""
+    gpu = (*_gpus(words), "gpu0")[0]
+    flow = f"host0->{gpu}" if way == "host to device" else f"{gpu}->host0"
+    return ToolValue(flow, flow, path=way)
+
+
+def _gpus(words: str) -> list[str]:
+    return [f"gpu{int(number)}" for number in dict.fromkeys(_DEVICE.findall(words))]

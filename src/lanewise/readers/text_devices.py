@@ -24,7 +24,7 @@ _PEERS = re.compile(
 _TO = re.compile(
     r"\bh(?:ost)?(?:2|to| to |->|_to_)d(?:ev(?:ice)?)?(?=\b|_)|\bhtod\b|"
     rf"\b(?:cpu|host|ram)(?: memory)? ?(?:to|->|\u2192) ?(?:the |an? )?gpus?\b|"
-    rf"\b(?:to|onto|into) (?:the |an? |its |each |one )?(?:nvidia |geforce |amd )?{_GPU}\b|"
+    rf"\b(?:to|onto|into|reach(?:es)?) (?:the |an? |its |each |one |my |our )?(?:nvidia |geforce |amd )?{_GPU}\b|"
     r"\buploads?\b|\bfrom (?:pinned|pageable|host|system|malloc\S{0,4}) memory",
     re.IGNORECASE,
 )

@@ -1,0 +1,163 @@
+"""Sizes, times and rates in what a program of one's own prints, as far as units and keys tell them apart.
+
+A unit stands behind its number (256 MB, 4.9 ms, 52 GB/s), or in the key before it (nbytes=, "seconds":, gb_per_s:), or
+in the head of its column. GBps counts bytes, Gbps bits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_NUMBER = r"(?P<number>\d{1,15}(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?)"
+_BEHIND = re.compile(
+    rf"(?<![\w.,:-]){_NUMBER} ?(?P<unit>(?:[kKMGT]i?)?[bB](?:/s(?:ec)?|ps)?|bytes(?:/s(?:ec)?)?|[mnu\u00b5]?s|sec|"
+    r"seconds)\b(?![/]| ?per\b)"
+)
+_BEFORE = re.compile(
+    rf"(?P<key>[A-Za-z_][\w /()]{{0,40}}?[\w)])[\"']?(?:\{{[^}}]{{0,80}}\}})? ?(?:[=:] ?|(?<=\}}) )[\"']?"
+    rf"{_NUMBER}(?![\w.-])"
+)
+_RATE = re.compile(
+    r"(?:^|[^A-Za-z])(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)(?P<b>[bB])(?:/s(?:ec)?|ps|_?per_?s(?:ec(?:ond)?)?|_?s)\)?$|"
+    r"bytes_per_sec(?:ond)?s?$"
+)
+_BARE_RATE = re.compile(r"(?:^|_)(?:rate|throughput|bandwidth|(?:bus|alg)?bw)$", re.IGNORECASE)
+_TIME = re.compile(r"(?:^|[^A-Za-z])(?P<unit>[mnu]?s|seconds?|secs?|dt|elapsed)\)?$", re.IGNORECASE)
+_SIZE = re.compile(
+    r"(?:^|[^A-Za-z])(?:(?P<prefix>[kKMGmg])(?P<binary>i?)[bB]|(?P<whole>n?bytes|size|elements|numel|items|kilobytes|"
+    r"megabytes|gigabytes))\)?$", re.IGNORECASE,
+)  # fmt: skip
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_WHOLE = {"kilobytes": 1e3, "megabytes": 1e6, "gigabytes": 1e9}
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "ms": 1e-3}
+_HEAD, _CELL = re.compile(r"[A-Za-z]"), re.compile(r"[\w.+-]{1,30}")
+_LONGEST, _MOST = 400, 12
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramQuantity:
+    """A number of a line: 'size' (B), 'time' (s) or 'rate' (B/s), its value, and its key or head (empty if none).
+
+    `power`: that of its prefix where the unit may mean thousands or 1,024 (2 of MB, 0 of MiB).
+    """
+
+    kind: str
+    value: float
+    key: str = ""
+    power: int = 0
+
+    def values(self) -> tuple[float, ...]:
+        """What the number may mean: KB, MB and GB are written for powers of ten and of two."""
+        return (self.value, self.value * (1024 / 1000) ** self.power) if self.power else (self.value,)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRecord:
+    """A line of a program, or a row of its table: its quantities, and its words without them."""
+
+    words: str
+    quantities: tuple[ProgramQuantity, ...]
+
+    def of(self, kind: str) -> list[ProgramQuantity]:
+        """The quantities of one kind."""
+        return [each for each in self.quantities if each.kind == kind]
+
+
+def records(lines: Sequence[str]) -> Iterator[tuple[int, ProgramRecord]]:
+    """Each line that has quantities, by its place; rows of tables take their units from the heads above."""
+    heads: list[str] = []
+    for place, line in enumerate(lines):
+        if len(line) > _LONGEST or not any(map(str.isdigit, line)):
+            heads = _cells(line) if 2 <= len(_cells(line)) <= _MOST and _HEAD.search(line) else heads
+            continue
+        cells = _cells(line)
+        if heads and len(cells) == len(heads) + 1 and cells[0].isdigit():
+            cells = cells[1:]  # the index that pandas prints
+        record = _of_cells(heads, cells) if len(cells) == len(heads) > 1 else _of_line(line)
+        if record.quantities:
+            yield place, record
+
+
+def _of_cells(heads: Sequence[str], cells: Sequence[str]) -> ProgramRecord:
+    """A row of a table, each cell with its head."""
+    found = [*itertools.chain.from_iterable(_of_cell(head, cell) for head, cell in zip(heads, cells, strict=True))]
+    words = [cell for cell in cells if _HEAD.search(cell) and not _BEHIND.search(cell)]
+    return ProgramRecord(" ".join(words), tuple(found))
+
+
+def _of_cell(head: str, cell: str) -> list[ProgramQuantity]:
+    if match := _BEHIND.fullmatch(cell):
+        counted = head.lower() if re.search(r"bus|alg", head, re.IGNORECASE) else ""
+        return [quantity] if (quantity := _with_unit(match, counted)) else []
+    if _CELL.fullmatch(cell) and (match := re.fullmatch(_NUMBER, cell)):
+        return [quantity] if (quantity := _with_key(head, float(match["number"]))) else []
+    return []
+
+
+def _of_line(line: str) -> ProgramRecord:
+    """A line, with units behind its numbers and in keys before them."""
+    found: list[tuple[int, ProgramQuantity]] = []
+    for match in _BEHIND.finditer(line):
+        before = re.search(r"\b(alg|bus)[ _]?bw\W{0,3}(?:of )?$", line[: match.start()], re.IGNORECASE)
+        if quantity := _with_unit(match, before[1].lower() if before else ""):
+            found.append((match.start(), quantity))
+    taken = [match.span() for match in _BEHIND.finditer(line)]
+    for match in _BEFORE.finditer(line):
+        start = match.start("number")
+        inside = any(low <= start < high for low, high in taken)
+        if not inside and (quantity := _with_key(match["key"], float(match["number"]))):
+            found.append((start, quantity))
+            labels = re.finditer(r"\b(bytes|size)=\"(\d{1,15})\"", match[0])
+            found += ((start, ProgramQuantity("size", float(label[2]), label[1])) for label in labels)
+    rest = re.sub(r"(?<![\w:])\d[\d.]*(?:e[+-]?\d+)?\b(?!:)", " ", _BEHIND.sub(" ", line))
+    ordered = sorted(found, key=lambda each: each[0])
+    return ProgramRecord(" ".join(rest.split()), tuple(quantity for _, quantity in ordered))
+
+
+def _with_unit(match: re.Match[str], key: str) -> ProgramQuantity | None:
+    """A number with its unit behind it."""
+    number, unit = float(match["number"]), match["unit"]
+    if unit in _SECONDS or unit in ("s", "sec", "seconds"):
+        return ProgramQuantity("time", number * _SECONDS.get(unit, 1.0), key)
+    name, _, per = unit.partition("/") if "/" in unit else (unit.removesuffix("ps"), "", "s" * unit.endswith("ps"))
+    if name.endswith("b"):
+        return ProgramQuantity("rate", number * 1e3 ** _POWERS[name[:-1].lower()] / 8, key) if per else None
+    prefix = "" if name == "bytes" else name[:-1]
+    binary, power = prefix.endswith("i"), _POWERS[prefix.rstrip("i").lower()]
+    scale = (1024.0 if binary else 1000.0) ** power
+    return ProgramQuantity("rate" if per else "size", number * scale, key, 0 if binary else power)
+
+
+def _with_key(key: str, number: float) -> ProgramQuantity | None:
+    """A number whose key or head says the unit."""
+    key = key.strip(" *`\"'")
+    if match := _RATE.search(key):
+        bits = match["b"] == "b" and bool(re.search(r"[KMGT]b(?:ps|/s)", key))
+        power = _POWERS[(match["prefix"] or "").lower()]
+        binary = bool(match["binary"])
+        scale = (1024.0 if binary else 1000.0) ** power / (8 if bits else 1)
+        return ProgramQuantity("rate", number * scale, key.lower(), 0 if binary or bits else power)
+    if _BARE_RATE.search(key):
+        return ProgramQuantity("rate", number * 1e9, key.lower(), 3)
+    if match := _TIME.search(key):
+        return ProgramQuantity("time", number * _SECONDS.get(match["unit"].lower(), 1.0), key.lower())
+    if match := _SIZE.search(key):
+        if match["whole"]:
+            whole = match["whole"].lower()
+            return ProgramQuantity("size", number * _WHOLE.get(whole, 1.0), whole, 2 if whole in _WHOLE else 0)
+        power, binary = _POWERS[match["prefix"].lower()], bool(match["binary"])
+        scale = (1024.0 if binary else 1000.0) ** power
+        return ProgramQuantity("size", number * scale, key.lower(), 0 if binary else power)
+    return None
+
+
+def _cells(line: str) -> list[str]:
+    """The cells of a row between bars, commas, tabs or two blanks; none of a sentence or a rule."""
+    text = line.strip().strip("|").strip()
+    for separator in (r"\|", r"\t+", r"[,;]", r"\s{2,}"):
+        if len(cells := re.split(separator, text)) > 1:
+            return [cell.strip(" *`") for cell in cells]
+    return []
