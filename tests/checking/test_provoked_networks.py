@@ -23,7 +23,7 @@ FAULTY = [(group, case) for group, case in CASES if case["verdict"] == ["slow"]]
 # Fewer in flight are slower by design, and the words claim what the other job of the same text shows.
 UNKNOWN = ("one-job-of-sixteen",)
 # The true cause is not among the first two: see benchmarks/runs/2026-11-27-network-faults.md.
-NOT_NAMED = ("one-job-of-sixteen",)
+NOT_NAMED = ("one-job-of-sixteen", "second-fast-ethernet-nuttcp")
 
 
 def names(cases: list[tuple[str, dict[str, Any]]]) -> list[str]:

@@ -74,3 +74,30 @@ def test_percentiles_of_fio_are_those_that_it_prints():
 def test_fast_ethernet_is_a_line_of_100_megabits():
     statements = read_results((TEXTS / "networks/receivers-last-line.txt").read_text(), "f").posted.stated("line")
     assert [statement.value for statement in statements] == ["100 Mb/s"]
+
+
+def test_enhanced_reports_of_iperf_2_count_repeats_and_say_segment_and_round_trip():
+    results = read_results((TEXTS / "networks/second-loss-iperf2.txt").read_text(), "f")
+    (row,) = results.observations
+    assert (row.how["segment"], row.how["round trip"]) == ("1448", "4382 us")
+    assert [statement.value for statement in results.posted.stated("lost packets")] == ["158 retransmits"]
+
+
+def test_segments_are_those_that_the_command_asks_for():
+    assert rows("networks/second-mss-option")[0].how["segment"] == "100"
+
+
+@pytest.mark.parametrize(("name", "steady"), [("second-throttled-300", True), ("long-reads", False)])
+def test_samples_of_fio_that_are_all_alike_are_no_drives_own(name: str, steady: bool):
+    assert (rows(f"storage/{name}")[0].how.get("samples") == "all alike") is steady
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [("1 Gbit/s between two clouds, and iperf3 shows this.", "1 Gb/s"), ("We have a 1 Gbit/s fibre there.", "1 Gb/s"),
+     ("We see 1 Gbit/s between two clouds.", "")],
+)  # fmt: skip
+def test_a_sentence_that_begins_with_a_rate_between_two_places_names_their_line(words: str, line: str):
+    text = f"{words}\n[  5]   0.00-3.00   sec  33.4 MBytes  93.5 Mbits/sec                  receiver\n"
+    stated = read_results(text, "f").posted.stated("line")
+    assert [statement.value for statement in stated] == ([line] if line else [])

@@ -31,6 +31,10 @@ _PERCENTILE = re.compile(r"(?<![\d.])(50|99|99\.9)(?:\.00|0)?th=\[ {0,12}(\d{1,1
 _FILE = re.compile(r"filename[= ](?:/\S*/)?([\w.-]{1,60})")
 _DISK = re.compile(r"\s+(\w{2,20}): ios=\d")
 _VERSION = re.compile(r"\s*fio-\d[\w.-]{0,30}\s*$")
+# Rates of each half second of a job.
+_SAMPLES = re.compile(r"\s*bw \(.{3,12}\): .{0,60}avg=(\d[\d.]{0,14}), stdev= {0,12}(\d[\d.]{0,14}), samples=(\d{1,9})")
+# How near samples are to each other that no drive but a limiter gives: those of drives differ by per cents.
+_STEADY, _LEAST_SAMPLES = 0.002, 4
 # How many reads, writes, trims and syncs a job issued.
 _ISSUED = re.compile(r"\s*issued rwts?\s?: total=(\d{1,12}),(\d{1,12}),\d{1,12},(\d{1,12})")
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -100,7 +104,11 @@ def _asked(lines: Sequence[str], mode: str) -> dict[str, str]:
     options = options_of(lines, "fio") if len(issued) == 1 else {}
     rate, sync = scaled(options.get("--rate", "").split(",")[0], 1024), options.get("--sync", "0")
     each = len(issued) == 1 and 0 < int(issued[0][2]) <= 2 * int(issued[0][3])
+    samples = [match for line in lines if (match := _SAMPLES.match(line))]
+    steady = len(samples) == 1 and int(samples[0][3]) >= _LEAST_SAMPLES
+    steady = steady and float(samples[0][2]) < _STEADY * float(samples[0][1])
     found = {
+        "samples": "all alike" if steady else "",
         "asked for": f"{rate / 1e6:g} MB/s" if rate else "",
         "sync": "each write waits for the drive (fsync)" if each else "" if sync in ("0", "none") else f"sync={sync}",
         "cache": "not passed by" if options and mode != "direct" and "--direct" not in options else "",

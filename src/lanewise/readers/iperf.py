@@ -35,6 +35,9 @@ _ABOVE, _LONGEST_LABEL = 6, 60
 _LOST = re.compile(r"(\d{1,12})/\s{0,8}(\d{1,12}) \(")
 _WINDOW = re.compile(r"TCP window size: .{1,30}requested")
 _CPU = re.compile(r"CPU Utilization: local/\w{6,8} (\d[\d.]{0,6})% .{0,40}remote/\w{6,8} (\d[\d.]{0,6})%")
+# iperf 2 with -e: of a connection its segment and first round trip (us), of an interval the repeated segments.
+_FIRST_TRIP = re.compile(r"icwnd/mss/irtt=\d{1,9}/(\d{1,5})/(\d{1,9})\)")
+_ENHANCED = re.compile(r"\s{1,12}\d{1,12}/\d{1,12}\s{1,16}(\d{1,10})\s{1,16}-?\d{1,9}K/\d")
 _SEGMENTS = re.compile(r"\s*TCP MSS: (\d{1,5}) ")
 _GIGABYTES = {"": 1e-9 / 8, "K": 1e-6 / 8, "M": 1e-3 / 8, "G": 1.0 / 8}  # a second
 
@@ -127,7 +130,10 @@ def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
     sent = scaled(options.get("-l", options.get("--length", "")), 1024)
     window = options.get("-w", options.get("--window", ""))
     segments = [match[1] for line in run.above if (match := _SEGMENTS.match(line))]
+    segments += [text for key in ("-M", "--set-mss", "--mss") if (text := options.get(key, "")).isdigit()]
     cores = [match for line in run.below if (match := _CPU.match(line))]
+    first = [match for line in run.above if (match := _FIRST_TRIP.search(line))]
+    segments += [first[-1][1]] if first else []
     lost = _LOST.search(result["rest"])
     repeats = [match["rest"].split()[0] for _, match in run.rates if match["rest"].rstrip().endswith("sender")
                and not udp and match["rest"].split()[0].isdigit()]  # fmt: skip
@@ -137,6 +143,7 @@ def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
         "bytes a call": f"{sent:.0f}" if sent else "",
         "window": window or ("requested" if any(map(_WINDOW.search, run.above)) else ""),
         "segment": segments[-1] if segments else "",
+        "round trip": f"{first[-1][2]} us" if first else "",
         "lost": f"{int(lost[1]) / max(1, int(lost[2])):.3f}" if lost and udp else "",
         "stalled": "yes" if _stalls(run.rates) else "",
         "cpu": f"{cores[0][1]} {cores[0][2]}" if cores else "",
@@ -145,9 +152,9 @@ def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
 
 
 def _stalls(rates: Sequence[tuple[int, re.Match[str]]]) -> bool:
-    """Whether a run began to send and then sent nothing at all."""
+    """Whether a connection was made, and nothing at all passed after its first interval."""
     intervals = [match["rate"] for _, match in rates if not match["rest"].rstrip().endswith(("sender", "receiver"))]
-    return len(intervals) > 2 and float(intervals[0]) > 0 and not any(float(rate) for rate in intervals[1:])
+    return len(intervals) > 2 and not any(float(rate) for rate in intervals[1:])
 
 
 def _seconds(match: re.Match[str], at: Location) -> float:
@@ -158,7 +165,7 @@ def _seconds(match: re.Match[str], at: Location) -> float:
 def _repeats(lines: Sequence[tuple[int, re.Match[str]]], file: str) -> PostedFacts:
     """How many segments the sender repeated, if that is more than one in a thousand of those sent."""
     for number, match in lines:
-        repeats = re.match(r"\s{1,24}(\d{1,10})\s{1,24}sender", match["rest"])
+        repeats = re.match(r"\s{1,24}(\d{1,10})\s{1,24}sender", match["rest"]) or _ENHANCED.match(match["rest"])
         at = Location(file, number)
         sent = figure(match["rate"], at) * _GIGABYTES[match["unit"]] * 1e9 * _seconds(match, at)
         if repeats and int(repeats[1]) > _MANY_REPEATS * sent / _SEGMENT:

@@ -19,6 +19,7 @@ from lanewise.results.posted import PostedFacts, Statement
 _METRICS = ("goodput", "total", "bus_bandwidth", "iops", "latency", "latency_mean")
 # Kernels of STREAM and mbw, which are rows of one flow: a figure of one of them is no figure of the others.
 _KERNEL = re.compile(r"\b(copy|scale|add|triad|memcpy|dumb|mcblock)\b", re.IGNORECASE)
+_ANOTHER_DAY = re.compile(r"\byesterday\b|\blast (?:night|week|month|year)\b", re.IGNORECASE)
 # What was there on one and the same machine.
 _SAME = re.compile(r"\bon (?:this|the same|that) (?:machine|server|host|box|system|volume|drive|disk)\b", re.IGNORECASE)
 # A figure of another time, said beside the output that is asked about.
@@ -69,7 +70,9 @@ def _is_earlier(figure: TextFigure) -> bool:
     """Whether a sentence says of a figure that it was so at another time or under another condition."""
     words = figure.words
     said = f"{words.before} {words.after}"
-    return figure.role == "" and _EARLIER.search(words.before) is not None and _EARLIER_WORDS.search(said) is not None
+    if figure.role or _EARLIER_WORDS.search(said) is None:
+        return False
+    return _EARLIER.search(words.before) is not None or _ANOTHER_DAY.search(said) is not None
 
 
 def _goodness(row: Observation, wanted: Sequence[TextFigure]) -> tuple[bool, float]:

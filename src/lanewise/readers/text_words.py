@@ -47,12 +47,13 @@ _EXPECTED_AFTER = re.compile(
     r"\s{0,2}(?:(?:is|are|was|were|would be|that is|which is|i|we)\s){0,2}(?:expect|what i|normal)", re.I
 )
 _NOMINAL_AFTER = re.compile(
+    r"\s{0,2}according to (?:its|the|their) (?:vendor|maker|manufacturer|data ?sheet|spec\w*)|"
     r"\s{0,2}(?:\(?(?:as|is|was|in)\s)?(?:theor|advertised|nominal|rated|line[ -]?rate|spec\b|raw\b|claimed|"
     r"max\b)", re.I,
 )  # fmt: skip
 _LINE_AFTER = re.compile(
     r"[ -]{1,2}(?:[A-Za-z-]{1,14} ){0,1}(?:nics?|links?|network|ethernet|ports?|switch|cards?|connections?|interfaces?|"
-    r"fabric|infiniband|adapters?|uplinks?|lan|internet|line)\b", re.I,
+    r"fabric|infiniband|adapters?|uplinks?|lan|internet|line|fib(?:re|er)s?)\b", re.I,
 )  # fmt: skip
 _LINE = re.compile(
     r"(?<![\w.])(\d{1,3}(?:\.\d)?) ?(?:GbE|GigE|"
@@ -164,10 +165,15 @@ def role(before: str, after: str, *, is_bits: bool) -> str:
 def line_of(before: str, after: str, value: float, unit: str) -> str:
     """'line' or 'several lines' for the data rate of a port as sentences name it: 'over 100 Gb/s'; else nothing."""
     rate = round(value * 8 / 1e9, 3)
-    if not unit.endswith("b/s") or rate not in _PORTS or not _LINE_ENDS.match(after):
-        return ""
     before = before[-_WINDOW:]
-    if re.match(r"\W*$", before) and re.match(r"\s{0,2}:", after):
+    begins = re.match(r"\W*$", before) is not None
+    if not unit.endswith("b/s") or rate not in _PORTS:
+        return ""
+    if begins and re.match(r"\s{1,2}between\b", after):
+        return "line"
+    if not _LINE_ENDS.match(after):
+        return ""
+    if begins and re.match(r"\s{0,2}:", after):
         return "line"
     if not _OF_LINE.search(before):
         return ""

@@ -6,6 +6,7 @@ IP's headers and Ethernet's framing are no payload; a socket drops what its buff
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from lanewise import units
@@ -31,11 +32,15 @@ _LONG_TRIP = 1e-3
 _ALIKE, _MORE = 0.1, 1.4
 # From what share on lost datagrams are no chance.
 _LOST = 0.01
+_NO_NAME = re.compile(r"run \d+")  # of a run that no line names
 # A program that works all the time uses a core (%); one that uses less than half of it waits.
 _IDLE = 50.0
 # A mean this many times the median comes from few, very late messages (idle hosts: 8.8 and 7.9 us,
 # benchmarks/runs/2026-11-27-network-faults.md).
 _TAIL = 2.0
+# The least turn that Linux gives a program on a core that several want (s): base_slice_ns of its EEVDF scheduler.
+_TURN = 0.7e-3
+_CORES_STEP = "mpstat -P ALL 1 and pidstat -w 1 at both ends; taskset or chrt -f 1 for the server; isolated cores"
 _WINDOW_STEP = "sysctl net.ipv4.tcp_rmem net.ipv4.tcp_wmem at both ends; iperf3 without -w; several connections (-P 8)"
 _LOSS_STEP = "nstat -az TcpRetransSegs TcpExtTCPLostRetransmit; ethtool -S DEVICE | grep -iE 'err|drop|discard'; cables"
 
@@ -46,7 +51,7 @@ def run_causes(symptom: RowSymptom) -> Iterator[Cause]:
         yield from _stalled()
     elif symptom.row.path == "network" and symptom.row.metric == "goodput" and symptom.row.value:
         for find in (_asked, _small_calls, _small_segments, _window, _more_connections, _one_limit, _lost_datagrams,
-                     _idle_cores):  # fmt: skip
+                     _idle_cores, _at_another_time):  # fmt: skip
             yield from find(symptom)
     elif symptom.row.path == "network" and symptom.row.metric.startswith("latency"):
         yield from _late_messages(symptom)
@@ -102,7 +107,7 @@ def _small_segments(symptom: RowSymptom) -> Iterator[Cause]:
 def _window(symptom: RowSymptom) -> Iterator[Cause]:
     """A window that was asked for, or so few bytes in flight over a long round trip."""
     row, trip = symptom.row, round_trip(symptom)
-    if row.how.get("protocol") == "UDP" or at_lesser_port(symptom) or symptom.posted.stated("lost packets"):
+    if row.how.get("protocol") == "UDP" or symptom.posted.stated("lost packets"):
         return
     if row.how.get("window"):
         yield Cause(("window",), "the window that the command asks for: one connection carries it once a round trip",
@@ -111,10 +116,11 @@ def _window(symptom: RowSymptom) -> Iterator[Cause]:
         each = (row.value or 0.0) * trip / max(1, row.settings.get("connections", 1))
         evidence = f"{units.size(round(each / 1000) * 1000)} in flight at {units.readable(trip, 's', 3)}"
         what = "the window: buffers of sender or receiver hold less than line times round trip"
-        yield Cause(("window",), what, _WINDOW_STEP, evidence=evidence)
+        # The payload of a lesser port may be chance.
+        yield Cause(("window",), what, _WINDOW_STEP, evidence=evidence, inconclusive=at_lesser_port(symptom))
         if row.how.get("repeats") is None:  # nobody counted them
             what = "lost packets: a connection sends less after each loss, the longer the round trip the longer so"
-            yield Cause(("congestion",), what, _LOSS_STEP, evidence=evidence)
+            yield Cause(("congestion",), what, _LOSS_STEP, evidence=evidence, inconclusive=at_lesser_port(symptom))
 
 
 def _more_connections(symptom: RowSymptom) -> Iterator[Cause]:
@@ -157,10 +163,22 @@ def _lost_datagrams(symptom: RowSymptom) -> Iterator[Cause]:
 def _idle_cores(symptom: RowSymptom) -> Iterator[Cause]:
     """Neither end of a connection used much of its core, so that its own work is not what it waits for."""
     ends = [float(word) for word in symptom.row.how.get("cpu", "").split()]
-    if ends and max(ends) < _IDLE and not at_lesser_port(symptom):
+    if ends and max(ends) < _IDLE:
         what = "the line or the cores: other programs use them at the same time, so that this one waits for its turn"
         step = "mpstat -P ALL 1 and sar -n DEV 1 at both ends while it runs; taskset to an idle core; a line of its own"
         evidence = f"the tool used {ends[0]:.0f} and {ends[-1]:.0f} % of a core"
+        yield Cause(OTHERS, what, step, evidence=evidence, inconclusive=True)
+
+
+def _at_another_time(symptom: RowSymptom) -> Iterator[Cause]:
+    """A run that nothing names was slower than another one of the same tool with the same connections."""
+    row = symptom.row
+    like = [each for each in _other_runs(symptom) if _connections(each) == _connections(row)
+            and (each.value or 0.0) > _MORE * (row.value or 0.0)]  # fmt: skip
+    if like and _NO_NAME.fullmatch(row.scenario):
+        what = "other programs used the line or the cores during this run: nothing else is said to differ"
+        step = "sar -n DEV 1 and mpstat -P ALL 1 at both ends while nothing is measured; run it again"
+        evidence = f"another run of the same tool reached {value_text(like[0])}"
         yield Cause(OTHERS, what, step, evidence=evidence, inconclusive=True)
 
 
@@ -176,12 +194,14 @@ def _late_messages(symptom: RowSymptom) -> Iterator[Cause]:
     evidence = f"mean {units.readable(mean, 's', 3)}, median {units.readable(median, 's', 3)}"
     if mean > _TAIL * median:
         what = "the cores at one end: other programs run there, and some messages wait until these have had their turn"
-        step = "mpstat -P ALL 1 and pidstat -w 1 at both ends; taskset or chrt -f 1 for the server; isolated cores"
-        yield Cause(OTHERS, what, step, evidence=evidence)
+        yield Cause(OTHERS, what, _CORES_STEP, evidence=evidence)
     else:
         what = "every message is late alike: interrupts are gathered, CPU or card sleep between messages, or a long way"
         step = "ethtool -c DEVICE (rx-usecs, adaptive-rx); cpupower idle-set -D 10; tracepath ADDRESS; sysctl busy_poll"
         yield Cause(("setting", "delay"), what, step, evidence=evidence)
+        if median >= _TURN:
+            what = "the cores at one end: other programs run there, and each message waits for their turns to end"
+            yield Cause(OTHERS, what, _CORES_STEP, evidence=evidence)
 
 
 def round_trip(symptom: RowSymptom) -> float:

@@ -67,9 +67,12 @@ def _round_number(symptom: RowSymptom) -> Iterator[Cause]:
     counts = [(value / size if row.metric == "goodput" else value, "requests a second")] if size <= _SMALL else []
     shown = next((f"{_limit(number):,.0f} {name}" for number, name in
                   (*counts, (bytes_ / 2**20, "MiB/s"), (bytes_ / 1e6, "MB/s")) if _limit(number)), "")  # fmt: skip
-    if shown:
+    step = "the data sheet of the volume; cat /sys/fs/cgroup/*/io.max; virsh blkdeviotune; ask the provider"
+    if row.how.get("samples") == "all alike":
+        what = "a limit by rate: the volume's own by contract, a quality of service, or a control group"
+        yield Cause(("setting", "limit"), what, step, evidence="each half second of the run has the same rate")
+    elif shown:
         what = f"a limit of {shown}: the volume's own by contract, a quality of service, or a control group"
-        step = "the data sheet of the volume; cat /sys/fs/cgroup/*/io.max; virsh blkdeviotune; ask the provider"
         yield Cause(("setting", "limit"), what, step, evidence="a round number", inconclusive=True)
 
 
