@@ -109,6 +109,8 @@ def _window(symptom: RowSymptom) -> Iterator[Cause]:
     row, trip = symptom.row, round_trip(symptom)
     if row.how.get("protocol") == "UDP" or symptom.posted.stated("lost packets"):
         return
+    if symptom.posted.stated("faster before"):
+        return  # with the same window
     if row.how.get("window"):
         yield Cause(("window",), "the window that the command asks for: one connection carries it once a round trip",
                     _WINDOW_STEP, evidence="the tool prints it")  # fmt: skip
