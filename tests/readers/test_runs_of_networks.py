@@ -101,3 +101,11 @@ def test_a_sentence_that_begins_with_a_rate_between_two_places_names_their_line(
     text = f"{words}\n[  5]   0.00-3.00   sec  33.4 MBytes  93.5 Mbits/sec                  receiver\n"
     stated = read_results(text, "f").posted.stated("line")
     assert [statement.value for statement in stated] == ([line] if line else [])
+
+
+def test_intervals_and_samples_that_are_no_figures_end_in_no_traceback():
+    run = "".join(f"[  5]   {n}.00-{n + 1}.00   sec  1.00 MBytes  1.2.3 Mbits/sec\n" for n in range(3))
+    result = "[  5]   0.00-3.00   sec  3.00 MBytes  8.39 Mbits/sec                  receiver\n"
+    assert read_results(run + result, "f").observations[0].value == pytest.approx(8.39e6 / 8)
+    text = (TEXTS / "storage/second-throttled-300.txt").read_text().replace("stdev= 0.00", "stdev= 0.0.0")
+    assert "samples" not in read_results(text, "f").observations[0].how

@@ -32,7 +32,10 @@ _FILE = re.compile(r"filename[= ](?:/\S*/)?([\w.-]{1,60})")
 _DISK = re.compile(r"\s+(\w{2,20}): ios=\d")
 _VERSION = re.compile(r"\s*fio-\d[\w.-]{0,30}\s*$")
 # Rates of each half second of a job.
-_SAMPLES = re.compile(r"\s*bw \(.{3,12}\): .{0,60}avg=(\d[\d.]{0,14}), stdev= {0,12}(\d[\d.]{0,14}), samples=(\d{1,9})")
+_SAMPLES = re.compile(
+    r"\s*bw \(.{3,12}\): .{0,60}avg= {0,12}(\d{1,12}(?:\.\d{1,6})?), stdev= {0,12}(\d{1,12}(?:\.\d{1,6})?), "
+    r"samples=(\d{1,9})"
+)
 # How near samples are to each other that no drive but a limiter gives: those of drives differ by per cents.
 _STEADY, _LEAST_SAMPLES = 0.002, 4
 # How many reads, writes, trims and syncs a job issued.
@@ -106,7 +109,7 @@ def _asked(lines: Sequence[str], mode: str) -> dict[str, str]:
     each = len(issued) == 1 and 0 < int(issued[0][2]) <= 2 * int(issued[0][3])
     samples = [match for line in lines if (match := _SAMPLES.match(line))]
     steady = len(samples) == 1 and int(samples[0][3]) >= _LEAST_SAMPLES
-    steady = steady and float(samples[0][2]) < _STEADY * float(samples[0][1])
+    steady = steady and scaled(samples[0][2], 1000) < _STEADY * scaled(samples[0][1], 1000)
     found = {
         "samples": "all alike" if steady else "",
         "asked for": f"{rate / 1e6:g} MB/s" if rate else "",

@@ -146,7 +146,8 @@ def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
         "round trip": f"{first[-1][2]} us" if first else "",
         "lost": f"{int(lost[1]) / max(1, int(lost[2])):.3f}" if lost and udp else "",
         "stalled": "yes" if _stalls(run.rates) else "",
-        "cpu": f"{cores[0][1]} {cores[0][2]}" if cores else "",
+        "local core": cores[0][1] if cores else "",
+        "remote core": cores[0][2] if cores else "",
         "repeats": repeats[-1] if repeats else "",
     }
 
@@ -154,7 +155,7 @@ def _circumstances(run: _Run, result: re.Match[str]) -> dict[str, str]:
 def _stalls(rates: Sequence[tuple[int, re.Match[str]]]) -> bool:
     """Whether a connection was made, and nothing at all passed after its first interval."""
     intervals = [match["rate"] for _, match in rates if not match["rest"].rstrip().endswith(("sender", "receiver"))]
-    return len(intervals) > 2 and not any(float(rate) for rate in intervals[1:])
+    return len(intervals) > 2 and not any(rate.strip("0.") for rate in intervals[1:])
 
 
 def _seconds(match: re.Match[str], at: Location) -> float:

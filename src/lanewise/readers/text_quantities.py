@@ -26,8 +26,10 @@ _AS_OPERATIONS = re.compile(
     rf"{_SECOND}$",
     re.IGNORECASE,
 )
+_KIND_OF_IOPS = re.compile(r"([kKM]? ?)(?:(?:random|seq\w{0,7}) )?(?:read |write )IOPS", re.IGNORECASE)
 _RATE = rf"(?:[kKmMgGtT]i?)?(?:[bB]its?|[bB]ytes?|[bB]){_SECOND}"
-_COUNT = rf"[kKM]? ?(?:IOPS|iops|[MKGk]?pps|[qrtf]ps|QPS|(?-i:t/s)|(?:{_THINGS}) ?{_SECOND})"
+_IOPS = r"(?:(?:random|seq\w{0,7}) )?(?:read |write )?IOPS"
+_COUNT = rf"[kKM]? ?(?:{_IOPS}|[MKGk]?pps|[qrtf]ps|QPS|(?-i:t/s)|(?:{_THINGS}) ?{_SECOND})"
 _TIME = r"(?:[nuµμm]s(?:ec(?:onds?)?)?|microseconds?|milliseconds?)"
 UNIT = re.compile(rf"(?<![A-Za-z])(?:{_RATE}|{_COUNT})(?![A-Za-z/])", re.IGNORECASE)
 TIME_UNIT = re.compile(rf"(?<![A-Za-z]){_TIME}(?![A-Za-z/])")
@@ -102,6 +104,7 @@ def in_a_cell(cell: str, unit: str, span: tuple[int, int], *, bits: bool) -> Tex
 
 def parsed(number: str, unit: str, span: tuple[int, int], *, bits: bool, low: str = "") -> TextQuantity | None:
     """A number with its unit as people write them; None for what is no quantity."""
+    unit = _KIND_OF_IOPS.sub(r"\1IOPS", unit)
     unit = _AS_OPERATIONS.sub("ops/s", unit.replace("/ s", "/s").replace("μ", "µ").strip())
     unit = {"t/s": "tokens/s", "1/s": "ops/s"}.get(unit, unit.replace(" a second", "/s"))
     if bits and (small := _SMALL_BITS.match(unit)):

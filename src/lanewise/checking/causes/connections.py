@@ -32,6 +32,7 @@ _LONG_TRIP = 1e-3
 _ALIKE, _MORE = 0.1, 1.4
 # From what share on lost datagrams are no chance.
 _LOST = 0.01
+_PLAIN = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _NO_NAME = re.compile(r"run \d+")  # of a run that no line names
 # A program that works all the time uses a core (%); one that uses less than half of it waits.
 _IDLE = 50.0
@@ -81,7 +82,7 @@ def _asked(symptom: RowSymptom) -> Iterator[Cause]:
 
 def _small_calls(symptom: RowSymptom) -> Iterator[Cause]:
     """Datagrams or calls of so few bytes that the kernel's work for each is the limit."""
-    row, size = symptom.row, int(symptom.row.how.get("bytes a call", "0"))
+    row, size = symptom.row, int(_plain(symptom.row, "bytes a call"))
     if 0 < size <= _SMALL:
         thing = "datagrams" if row.how.get("protocol") == "UDP" else "calls"
         what = (
@@ -93,7 +94,7 @@ def _small_calls(symptom: RowSymptom) -> Iterator[Cause]:
 
 def _small_segments(symptom: RowSymptom) -> Iterator[Cause]:
     """Segments far below those of an MTU of 1500."""
-    size = int(symptom.row.how.get("segment", "0"))
+    size = int(_plain(symptom.row, "segment"))
     if 0 < size < _SMALL_SEGMENT:
         what = (
             f"TCP's segments have {size} B: headers leave {size / (size + _HEADERS):.0%} of the line, and packets cost"
@@ -109,6 +110,8 @@ def _window(symptom: RowSymptom) -> Iterator[Cause]:
     row, trip = symptom.row, round_trip(symptom)
     if row.how.get("protocol") == "UDP" or symptom.posted.stated("lost packets"):
         return
+    if symptom.posted.stated("faster before"):
+        return  # with the same window
     if row.how.get("window"):
         yield Cause(("window",), "the window that the command asks for: one connection carries it once a round trip",
                     _WINDOW_STEP, evidence="the tool prints it")  # fmt: skip
@@ -150,7 +153,7 @@ def _one_limit(symptom: RowSymptom) -> Iterator[Cause]:
 
 def _lost_datagrams(symptom: RowSymptom) -> Iterator[Cause]:
     """Datagrams that were sent and did not arrive at the program."""
-    lost = float(symptom.row.how.get("lost", "0"))
+    lost = _plain(symptom.row, "lost")
     if lost >= _LOST:
         evidence = f"{lost:.0%} of the datagrams are lost"
         what = "the receiver drops datagrams: its socket's buffer is small, or its core is busy"
@@ -162,7 +165,7 @@ def _lost_datagrams(symptom: RowSymptom) -> Iterator[Cause]:
 
 def _idle_cores(symptom: RowSymptom) -> Iterator[Cause]:
     """Neither end of a connection used much of its core, so that its own work is not what it waits for."""
-    ends = [float(word) for word in symptom.row.how.get("cpu", "").split()]
+    ends = [_plain(symptom.row, key) for key in ("local core", "remote core") if symptom.row.how.get(key)]
     if ends and max(ends) < _IDLE:
         what = "the line or the cores: other programs use them at the same time, so that this one waits for its turn"
         step = "mpstat -P ALL 1 and sar -n DEV 1 at both ends while it runs; taskset to an idle core; a line of its own"
@@ -232,6 +235,12 @@ def _parsed(row: Observation, key: str, unit: str) -> float:
         return units.parse(row.how[key], unit) if row.how.get(key) else 0.0
     except LanewiseError:
         return 0.0
+
+
+def _plain(row: Observation, key: str) -> float:
+    """A number that a reader kept; 0 if there is none, or something else that somebody typed in."""
+    text = row.how.get(key, "")
+    return float(text) if _PLAIN.fullmatch(text) else 0.0
 
 
 def _seconds(text: str) -> float:

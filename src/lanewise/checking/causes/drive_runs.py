@@ -21,7 +21,7 @@ _NEAR = 0.007
 # Limits of cloud volumes begin with these digits (3,000 requests a second and 125 MiB/s of AWS' gp3, EBS volume types;
 # 500 and 5,000 requests, 25 to 250 MB/s of Azure's premium disks, managed disk types); other digits are often chance.
 _DIGITS, _OTHER_LIMITS = (1, 2, 3, 5, 10), (125, 150, 250)
-_SMALL = 16 * 2**10
+_SMALL, _LARGE = 16 * 2**10, 128 * 2**10
 
 
 def drive_run_causes(symptom: RowSymptom) -> Iterator[Cause]:
@@ -61,8 +61,9 @@ def _not_queued(symptom: RowSymptom) -> Iterator[Cause]:
 def _round_number(symptom: RowSymptom) -> Iterator[Cause]:
     """A rate that several requests in flight reach and that is the number of a limit: clouds and groups have such."""
     row, value, size = symptom.row, symptom.row.value or 0.0, symptom.row.settings.get("bytes", 0)
-    if row.settings.get("depth", 1) * row.settings.get("threads", 1) < 2 or row.how.get("asked for") or not size:
-        return
+    alone = row.settings.get("depth", 1) * row.settings.get("threads", 1) < 2 and size < _LARGE
+    if alone or row.how.get("asked for") or not size:
+        return  # one small request after another has the rate of its latency
     bytes_ = value if row.metric == "goodput" else value * size
     counts = [(value / size if row.metric == "goodput" else value, "requests a second")] if size <= _SMALL else []
     shown = next((f"{_limit(number):,.0f} {name}" for number, name in

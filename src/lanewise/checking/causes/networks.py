@@ -60,7 +60,7 @@ def congestion(symptom: RowSymptom) -> Iterator[Cause]:
 def other_program(symptom: RowSymptom) -> Iterator[Cause]:
     """Another program carries more over the same network: connections, sizes, cards and ports are the program's."""
     row = symptom.row
-    if row.path != "network":
+    if row.path != "network" or row.metric.startswith("latency"):
         return
     what = "the program: one thread, one connection or one queue pair carries less than the line"
     own_memory = not symptom.gpu or shares_host_memory(symptom.posted.title(symptom.gpu))

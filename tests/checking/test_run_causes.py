@@ -136,3 +136,22 @@ def test_a_run_that_nothing_names_and_that_was_slower_than_another_may_have_had_
 def test_what_was_there_on_another_day_and_what_a_vendor_says_is_expected(words, verdict, tmp_path):
     text = (Path(__file__).parent / "provoked/storage/second-two-jobs-beside.txt").read_text().splitlines(keepends=True)
     assert verdict_of(checked(f"{words}\n{''.join(text[1:])}", tmp_path)) == verdict
+
+
+def test_what_was_faster_before_has_no_window_now(tmp_path):
+    words = "Gigabit line between two sites, a ping of 20 ms{}.\n"
+    assert causes(words.format(", 940 Mbit/s last week") + run(110), tmp_path)[0] == "others"
+    assert causes(words.format("") + run(110), tmp_path)[0] == "window"
+
+
+def test_no_rate_of_a_connection_is_a_cause_of_a_late_message(tmp_path):
+    text = "qperf latency between two hosts, 10GbE. Expected: below 20 us.\ntcp_lat:\n    latency  =  1.81 ms\n"
+    (finding,) = (finding for finding in checked(text, tmp_path).findings if finding.kind == "slow")
+    assert not any("carries less than the line" in cause.what for cause in finding.causes)
+
+
+@pytest.mark.parametrize("words", ["16,000 write IOPS", "16k random write IOPS", "16000 IOPS"])
+def test_counts_of_reads_or_writes_are_counts(words, tmp_path):
+    text = (Path(__file__).parent / "provoked/storage/third-throttled-write-iops.txt").read_text()
+    lines = text.splitlines(keepends=True)
+    assert verdict_of(checked(f"The volume should have {words}.\n{''.join(lines[1:])}", tmp_path)) == "slow"
