@@ -87,6 +87,19 @@ def test_rows_of_mended_descriptions_are_predicted(name: str, path: str) -> None
     assert predicted == pytest.approx(row.value, rel=0.1)
 
 
+@pytest.mark.parametrize(("name", "path"), [
+    ("p100-dgx1", "staged, one socket"),  # gaps of two other hosts with P100
+    ("p100-dgx1", "staged both ways, two sockets"),
+    ("a100-pcie-two-switches", "two sockets both ways"),  # peers over UPI of another host with Gen4 slots
+    ("a30-nine", "one socket"),  # an Intel CPU with Gen4 slots passes what two others do
+])  # fmt: skip
+def test_rows_are_predicted_by_what_other_machines_taught(name: str, path: str) -> None:
+    machine = ready_machine(name)
+    row = next(row for row in machine.rows if row.path == path)
+    predicted = predict_row(name, machine.system(builtin().without_machine(name)), row).observation.value
+    assert predicted == pytest.approx(row.value, rel=0.1)
+
+
 def test_rates_of_mpi_between_gpus_are_skipped_whatever_they_are() -> None:
     over_mpi = [machine for machine in ready_machines() if "osu_bw" in machine.tool]
     assert len(over_mpi) >= 2

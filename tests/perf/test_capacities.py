@@ -123,7 +123,7 @@ def test_infinity_fabric_carries_a_share_of_its_raw_rate_less_answers(gpu: str, 
 def test_staged_copies_of_both_directions_use_the_memory_of_one_numa_node() -> None:
     # At NPS4 both directions move no more than one: RTX 4090 18.9 and 20.3 GB/s, A40 19.5 both ways.
     system = machine(
-        "'cpu[0-1]': {cpu: rome, numa_nodes: 4}\n'gpu[0-3]': {gpu: a40, numa: +0}\n'gpu[4-7]': {gpu: a40, numa: +4}",
+        "'cpu[0-1]': {cpu: rome, numa_nodes: 4}\n'gpu[0-3]': {gpu: a10, numa: +0}\n'gpu[4-7]': {gpu: a10, numa: +4}",
         """{from: cpu0, to: cpu1, socket: 3}
         {from: cpu0, to: 'gpu[0-3]', pcie: gen4 x16}
         {from: cpu1, to: 'gpu[4-7]', pcie: gen4 x16}""",
