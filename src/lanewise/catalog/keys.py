@@ -45,6 +45,12 @@ _PLAIN: dict[str, Key] = {
     "memory.dma_both": Key(
         ("cpu",), "1", "share of memory.rate that devices get which read and write, whatever the mix"
     ),
+    "memory.node_reads": Key(
+        ("cpu",), "1", "share of a NUMA node's part of memory.rate that devices get which only read"
+    ),
+    "memory.node_writes": Key(
+        ("cpu",), "1", "share of a NUMA node's part of memory.rate that devices get which only write"
+    ),
     "memory.read_displaced": Key(
         ("cpu",), "1", "bytes that each device reads less of a memory for a byte written to it by any device"
     ),

@@ -12,7 +12,7 @@ from lanewise.catalog import Figure, Part
 from lanewise.errors import Unreachable
 from lanewise.perf.duplex import Copier, RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
-from lanewise.perf.host import MEMORY
+from lanewise.perf.host import MEMORY, through_buffers
 from lanewise.perf.interleaved_memory import where_pages_alternate
 from lanewise.perf.one_engine import taking_turns
 from lanewise.perf.resources import (
@@ -234,9 +234,10 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
             copy_amounts = [(resource, amount * portion) for resource, amount in on_route.items()]
             if route.stages and staging_socket(system, route.src, route.dst) is not None:
                 copy_amounts += [(each, amount * portion) for each, amount in far_buffers(system, copy.hops)]
-            amounts += copy_amounts
             if route.stages:
+                copy_amounts = list(through_buffers(system, copy, copy_amounts))
                 staged[number] += copy_amounts
+            amounts += copy_amounts
     if staged and not all(_tells_a_rate(resource for resource, _ in amounts) for amounts in staged.values()):
         raise _unlimited(flow)
     port = shared_port(system, routes, list(staged.values()))
