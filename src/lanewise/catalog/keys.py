@@ -104,6 +104,12 @@ _PLAIN: dict[str, Key] = {
     "intersocket.memory_rate": Key(
         ("cpu",), "B/s", "what one root port's devices got of the far socket's memory, measured, both directions in all"
     ),
+    "intersocket.memory_both": Key(
+        ("cpu",), "B/s", "the same where both directions in all got more than one direction does"
+    ),
+    "intersocket.write_weight": Key(
+        ("cpu",), "1", "rate of a device that writes far memory over that of one that reads it, where it is full"
+    ),
     "intersocket.spread_writes": Key(
         ("cpu",), "1", "what a device's writes get of their rate where their pages are at both sockets in turn"
     ),
