@@ -8,6 +8,8 @@ A host with two sockets, or whose CPU could have a second one, has drives for da
 they write for good, those of client drives what goes into a cache of one bit a cell (TechPowerUp and ServeTheHome,
 below). So of these 20 write 0.50 of their link in the median: 0.76, 0.50 and 0.42 of Gen3, Gen4 and Gen5, whose flash
 fell behind the links. Of them those of the generation that is nearest to the slot's count; reads are 0.83 to 0.88.
+Where nobody knows the generation of the slot either, it may be older than the newest that its ends can do: what counts
+is the median rate of such drives of that generation and of older ones, 6.45 and 3.65 GB/s in a slot of four lanes.
 
 The low end of reads is that of every unknown figure (a slower drive may be in the slot). That of writes is lower: after
 its cache a client drive on Gen5 x4 writes 1.4 GB/s (TechPowerUp, Corsair MP700 ELITE 2 TB, page 6), 0.09 of the slot,
@@ -46,8 +48,13 @@ def unknown_end(system: System, device: str, hop: Hop, key: str = "") -> Iterato
     end = replace(link, kind=UNKNOWN_END, place=(device, key), name=f"{device}, of unknown rate", doubt=END_DOUBT)
     end = end.within(RANGES[UNKNOWN])
     share, drives = None, ""
+    speed = link_with_speed(system, hop.link)
     if system.device(device).kind is Kind.SSD:
-        share, drives = _median_share(system, key, _is_server(system, device), link_with_speed(system, hop.link).gen)
+        server = _is_server(system, device)
+        if hop.link.gen is not None or hop.link.rate is not None or speed.gen is None:
+            share, drives = _median_share(system, key, server, speed.gen)
+        else:
+            share, drives = _median_rate(system, key, server, speed.gen)
     if share is not None:
         raw = end.capacity / packets.PACKET_SHARE
         least, doubt = (LEAST_WRITES * raw, f"; {WRITE_DOUBT}") if key == _WRITES else (end.low, "")
@@ -65,6 +72,14 @@ def _is_server(system: System, device: str) -> bool:
     return len(cpus) > 1 or any((system.number(cpu, "cpu.sockets_max") or 1) > 1 for cpu in cpus)
 
 
+def _drives(system: System, key: str, server: bool) -> Iterator[tuple[int, float, float]]:
+    """Generation of each drive that states `key`, what its link carries and the figure; a server's are no client's."""
+    for part in (each for each in system.catalog.parts.values() if each.kind == "ssd"):
+        gen, lanes, rate = part.number("pcie.gen"), part.number("pcie.lanes"), part.number(key)
+        if gen and lanes and rate and not (server and _CLIENT.search(part.title)):
+            yield round(gen), packets.raw_rate(round(gen), round(lanes)), rate
+
+
 @memoized_by_figures
 def _median_share(system: System, key: str, server: bool, gen: int | None) -> tuple[float | None, str]:
     """What drives of the catalogue read or write of the raw rate of their own links: the median, and of which drives.
@@ -72,13 +87,20 @@ def _median_share(system: System, key: str, server: bool, gen: int | None) -> tu
     Of a server's those for data centres, of the PCIe generation nearest to that of the slot.
     """
     shares: dict[int, list[float]] = defaultdict(list)
-    for part in (each for each in system.catalog.parts.values() if each.kind == "ssd"):
-        own, lanes, rate = part.number("pcie.gen"), part.number("pcie.lanes"), part.number(key)
-        if own and lanes and rate and not (server and _CLIENT.search(part.title)):
-            shares[round(own)].append(rate / packets.raw_rate(round(own), round(lanes)))
+    for own, raw, rate in _drives(system, key, server):
+        shares[own].append(rate / raw)
     if not shares:
         return None, ""
     nearest = min(shares, key=lambda each: (abs(each - (gen or max(shares))), -each))
     chosen = shares[nearest] if server else [share for each in shares.values() for share in each]
     drives = f"{len(chosen)} data centre drives of Gen{nearest}" if server else f"{len(chosen)} drives"
     return statistics.median(chosen), drives
+
+
+@memoized_by_figures
+def _median_rate(system: System, key: str, server: bool, newest: int) -> tuple[float | None, str]:
+    """The same of a slot of unknown generation: the median rate a lane, as a share of the newest that it can be."""
+    lane = packets.raw_rate(newest, 1)
+    rates = [rate * packets.raw_rate(own, 1) / raw for own, raw, rate in _drives(system, key, server) if own <= newest]
+    drives = f"{len(rates)} {'data centre ' if server else ''}drives up to Gen{newest}"
+    return (statistics.median(rates) / lane, drives) if rates else (None, "")
