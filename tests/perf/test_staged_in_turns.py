@@ -31,7 +31,8 @@ def test_copies_of_amd_run_in_two_steps_and_opposite_ones_at_once_or_one_after_t
     # ROCr copies to host memory and then on; two MI25 of RVS 7.04 GB/s one way and 12.0 both ways.
     one, both = (staged("mi25", flows) for flows in ("gpu0->gpu1", "gpu0<->gpu1"))
     alone = [staged("mi25", flows).total for flows in ("gpu0->host0", "host0->gpu0")]
-    assert one.total == pytest.approx(1 / (1 / alone[0] + 1 / alone[1] + 8e-12))
+    assert one.total == pytest.approx(1 / (1 / alone[0] + 1 / alone[1]))  # without the gap of CUDA's driver
+    assert one.total_low < 1 / (1 / alone[0] + 1 / alone[1] + 8e-12)  # HIP waits for each chunk
     assert both.total == pytest.approx(2 * 0.96 * one.total)
     assert both.total_low < one.total  # HIP has one lock for all pairs
     assert any("ROCclr" in source for source in one.rates[0].rests_on)

@@ -45,6 +45,12 @@ _PLAIN: dict[str, Key] = {
     "memory.dma_both": Key(
         ("cpu",), "1", "share of memory.rate that devices get which read and write, whatever the mix"
     ),
+    "memory.node_reads": Key(
+        ("cpu",), "1", "share of a NUMA node's part of memory.rate that devices get which only read"
+    ),
+    "memory.node_writes": Key(
+        ("cpu",), "1", "share of a NUMA node's part of memory.rate that devices get which only write"
+    ),
     "memory.read_displaced": Key(
         ("cpu",), "1", "bytes that each device reads less of a memory for a byte written to it by any device"
     ),
@@ -97,6 +103,12 @@ _PLAIN: dict[str, Key] = {
     "intersocket.peer_rate": Key(("cpu",), "B/s", "what peer writes between sockets got, measured, one direction"),
     "intersocket.memory_rate": Key(
         ("cpu",), "B/s", "what one root port's devices got of the far socket's memory, measured, both directions in all"
+    ),
+    "intersocket.memory_both": Key(
+        ("cpu",), "B/s", "the same where both directions in all got more than one direction does"
+    ),
+    "intersocket.write_weight": Key(
+        ("cpu",), "1", "rate of a device that writes far memory over that of one that reads it, where it is full"
     ),
     "intersocket.spread_writes": Key(
         ("cpu",), "1", "what a device's writes get of their rate where their pages are at both sockets in turn"

@@ -12,7 +12,7 @@ from lanewise.catalog import Figure, Part
 from lanewise.errors import Unreachable
 from lanewise.perf.duplex import Copier, RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
-from lanewise.perf.host import MEMORY
+from lanewise.perf.host import MEMORY, through_buffers
 from lanewise.perf.interleaved_memory import where_pages_alternate
 from lanewise.perf.one_engine import taking_turns
 from lanewise.perf.resources import (
@@ -27,7 +27,7 @@ from lanewise.perf.resources import (
 )
 from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
-from lanewise.perf.sockets import far_buffers, least_peer_writes
+from lanewise.perf.sockets import far_buffers, least_peer_writes, through_far_buffers
 from lanewise.perf.staging import Amounts, Opposite, Staging, beside_opposite_copy, shared_port, slowest_of, staging
 from lanewise.perf.turns import NO_TURNS, SOURCE, sender_of, with_others
 from lanewise.perf.uncertainty import Bound
@@ -46,6 +46,8 @@ PACKET_LINKS = (LinkKind.PCIE, LinkKind.FABRIC)
 # (pro6000-2switch, -3switch, -pex890, -turin-16gpu, -roots, -wrx90-2vs).
 LINK_SHARED = 0.97
 WRITE_WEIGHT = "memory.write_weight"
+_FAR_WEIGHT = "intersocket.write_weight"
+_FULL = ("memory", "far_memory")  # whose writes may be preferred while it is full
 PEER_ACCESS_DOUBT = "whether the driver lets {} be a peer is not known, as the GPU is not named: copies may be staged"
 PEER_SCOPE_DOUBT = "whether {} passes peer traffic is not known: copies may be peer writes between the sockets"
 BRIDGES_DOUBT = "whether {} passes peer traffic between its host bridges is not known: copies may be peer writes"
@@ -139,7 +141,7 @@ def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: 
     ]
     resources, solver_flows = solver_input(demands)
     shares = share([resource.capacity for resource in resources], solver_flows)
-    full = {resources[index] for index in shares.limits if index is not None and resources[index].kind == "memory"}
+    full = {resources[index] for index in shares.limits if index is not None and resources[index].kind in _FULL}
     demands = [_weighted(system, each, full) for each in demands]
     running = [
         RunningFlow(demand.per_byte, _all_copies(demand), rate)
@@ -164,8 +166,12 @@ def _weighted(system: System, demand: FlowDemand, full: Set[Resource]) -> FlowDe
     was measured, or on any at all.
     """
     end = demand.routes[0].dst
-    if system.device(end).kind is not Kind.CPU or full.isdisjoint(demand.per_byte):
+    kinds = {each.kind for each in full if each in demand.per_byte}
+    if system.device(end).kind is not Kind.CPU or not kinds:
         return demand
+    if "memory" not in kinds:  # far memory, whose writes may be preferred where that was measured
+        far = system.number(end, _FAR_WEIGHT) or 1.0
+        return replace(demand, memory_weight=far, memory_weight_most=far)
     weight = system.number(end, WRITE_WEIGHT)
     if weight is not None:
         return replace(demand, memory_weight=weight, memory_weight_most=weight)
@@ -234,9 +240,10 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
             copy_amounts = [(resource, amount * portion) for resource, amount in on_route.items()]
             if route.stages and staging_socket(system, route.src, route.dst) is not None:
                 copy_amounts += [(each, amount * portion) for each, amount in far_buffers(system, copy.hops)]
-            amounts += copy_amounts
             if route.stages:
+                copy_amounts = list(through_far_buffers(through_buffers(system, copy, copy_amounts)))
                 staged[number] += copy_amounts
+            amounts += copy_amounts
     if staged and not all(_tells_a_rate(resource for resource, _ in amounts) for amounts in staged.values()):
         raise _unlimited(flow)
     port = shared_port(system, routes, list(staged.values()))

@@ -13,8 +13,11 @@ While reads and writes fill it, a write gets `memory.write_weight` times what a 
 machines with Emerald Rapids (benchmarks/runs/2026-11-22-h200-4gpus to 2026-11-27-two-gpus); 1 where nobody measured it.
 
 Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory. Devices get more of one node of
-an EPYC, which they reach within a quadrant of the I/O die, than of a whole socket: at NPS4 two hosts with Rome read
-0.85 and 0.81 and write 0.78 and 0.75 of it. An EPYC whose own shares nobody measured has the means of these.
+an EPYC, which they reach within a quadrant of the I/O die, than of a whole socket. Four A100 read 0.947 and write 0.881
+of a node of an EPYC 7763, and get 0.926 of it both ways (`memory.node_reads`, `memory.node_writes`; of an EPYC without
+them the median of those that have them). Copies through host memory get less, as they write and read the same few
+chunks of a buffer in turn: at NPS4 two hosts with Rome read 0.85 and 0.81 and write 0.78 and 0.75 of a node. Of an EPYC
+whose own shares nobody measured these are the means.
 
 Where other tenants use the socket too (`shared`), a part's shares are the medians of such machines: four virtual
 machines with two of the four H200 of an Emerald Rapids socket get 0.77 to 0.97 of what one with all four gets. Without
@@ -32,7 +35,7 @@ and its interval begins at that share of what its ports carry.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.catalog.keys import GENERATIONS
@@ -41,7 +44,7 @@ from lanewise.perf.known_parts import part_of
 from lanewise.perf.resources import Resource, cite, figure_resource, is_of_amd
 from lanewise.perf.uncertainty import RANGES, UNKNOWN, figure_range, product
 from lanewise.routes.endpoints import memory_node
-from lanewise.routes.model import Hop
+from lanewise.routes.model import Hop, Route
 from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
@@ -63,10 +66,10 @@ def memory_demand(system: System, src: str, dst: str, node: int | None) -> Itera
     `node` is the NUMA node that the route names (Route.memory_node); without one it is the device's own.
     """
     for cpu, device, is_write in ((src, dst, False), (dst, src, True)):
-        if system.device(cpu).kind is Kind.CPU:
+        if _is_cpu(system, cpu):
             node_of_device, both = memory_node(system, cpu, device, node), system.number(cpu, _BOTH)
-            reads, writes = (_share(system, cpu, key, node_of_device) for key in (_READS, _WRITES))
-            resource = _memory(system, cpu, node_of_device, _BOTH if both else _READS, both or reads)
+            (reads, key), (writes, _) = (_share(system, cpu, key, node_of_device) for key in (_READS, _WRITES))
+            resource = _memory(system, cpu, node_of_device, _BOTH if both else key, both or reads)
             if resource is None:
                 continue
             yield resource, reads / writes if is_write and not both else 1.0
@@ -101,13 +104,49 @@ def _unmeasured_bridge(system: System, cpu: str, bridge: str) -> Resource | None
 _READS, _WRITES, _BOTH = "memory.dma_reads", "memory.dma_writes", "memory.dma_both"
 _OF_SOCKET, _OF_NODE = ({_READS: reads, _WRITES: writes} for reads, writes in (
     (DMA_READS, DMA_WRITES), (NODE_READS, NODE_WRITES)))  # fmt: skip
+_DIRECT = {_READS: "memory.node_reads", _WRITES: "memory.node_writes"}  # not through a buffer of the driver
 
 
-def _share(system: System, cpu: str, key: str, node: int | None) -> float:
-    """The share of its rate that devices get of a socket's memory, or of that of one of its NUMA nodes."""
+def _share(system: System, cpu: str, key: str, node: int | None) -> tuple[float, str]:
+    """The share of its rate that devices get of a socket's memory, or of that of one of its NUMA nodes, and its key."""
+    if not _is_node_of_amd(system, cpu, node):
+        return system.number(cpu, key) or _OF_SOCKET[key], key
+    direct = system.number(cpu, _DIRECT[key]) or _typical_direct(system, _DIRECT[key])
+    return (direct, _DIRECT[key]) if direct else (_through_buffers(system, cpu, key), key)
+
+
+def _is_node_of_amd(system: System, cpu: str, node: int | None) -> bool:
     part = system.part(cpu)
-    of_node = node is not None and len(system.numa_nodes(cpu)) > 1 and part is not None and is_of_amd(part)
-    return system.number(cpu, key) or (_OF_NODE if of_node else _OF_SOCKET)[key]
+    return node is not None and len(system.numa_nodes(cpu)) > 1 and part is not None and is_of_amd(part)
+
+
+def _through_buffers(system: System, cpu: str, key: str) -> float:
+    """The share of a NUMA node of an EPYC that copies through host memory get."""
+    return system.number(cpu, key) or _OF_NODE[key]
+
+
+@memoized_by_figures
+def _typical_direct(system: System, key: str) -> float | None:
+    """The median share of a NUMA node over AMD's CPUs that state it; None without any."""
+    cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu" and is_of_amd(part)]
+    figures = dict.fromkeys(part.figure(key) for part in cpus if part.figure(key).known)  # inherited ones once
+    return statistics.median(figure.value for figure in figures if isinstance(figure.value, float)) if figures else None
+
+
+def through_buffers(
+    system: System, copy: Route, amounts: Iterable[tuple[Resource, float]]
+) -> Iterator[tuple[Resource, float]]:
+    """The amounts of a stage of a copy through host memory: it takes more of a NUMA node than a copy to a program's."""
+    cpu, device, key = (copy.src, copy.dst, _READS) if _is_cpu(system, copy.src) else (copy.dst, copy.src, _WRITES)
+    node = memory_node(system, cpu, device, copy.memory_node)
+    more = 1.0
+    if _is_node_of_amd(system, cpu, node):
+        more = _share(system, cpu, key, node)[0] / _through_buffers(system, cpu, key)
+    yield from ((each, amount * more if each.kind == "memory" else amount) for each, amount in amounts)
+
+
+def _is_cpu(system: System, name: str) -> bool:
+    return system.device(name).kind is Kind.CPU
 
 
 def _memory(system: System, cpu: str, node: int | None, key: str, share: float) -> Resource | None:

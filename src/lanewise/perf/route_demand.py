@@ -17,6 +17,7 @@ from lanewise.perf.host import bridge_demand, memory_demand, unmeasured_peer_por
 from lanewise.perf.known_parts import link_with_speed, number_of, part_of
 from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.payload import DEFAULT, SMALL_COMPLETIONS, Payload, completions, split
+from lanewise.perf.reads_of_gpu import reads_of_gpu
 from lanewise.perf.resources import (
     NETWORK_SHARE,
     Resource,
@@ -227,6 +228,9 @@ def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float
             gpu, kinds = segment.src, ("d2h",)
         case Kind.GPU, Kind.GPU:
             gpu, kinds = segment.requester, ("p2p_read",) if segment.is_read else ("p2p_write",)
+        case Kind.GPU, _ if segment.is_read:
+            yield from reads_of_gpu(system, segment.src, segment.hops[0].link)
+            return
         case _:
             return
     pcie = [link_with_speed(system, hop.link) for hop in segment.hops if hop.link.kind in _PACKETS]

@@ -2,16 +2,17 @@
 
 Rate of one link = raw rate x share, all links of a direction together = links x that. Traffic with the memory of the
 other socket uses all links, as its addresses are interleaved. On xGMI the devices of one root port get about what one
-link carries of it, both directions together (_unmeasured_far_memory), and what a root port sends to devices of the
-other socket stays on one link: RTX 4090 on Rome write 22 GB/s over links of 32 (0.69), and behind PEX890xx switches on
-Turin two flows from one root port move 40 GB/s together, two from two root ports 76. Over links of 64 GB/s 36.8 to 55.6
-were measured. Peer writes between Intel sockets are slower than DMA to memory: A100 PCIe cards 7.7 to 8.7 GB/s over UPI
-whose links carry 34 or more.
+link carries of it, both directions together (_unmeasured_far_memory), on EPYC 7002 a fifth more than one direction and
+two thirds of that to writes (intersocket.memory_both, write_weight), which read requests do not pass (PCI Express Base
+Specification, transaction ordering). What a root port sends to devices of the other socket stays on one link: RTX 4090
+on Rome write 22 GB/s over links of 32 (0.69), and behind PEX890xx switches on Turin two flows from one root port move
+40 GB/s together, two from two root ports 76. Over links of 64 GB/s 36.8 to 55.6 were measured. Peer writes between
+Intel sockets are slower than DMA to memory: A100 PCIe cards 7.7 to 8.7 GB/s over UPI whose links carry 34 or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from lanewise.perf.known_parts import number_of, part_of
@@ -41,6 +42,7 @@ FAR_SOURCE = (
     f"{FAR_SHARE} of the raw rate of one xGMI link: MI210 on EPYC 9554, MI100 on EPYC 7763 and MI50 on EPYC Rome get "
     "0.70, 0.71 and 1.06 both ways"
 )
+ONE_DIRECTION = "far_memory_one_way"  # the kind of what one direction gets of far memory
 # Cards of 200 Gb/s that read a GPU at another socket: 11 GB/s of an A30 (23 of host memory), 10.1 of an A100.
 READS_OF_GPU, READS_RANGE = 10.5e9, (0.7, 2.3)
 READS_SOURCE = (
@@ -65,7 +67,7 @@ def socket_demand(system: System, hops: Sequence[Hop], peers: bool, is_read: boo
         if peers and is_read and system.device(hops[-1].end).kind is not Kind.GPU:
             yield _reads_of_gpu(hop, hops), 1.0
         if not peers:
-            yield from _far_memory(system, hop, hops)
+            yield from _directions_of_far_memory(system, hop, hops)
         if peers:
             one_link = part.text("intersocket.kind") in ("xgmi", None)  # unknown: no more than one link is certain
             yield from _one_link(system, hop, hops) if one_link else _peer_writes(system, hop)
@@ -95,6 +97,26 @@ def _far_memory(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple
         place = (*sorted((hop.start, hop.end)), port.link.a, port.link.port)
         name = f"{resource.name.rpartition(' of ')[0]} (traffic of root port {port.link.port} of {port.link.a})"
         yield replace(resource, place=place, name=name), 1.0
+
+
+def _directions_of_far_memory(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:
+    """Far memory, each direction apart where both together were measured to get more than one alone (Rome)."""
+    for far, amount in _far_memory(system, hop, hops):
+        both = figure_resource(system, hop.start, "intersocket.memory_both", far.kind)
+        if both is None or both.capacity <= far.capacity or hop.link.rate is not None:
+            yield far, amount
+            continue
+        yield replace(far, kind=ONE_DIRECTION, place=(*hop.direction, *far.place[2:])), amount
+        high = max(far.high, SOCKET_SETTINGS[1] * both.capacity)
+        yield replace(both, place=far.place, name=far.name, low=min(far.low, both.low), high=high), amount
+
+
+def through_far_buffers(amounts: Iterable[tuple[Resource, float]]) -> Iterator[tuple[Resource, float]]:
+    """The amounts of a stage of a copy through host memory, whose two directions get no more than one copy does."""
+    taken = list(amounts)
+    one = next((each.capacity for each, _ in taken if each.kind == ONE_DIRECTION), None)
+    for each, amount in taken:
+        yield each, amount * each.capacity / one if one is not None and each.kind == "far_memory" else amount
 
 
 def far_buffers(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resource, float]]:

@@ -16,9 +16,9 @@ machines that were measured with five copies of 4 GiB get 1.01 (measured 0.99 an
 of a direction, which fits into the queue: both run all the time, 1.72 times one way (four V100 of a host: 1.69). So of
 GPUs that are older, all up to Gen3, the interval holds both.
 
-AMD's runtimes copy a chunk to host memory and then on, and have no such queue: ROCr (Runtime::CopyMemory of its
-runtime.cpp) runs opposite copies at once, HIP (VirtualGPU::submitCopyMemoryP2P of ROCclr's rocvirtual.cpp) one after
-the other, as one lock guards one buffer of all GPUs (Device::p2p_stage_ops_).
+AMD's runtimes copy to host memory and then on, with no gap that is known, and have no such queue: ROCr
+(Runtime::CopyMemory of its runtime.cpp) runs opposite copies at once, HIP (VirtualGPU::submitCopyMemoryP2P of ROCclr's
+rocvirtual.cpp) one after the other, as one lock guards one buffer of all GPUs (Device::p2p_stage_ops_).
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ Amounts: TypeAlias = Sequence[tuple[Resource, float]]
 # on Turin) to the largest of GPUs since Volta (A100 on EPYC hosts); P100 with drivers of 2017 had 12 to 22 ps. A part's
 # own figure may be of a faster host.
 _GAPS: Mapping[Bound, float] = {"low": 20e-12, "nominal": 8e-12, "high": 4e-12}
+# Of AMD's GPUs: ROCr copies all of a buffer at once to host memory and then on, HIP waits for each chunk.
+_GAPS_OF_AMD: Mapping[Bound, float] = {"low": _GAPS["low"], "nominal": 0.0, "high": 0.0}
 # What a shared port passes of both stages together, as a share of what it passes one way: 0.64 to 0.83 at Gen3 (DGX-1,
 # DGX-2, TITAN RTX, two M60 of a board, a chassis of A100); at Gen4 0.41, 0.74 and 0.95 (A100 SXM and two hosts of A100
 # PCIe): there reads starve behind writes on some hosts. Where the stages take turns, so do those of opposite copies:
@@ -314,6 +316,8 @@ def _gaps(system: System, src: str) -> tuple[Mapping[Bound, float], str, str]:
     part = part_of(system, src)
     figure = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
     if part is None or figure is None or not isinstance(figure.value, float):
+        if _is_amd_gpu(system, src):
+            return _GAPS_OF_AMD, _NOT_MEASURED, "no gap between the steps of a copy"
         text = f"{_GAPS['nominal'] * 1e12:.0f} ps a byte between chunks, the median of GPUs that were measured"
         return _GAPS, _NOT_MEASURED, text
     low, high = figure_range(figure)
