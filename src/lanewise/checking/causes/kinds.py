@@ -13,6 +13,7 @@ from lanewise.checking.references.latencies import FROM_HOST_MEMORY
 from lanewise.checking.references.paths import flows_of_drives
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
+from lanewise.checking.tolerances import TOLERANCES
 from lanewise.results.figure_words import VERSION
 from lanewise.results.observation import Observation
 
@@ -24,6 +25,7 @@ _COUNT = re.compile(
     r"\b(?:batch|bs|qd|depth|jobs|threads) ?=?\d{1,6}\b", re.I,
 )  # fmt: skip
 _MORE = re.compile(r"\b(?:small|large|smaller|larger|bigger|big|few|many|single|multi\w*|one)\b", re.I)
+_NUMBERS, _PLACES = re.compile(r"\d+"), re.compile(r"\b(?:trays?|nodes?|hosts?|racks?|servers?|machines?)\b.*\d", re.I)
 _END = re.compile(r"gpu|host|cpu", re.I)
 _STEP = "change only that and measure again, twice each way"
 
@@ -92,8 +94,48 @@ def copied_by_the_driver(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("software",), what, step, evidence=f"{limit} takes {expected}")
 
 
+def hosts_that_differ(symptom: RowSymptom) -> Iterator[Cause]:
+    """The hosts or trays by whose numbers alone a row is called otherwise than a faster one: a link of one is down."""
+    row = symptom.row
+    if row.path not in ("network", "collective") and not row.path.startswith("peer"):
+        return
+    numbers = [
+        other for other in symptom.better_rates()
+        if _NUMBERS.sub("", other.scenario) == _NUMBERS.sub("", row.scenario) != row.scenario
+    ]  # fmt: skip
+    if numbers and _PLACES.search(row.scenario):
+        evidence = f"'{numbers[0].scenario}' reached {value_text(numbers[0])}"
+        step = "measure each pair of these hosts by itself; nvidia-smi nvlink -s and ibstat of each"
+        if "gpu" in row.flow:
+            yield Cause(("nvlink",), "an NVLink of a GPU of these hosts is down", step, evidence=evidence)
+        yield Cause(("link",), "a card, cable or port of one of these hosts", step, evidence=evidence)
+
+
+def more_gpus(symptom: RowSymptom) -> Iterator[Cause]:
+    """Several GPUs that count less a second than fewer of them: they wait for each other, or for their links."""
+    if symptom.row.metric != "iops" or "of these GPUs in" not in symptom.result.expected.limit:
+        return
+    what = "the program: the GPUs wait for each other more than they save (synchronizations of each layer or token)"
+    yield Cause(
+        ("software",), what, "fewer GPUs a copy of the model, or pipeline parallel; nsys profile shows the gaps"
+    )
+    what = "the links between the GPUs: what they exchange goes over PCIe or host memory, not over NVLink"
+    yield Cause(("link",), what, "nvidia-smi topo -m; nvidia-smi nvlink -s; all_reduce_perf of the same GPUs")
+
+
+def one_at_a_time(symptom: RowSymptom) -> Iterator[Cause]:
+    """One request at a time: the cores sleep or clock down while they wait for each."""
+    row = symptom.row
+    waits = row.settings.get("depth") == 1 and row.path in ("storage", "network") and row.metric in ("iops", "latency")
+    if waits and symptom.result.tolerance is TOLERANCES["same path"]:
+        what = "the cores sleep or clock down between the requests: idle states, governor"
+        yield Cause(("host",), what, "cpupower idle-set -D 0; cpupower frequency-set -g performance; then again")
+
+
 def _alone(row: Observation) -> bool:
     return row.how.get("flows", row.flow).count("->") == 1
 
 
-KIND_CAUSES = (named_changes, shared_by_several, below_its_kind, copied_by_the_driver)
+KIND_CAUSES = (
+    named_changes, shared_by_several, below_its_kind, copied_by_the_driver, hosts_that_differ, more_gpus, one_at_a_time,
+)  # fmt: skip

@@ -59,6 +59,8 @@ _CAUSES = (
                  "NCCL_NTHREADS={value}: too few threads of a channel to fill NVLinks", "unset NCCL_NTHREADS"),
     _StatedCause("NCCL_ALGO", r"(?i)\^?[a-z,]+", "setting", ("collective",),
                  "NCCL_ALGO={value} takes the choice of the algorithm from NCCL", "unset NCCL_ALGO"),
+    _StatedCause("NCCL_TOPO_FILE", r".+", "setting", ("collective",),
+                 "NCCL_TOPO_FILE={value} stands for the topology that NCCL would find", "unset NCCL_TOPO_FILE"),
     _StatedCause("NCCL_BUFFSIZE", r"\d{1,6}", "setting", ("collective",),
                  "NCCL_BUFFSIZE={value}: pieces far below the 4 MiB that NCCL sends at once", "unset NCCL_BUFFSIZE"),
     _StatedCause("NCCL_PROTO", r"(?i)\^?LL", "setting", ("collective",),

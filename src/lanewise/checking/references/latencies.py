@@ -6,12 +6,14 @@ import math
 import re
 import statistics
 from collections.abc import Sequence
+from functools import lru_cache
 
 from lanewise.checking.expectation import expectation
 from lanewise.checking.references.lines import uses_rdma
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.results.figure_words import VERSION
 from lanewise.results.observation import Observation
 
 # A time of one call, of a copy and of a collective.
@@ -34,6 +36,8 @@ _FINE_NETWORK, _SLOW_RDMA = 5e-6, 50e-6
 # without GDRCopy, the same kept questions).
 _OF_HOST = 5.0
 _SMALL, _RDMA_LATENCY = 4096, re.compile(r"\b(?:read|write|send|atomic)_lat\b", re.IGNORECASE)
+# A commit by the first letters of its hash.
+_COMMIT = re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
 # Of so many other GPUs the median says what such a copy takes.
 _LEAST_OTHERS = 2
 
@@ -47,6 +51,8 @@ def late(result: PathResult, between: Sequence[Observation], rows: Sequence[Obse
     best, limit = _same_copy(row, between), "the same copy in another row"
     whole = row.metric == "time" or (row.value or 0.0) >= _NO_LATENCY
     late_by = _LATE_COLLECTIVE if whole and row.how.get("tool") == "typed in" else _LATE
+    if (version := _of_another_version(row, between)) and row.value and row.value > _LATE_COLLECTIVE * version:
+        best, limit, late_by = version, "the same by another version", _LATE_COLLECTIVE
     if not best or row.value is None or row.value <= late_by * best:
         best, limit, late_by = _of_other_gpus(row, rows), "the same copy of the other GPUs", _LATE
     if row.path == "network" and "gpu" in row.flow and not best:
@@ -55,6 +61,24 @@ def late(result: PathResult, between: Sequence[Observation], rows: Sequence[Obse
         return result
     expected = expectation(row, basis="same path", value=best, limit=limit).expected
     return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, late_by * best)
+
+
+def _of_another_version(row: Observation, rows: Sequence[Observation]) -> float:
+    """The least latency of the same program in another version, as the names of rows typed in tell; 0 if none."""
+    if row.how.get("tool") != "typed in" or row.metric != "latency":
+        return 0.0
+    alike = [
+        each.value for each in rows
+        if each.value and each.metric == row.metric and each.settings == row.settings and _method(each) == _method(row)
+        and each.scenario != row.scenario and _without_version(each.scenario) == _without_version(row.scenario)
+    ]  # fmt: skip
+    return min(alike, default=0.0)
+
+
+@lru_cache(maxsize=2**12)
+def _without_version(name: str) -> str:
+    """What a row is called, without commits, versions, before and after."""
+    return " ".join(VERSION.sub(" ", _COMMIT.sub(" ", name)).lower().split())
 
 
 def of_small_messages(result: PathResult) -> PathResult:

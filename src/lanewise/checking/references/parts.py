@@ -32,6 +32,8 @@ LEAST_MESSAGE = 256 * 10**6
 # copies do (reduce_scatter of H100 311 to 362 GB/s of 390, nine collectives of B300 628 to 914), all_reduce 0.81 and
 # more (A100 220, H200 325 to 347).
 _FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.74, 64 * 10**6
+# Two H200 all_reduce 64, 128, 256 and 512 MiB at 0.68, 0.72, 0.76 and 0.80 of their NVLinks (2026-11-27-two-gpus).
+_FINE_OF_TWO = ((100e6, 0.62), (200e6, 0.66), (400e6, 0.7), (700e6, 0.74))
 # What pairs exchange in both directions at once: two H200 sendrecv 0.66 and 0.69, alltoall 0.60 and 0.71 of 391 GB/s in
 # 64 and 256 MB (benchmarks/runs/2026-11-27-two-gpus-third-series).
 _FINE_PAIRS, _PAIRS = 0.58, ("sendrecv", "alltoall", "all_to_all")
@@ -257,6 +259,8 @@ def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str) -> I
     long = row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_FINE
     share = _FINE_ALL_REDUCE if row.scenario.startswith("all_reduce") else _FINE_RING
     share = _FINE_PAIRS if row.scenario.startswith(_PAIRS) else share
+    if row.settings.get("ranks") == 2 and row.scenario.startswith("all_reduce"):
+        share = next((fine for size, fine in _FINE_OF_TWO if row.settings.get("bytes", size) <= size), share)
     fine = long and (row.value or 0.0) >= share * nvlink
     # NVLink SHARP sends each byte once where a ring sends it twice.
     yield Reference("parts", nvlink, share * nvlink if fine else low, low, 2 * nvlink, limit, source, own=fine)

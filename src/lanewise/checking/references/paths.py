@@ -50,7 +50,7 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
     rows = [each for each in rows if not (_is_of_more(each, row) or over_more(each, row))]
     rows = [each for each in rows if not _kernels_both_ways(each, row)]
     rows = [each for each in rows if not (_fills_its_link(row) and stated_links(each) != stated_links(row))]
-    best = max(rows, key=lambda each: each.value or 0.0, default=row)
+    best = max(rows, key=lambda each: _with_start(each, row), default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
     tolerated = 0.2 if row.how.get("host memory") == "pageable" else _OF_PATH
     if row.path == "network" and _is_deeper(best, row):

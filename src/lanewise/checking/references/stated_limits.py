@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from lanewise.checking.expectation import too_short
 from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.parts import Reference, best_of
 from lanewise.results.figure_words import TABLE
@@ -21,7 +22,7 @@ _OF_WIRES = re.compile(
     re.IGNORECASE,
 )
 _REACHABLE = re.compile(
-    r"\b(?:attainable|achievable|expected|expectation|should be|roofline|published by|claimed)\b", re.IGNORECASE
+    r"\b(?:attainable|achievable|expected|expectation|should be|roofline|published(?! on)|claimed)\b", re.IGNORECASE
 )
 # Of models, sizes and workloads: what a limit is of.
 _NUMBERED = re.compile(r"(?<!\S)(?=\S*\d)[\w.-]+(?=[\s,]|$)")
@@ -29,6 +30,9 @@ _FINE = {True: 0.72, False: 0.75}
 _SLOW = {True: 0.6, False: 0.7}
 # Twice what somebody expects is another path or count; nothing exceeds its wires but for a rounded figure.
 _ABOVE = {True: 1.1, False: 2.0}
+# Drives exceed the requests a second of their data sheets: eight rated at 13.6 million together did 16.5 (NVIDIA's
+# kernels for Grace, issue 182).
+_ABOVE_REQUESTS = 1.5
 
 
 def names_limit(row: Observation) -> bool:
@@ -77,6 +81,7 @@ def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[R
     ]  # fmt: skip
     if (best := best_of(limits)) is not None:
         nominal, wires = best.value or 0.0, _OF_WIRES.search(best.scenario) is not None
-        high = _ABOVE[wires] * nominal
+        short = row.path == "storage" and too_short(row)
+        high = (_ABOVE_REQUESTS if wires and short else _ABOVE[wires]) * nominal
         yield Reference("same path", nominal, _FINE[wires] * nominal, _SLOW[wires] * nominal, high,
                         f"'{best.scenario}'", STATED_LIMIT)  # fmt: skip
