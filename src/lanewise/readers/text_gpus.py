@@ -90,6 +90,11 @@ _SPOKEN = tuple(
         ("clocks", "thermal or power limit", r"\bthermal(?:ly)? throttl|\bpower[- ](?:limited|capped)|\boverheat"),
     )
 )  # fmt: skip
+_COUNTS = {"two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "sixteen": 16}
+_COUNTED_GPUS = re.compile(
+    rf"(?<![\w.])({'|'.join(_COUNTS)}|[2-9]|1[0-6])(?: ?[x\u00d7] ?| )(?:\w+ )?(?:{_GPU.pattern}|GPUs\b)", re.IGNORECASE
+)
+_MOST_GPUS = 16
 _MOST_NAMES, _LONGEST = 8, 20_000
 
 
@@ -109,6 +114,17 @@ def gpus_in(words: str, *, spoken: bool | None = None) -> list[str]:
         elif len(plain) > len(like):
             names = {plain if key == like else key: name if key == like else each for key, each in names.items()}
     return list(names.values())[:_MOST_NAMES]
+
+
+def spans_of_parts(line: str) -> list[tuple[int, int]]:
+    """Where a line names GPUs and CPUs: the 6000 of an RTX PRO 6000 is no figure."""
+    return [match.span() for pattern in (_GPU, _CPU) for match in pattern.finditer(line)]
+
+
+def gpus_counted(words: str) -> int:
+    """How many GPUs of one machine words speak of: 'eight H100', '8x MI300X', 'over two GPUs'; 0 if not."""
+    found = [_COUNTS.get(match[1].lower()) or int(match[1]) for match in _COUNTED_GPUS.finditer(words)]
+    return found[-1] if found and found[-1] <= _MOST_GPUS else 0
 
 
 def same_gpu(name: str, other: str) -> bool:
