@@ -28,7 +28,13 @@ from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory,
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
-from lanewise.checking.references.latencies import TIMES, late, of_small_messages, slow_by_its_rate
+from lanewise.checking.references.latencies import (
+    TIMES,
+    faster_than_any_link,
+    late,
+    of_small_messages,
+    slow_by_its_rate,
+)
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
@@ -38,6 +44,7 @@ from lanewise.checking.references.parts import (
     Reference,
     any_copy,
     collective,
+    fastest_of_any_collective,
     host_copy,
     least_of_any_collective,
     peer_copy,
@@ -149,7 +156,7 @@ class References:
             return self._of_a_text(result)
         if row.metric in TIMES:
             by_rows = late(result, self._between[row_devices(row)], self.rows)
-            return of_small_messages(slow_by_its_rate(by_rows, self._by_part))
+            return faster_than_any_link(of_small_messages(slow_by_its_rate(by_rows, self._by_part)))
         if (above := ceiling(row, self.posted)) is not None:
             return by_reference(row, above, Verdict.FAST)
         if names_limit(row):
@@ -233,6 +240,7 @@ class References:
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
+            yield fastest_of_any_collective()
             yield from self._bounds(row)
             return
         if too_short(row):

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from lanewise.checking.expectation import expectation
 from lanewise.checking.references.lines import uses_rdma
-from lanewise.checking.references.parts import Reference
+from lanewise.checking.references.parts import FASTEST_LINKS, Reference
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -36,6 +36,8 @@ _FINE_NETWORK, _SLOW_RDMA = 5e-6, 50e-6
 # without GDRCopy, the same kept questions).
 _OF_HOST = 5.0
 _SMALL, _RDMA_LATENCY = 4096, re.compile(r"\b(?:read|write|send|atomic)_lat\b", re.IGNORECASE)
+# What a call of less (B) counts is its start.
+_LEAST_OF_CALL = 10**6
 # Of so many other GPUs the median says what such a copy takes.
 _LEAST_OTHERS = 2
 # Copies of this many bytes take far longer than to start and end them.
@@ -80,6 +82,20 @@ def of_small_messages(result: PathResult) -> PathResult:
         return result
     expected = expectation(row, basis="latency", value=fine, limit=f"{limit} on other machines").expected
     return PathResult(row, expected, TOLERANCES["latency"], verdict, None, slow if verdict is Verdict.SLOW else fine)
+
+
+def faster_than_any_link(result: PathResult) -> PathResult:
+    """The result of the typed time of a collective, too fast if its bytes by that time are more than GPUs exchange."""
+    row, size = result.row, result.row.settings.get("bytes", 0)
+    collective = row.metric == "time" and row.path in ("peer", "collective", "network") and "," in row.flow
+    if result.verdict is not Verdict.UNKNOWN or not collective or size < _LEAST_OF_CALL or not row.value:
+        return result
+    least = size / FASTEST_LINKS
+    if row.value >= least:
+        return result
+    limit = "the NVLinks of the fastest GPUs, both ways"
+    expected = expectation(row, basis="parts", value=least, limit=limit).expected
+    return PathResult(row, expected, TOLERANCES["parts"], Verdict.FAST, least, None)
 
 
 def slow_by_its_rate(result: PathResult, by_part: Callable[[Observation], Iterable[Reference]]) -> PathResult:
