@@ -114,7 +114,8 @@ def collective_of(words: str, line: str) -> str:
         return ""
     if named.startswith(("bus", "nccl", "rccl")):
         return "NCCL"
-    return "alltoall" if named.startswith("all") and named.endswith("all") else re.sub(r"[ -]", "_", named)
+    name = re.sub(r"[ _-]|perf$", "", named)
+    return {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}.get(name, name)
 
 
 def clause_of(words: str, after: str) -> str:

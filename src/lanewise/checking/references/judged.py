@@ -362,6 +362,9 @@ class References:
         flows = flows_of(row)
         # More ranks than the flows lead around are on other hosts.
         hosts = row.settings.get("hosts", 1)
+        if not flows and row.path == "collective" and (whole := ability(self.posted.title("gpu"), self.catalog)):
+            # Of which hosts the ranks are is not known: only what no network gives says something.
+            yield from (replace(each, slow_below=0.0) for each in collective(row, whole) if whole.all_linked)
         if not flows or row.settings.get("ranks", 0) > len(flows) > 1 or row.path == "network":
             return
         if hosts == 1:
