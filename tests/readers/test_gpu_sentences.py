@@ -44,3 +44,16 @@ def test_the_ranks_of_a_collective_are_those_that_the_sentence_counts(tmp_path: 
 def test_the_number_of_a_part_is_no_figure(name: str, tmp_path: Path):
     checkup = asked(f"Four {name}: all_reduce of a pair has 21 GB/s, of another pair 38.", tmp_path)
     assert {result.row.value for result in checkup.results} <= {21e9, 38e9}
+
+
+def test_a_time_is_no_rate_without_its_unit(tmp_path: Path):
+    checkup = asked("Peer copies of two RTX 4090: 24 GB/s and 1.5 to 3 us, through the host 11 GB/s.", tmp_path)
+    assert {result.row.value for result in checkup.results} <= {24e9, 11e9}
+
+
+def test_several_gpus_at_once_are_no_measure_of_one(tmp_path: Path):
+    text = "MI300X: 50 GB/s from the memory of either socket, 97 {}."
+    assert verdict_of(asked(text.format("for two GPUs at once"), tmp_path)) != "slow"
+    # What the first figure says may hold for both.
+    text = "Two pairs at once reach 112.5 GB/s to one other switch but 56.4 to another: why the half?"
+    assert verdict_of(asked(text, tmp_path)) == "slow"
