@@ -28,6 +28,9 @@ def asked(text: str, folder: Path) -> Checkup:
         ("An all-reduce of 4 MB over eight H100 has 24 GB/s.", "unknown"),  # short messages
         ("nvbandwidth of eight H100: 371 GB/s between any two.", "ok"),
         ("nixlbench moves 0.4 GB/s between two A100-SXM4-80GB that NVLinks join.", "slow"),
+        ("An RTX 3090 gets 12 GB/s from the host.", "slow"),
+        ("An RTX 3090 gets 24 GB/s from the host.", "ok"),
+        ("rocm_bandwidth_test gives 0.76 GB/s to a Vega Frontier Edition.", "slow"),
         ("Two machines with A30: 12 GB/s between GPUs over 200 Gb/s.", "unknown"),
     ],
 )

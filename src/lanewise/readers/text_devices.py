@@ -26,7 +26,8 @@ _TO = re.compile(
     r"\bh(?:ost)?(?:2|to| to |->|_to_)d(?:ev(?:ice)?)?(?=\b|_)|\bhtod\b|"
     rf"\b(?:cpu|host|ram)(?: memory)? ?(?:to|->|\u2192) ?(?:the |an? )?gpus?\b|"
     rf"\b(?:to|onto|into) (?:the |an? |its |each |one )?(?:nvidia |geforce |amd )?{_GPU}\b|"
-    r"\buploads?\b|\bfrom (?:pinned|pageable|host|system|malloc\S{0,4}) (?:host )?memory",
+    r"\buploads?\b|\bfrom (?:the |its )?(?:host|cpu|main memory)(?! (?:to|into)\b)\b|"
+    r"\bfrom (?:pinned|pageable|host|system|malloc\S{0,4}) (?:host )?memory",
     re.IGNORECASE,
 )
 _FROM = re.compile(
