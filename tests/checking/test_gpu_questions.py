@@ -99,6 +99,32 @@ def test_small_messages_of_gpu_memory_are_held_against_those_of_host_memory(type
     assert verdict_of(typed(host, gpu.format(190, 4 << 20))) == "ok"
 
 
+@pytest.mark.parametrize(
+    ("row", "verdict"),
+    [
+        ("value: 1.6 us, metric: time, bytes: 10000000", "fast"),
+        ("value: 1.6 ms, metric: time, bytes: 10000000", "unknown"),
+        ("value: 1.6 us, metric: time, bytes: 1000", "unknown"),
+        ("value: 94000 GB/s", "fast"),
+        ("value: 940 GB/s", "unknown"),
+    ],
+)
+def test_a_collective_faster_than_any_links_is_counted_otherwise(typed, row: str, verdict: str):
+    assert verdict_of(typed(f'path: all_reduce, flows: "{RING}", {row}')) == verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [("12 threads read memory", "shared"), ("while the CPUs copy", "shared"), ("stress-ng in the background", "shared"),
+     ("no pin_memory", "pageable")],
+)  # fmt: skip
+def test_what_a_row_says_of_its_run_is_a_cause(typed, name: str, cause: str):
+    alone = 'path: "alone", flows: "host0->gpu0", value: 26 GB/s'
+    other = "alone, pin_memory" if "pin" in name else "alone"
+    checkup = typed(alone.replace('"alone"', f'"{other}"'), f'path: "{name}", flows: "host0->gpu0", value: 10.9 GB/s')
+    assert first_causes(checkup)[0] == cause
+
+
 def test_copies_at_once_carry_together_no_less_than_half_of_one_alone(typed):
     alone = 'path: write, flows: "gpu0->gpu4", value: 52.5 GB/s'
     pairs = 'path: to two roots, flows: "gpu0->gpu4, gpu0->gpu8", value: '

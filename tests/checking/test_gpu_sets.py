@@ -8,6 +8,8 @@ import pytest
 from checking.test_stated_words import typed as check_typed
 from checking.thread_list import first_causes, verdict_of
 
+from lanewise import api
+
 SWITCHED = "gpus: NVIDIA RTX PRO 6000 Blackwell Server Edition\n"
 MESH = "gpus: AMD Instinct MI300X\n"
 
@@ -81,6 +83,22 @@ def test_each_of_a_mesh_has_a_link_to_each_other(typed):
     assert typed(row.format(3, 3, 140), head=MESH)[0] == "ok", "three links of each"
     assert typed(row.format(1, 1, 46), head=MESH)[0] == "ok", "one link"
     assert typed(row.format(7, 7, 94), head="gpus: AMD Instinct MI250X\n")[0] == "unknown", "no mesh"
+
+
+def test_sends_between_neighbours_of_a_mesh_have_one_link(typed):
+    row = 'path: sendrecv, flows: "gpu[0-7]->gpu[0-7]", value: 47 GB/s, metric: bus_bandwidth, bytes: 1 GiB'
+    assert typed(row, head=MESH)[0] == "unknown"
+
+
+def test_a_table_without_its_devices_is_fine_where_no_network_is_as_fast(tmp_path: Path):
+    heads = "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong\n"
+    row = "  1073741824  268435456  float  sum  -1  3990.0  {0}  {1}  0  3990.0  {0}  {1}  0\n"
+    path = tmp_path / "post.txt"
+    path.write_text(f"We see this on 8x H100 SXM5 80GB:\n\n{heads}{row.format(269.1, 470.9)}", "utf-8")
+    assert verdict_of(api.check([path])) == "ok"
+    # Perhaps of eight hosts.
+    path.write_text(f"We see this on 8x H100 SXM5 80GB:\n\n{heads}{row.format(26.91, 47.09)}", "utf-8")
+    assert verdict_of(api.check([path])) == "unknown"
 
 
 def test_a_pair_of_a_mesh_has_one_link(typed):

@@ -62,6 +62,20 @@ def test_ranks_of_several_hosts_are_no_ring_of_one():
     assert second.value == pytest.approx(95e9)
 
 
+def test_pairs_that_a_table_counts_are_a_sum_of_as_many(tmp_path: Path):
+    heads = "| Flows | Config | Total BW | Per-flow |\n|---|---|---|---|\n"
+    one, near = "| 1 | PIX (same switch) | 53.4 GB/s | 53.4 |\n", "| 2 | PIX (same switch) | 107.5 GB/s | 53.8 |\n"
+    far = "| 2 | NODE (same src switch) | 53.8 GB/s | 26.9 |\n"
+    crossed = "| 12 | PIX all-to-all | 148.9 GB/s | 12.4 |\n"
+    rows = read_results(heads + one + near + crossed, "f").observations
+    assert [(row.flow, row.metric, row.value) for row in rows] == [
+        ("gpu0->gpu1", "goodput", 53.4e9), ("gpu0->gpu1, gpu2->gpu3", "total", 107.5e9),
+    ]  # fmt: skip
+    checkup = checked(heads + one + near + far, tmp_path)
+    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "shared")
+    assert verdict_of(checked(heads + one + near, tmp_path)) != "slow"
+
+
 def test_columns_of_the_algorithms_rate_are_left_out():
     text = "| Size | busbw | algbw |\n|---|---|---|\n| 32KiB | 1.4 GB/s | 0.8 GB/s |\n| 1GiB | 460 GB/s | 265 GB/s |"
     rows = read_results(text, "f").observations

@@ -32,6 +32,10 @@ _OFF = re.compile(r"\boff\b|disabled|\bwithout\b|\bno\b|=0\b|staged|not enabled"
 _ON = re.compile(r"\bon\b|\benabled|\bwith\b|=1\b", re.IGNORECASE)
 _BOTH = re.compile(r"bi-?dir|both (?:ways|directions)|duplex|<->|<=>|\u2194|\u21c4", re.IGNORECASE)
 _ALONE = re.compile(r"\d{1,4}(?:\.\d)? ?(?:[kKMG]i?B?|B|bytes)", re.IGNORECASE)
+_PAIRS_AT_ONCE = re.compile(r"^\W*(?:num(?:ber of)? |concurrent |parallel )?(?:flows|pairs|copies)\W*$", re.IGNORECASE)
+_TOTAL = re.compile(r"\btotal|aggregate|\bsum\b|\ball\b|combined", re.IGNORECASE)
+# nvidia-smi's classes of the way between two GPUs; sets in which GPUs are in several copies.
+_CLASSES, _CROSSED = re.compile(r"\b(?:PIX|PXB|PHB|NODE|SYS)\b"), re.compile(r"all[ -]to[ -]all|1:[2-9n]|star", re.I)
 _MOST_RANKS = 64
 
 
@@ -50,6 +54,8 @@ class GpuCell:
 def of_gpus(head: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell | None:
     """What the figure below a head is of, by the other cells of its row with their heads; None if of no peers."""
     words = " ".join([*(label for _, label in labels), head])
+    if (several := _pairs_at_once(head, labels, lead)) is not None:
+        return several
     collective = any(_BUS.search(said) for said in (words, lead)) and not _ALGORITHM.search(head)
     return _collective(head, labels, lead) if collective else _peers(words, labels, lead)
 
@@ -68,6 +74,21 @@ def gpus_by_number(rows: Sequence[Observation]) -> tuple[list[Observation], dict
     renamed = [replace(row, flow=numbered(row.flow), how={**row.how, "flows": numbered(row.how.get("flows", row.flow))})
                for row in rows]  # fmt: skip
     return renamed, {numbers[end]: found[0] for end, found in models.items()}
+
+
+def _pairs_at_once(head: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell | None:
+    """The sum of so many pairs of GPUs at once, by a column that counts them and one that says total; else None."""
+    counts = [_whole(label) for said, label in labels if _PAIRS_AT_ONCE.search(said)]
+    said_of = [label for said, label in labels if not _PAIRS_AT_ONCE.search(said)]
+    words = " ".join(label for label in said_of if re.search(r"[A-Za-z]{2}", label))
+    between = _CLASSES.search(f"{words} {lead}") or _P2P.search(f"{words} {lead}") or _OF_PAIRS.search(lead)
+    if not counts or not 0 < counts[0] <= _MOST_RANKS or not between or _CROSSED.search(words):
+        return None
+    if counts[0] > 1 and not _TOTAL.search(head):
+        return None
+    flow = ", ".join(f"gpu{2 * at}->gpu{2 * at + 1}" for at in range(counts[0]))
+    metric = "total" if counts[0] > 1 else "goodput"
+    return GpuCell(f"{counts[0]}, {re.sub(r'[^A-Za-z0-9]+', ' ', words).strip()}", flow, "peer", metric, {"p2p": "on"})
 
 
 def is_of_collectives(head: str) -> bool:

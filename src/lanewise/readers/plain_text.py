@@ -16,7 +16,7 @@ from lanewise.readers import text_devices, text_tables, text_words
 from lanewise.readers.text_clauses import bare_quantities
 from lanewise.readers.text_comparisons import with_expectations
 from lanewise.readers.text_figures import LETTERS, LONGEST, FigureWords, TextFigure
-from lanewise.readers.text_gpus import gpus_in, same_gpu
+from lanewise.readers.text_gpus import gpus_counted, gpus_in, same_gpu
 from lanewise.readers.text_quantities import NO_RESULT, TIME_UNIT, UNIT, TextQuantity, columns, in_a_cell, quantities
 from lanewise.readers.tool_results import ImportedResults
 from lanewise.results.figure_words import PLAIN_TEXT
@@ -171,7 +171,9 @@ def _figure(
     line = f"{words.before} {words.after}"
     near = (path == "network" and crosses) or (path == "storage" and text_words.is_over_network(line))
     own = f"{words.between} {words.after if words.suffixed else ''}"
-    copy = text_devices.copy_of((own, words.before + words.after, reading.heading)) if path == "device" else ""
+    clause = text_devices.clause_of(words.before, words.after)
+    said = (own, f"{own} {clause}" if clause else "", words.before + words.after, reading.heading)
+    copy = text_devices.copy_of(said) if path == "device" else ""
     named = gpus_in(own, spoken=True) or gpus_in(words.before, spoken=True) or gpus_in(words.after, spoken=True)
     gpu = next((at for at, name in enumerate(reading.gpus) if named and same_gpu(name, named[-1])), 0)
     way = words.way(reading.heading)
@@ -247,12 +249,13 @@ def _row(figure: TextFigure, port: str, drive: str) -> Observation:
         flow, path = text_devices.flow_of(figure.copy, figure.gpu), figure.copy
         how |= {"flows": flow} | text_devices.how_of(path, f"{label} {figure.words.after}")
     # What stands beyond a comma is of the next figure.
-    words = f"{figure.heading} {figure.words.between} {figure.words.after.partition(',')[0]}"
+    words = f"{figure.heading} {figure.words.between} {re.split('[,;]', figure.words.after)[0]}"
     if path == "storage" and metric == "goodput" and "expected" not in how and (bus := text_devices.bus_of(words)):
         how |= {"expected": bus, "expectation": "bus"}
-    kind = text_devices.collective_of(words)
+    kind = text_devices.collective_of(words, f"{figure.heading} {figure.words.before} {figure.words.after}")
     if kind and figure.path == "device" and metric == "goodput" and not figure.copy:
-        flow, path, metric = "gpu0->gpu1", "peer", "bus_bandwidth"
+        ranks = gpus_counted(f"{figure.heading} {figure.words.before}")
+        flow, path, metric = text_devices.ring_of(ranks), "peer", "bus_bandwidth"
         how |= {"flows": flow, "collective": kind}
     if drive and path == "storage" and text_devices.is_one_drive(f"{figure.heading} {figure.words.before} {label}"):
         how["device"] = drive

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lanewise.readers.text_quantities import TextQuantity, parsed
+from lanewise.readers.text_gpus import spans_of_parts
+from lanewise.readers.text_quantities import TextQuantity, parsed, times_in
 from lanewise.readers.text_words import line_of
 
 # What parts the clauses of a sentence. A comma between digits is none.
@@ -100,7 +101,7 @@ def bare_quantities(line: str, found: Sequence[TextQuantity], *, bits: bool) -> 
         if pair and not _NAMES.search(before[: pair.start("number")]):
             bare += _like(pair, [quantity], bits=bits)
     taken = {quantity.start for quantity in found}
-    counted = [match.span() for match in _COUNTED.finditer(line)]
+    counted = [*(match.span() for match in _COUNTED.finditer(line)), *spans_of_parts(line), *times_in(line)]
     bare = [
         each for each in bare
         if each.start not in taken and not _SHARE.match(line, each.end) and not line.startswith("-", each.end)

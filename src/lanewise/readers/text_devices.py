@@ -12,20 +12,22 @@ from lanewise.readers import spelled_quantities
 from lanewise.results.figure_words import count_in
 
 _GPU = (
-    r"(?:gpus?|device|card|vram|rtx|gtx|"
-    r"(?:tesla )?[abhltv]\d{1,3}0?0?\w{0,4}|mi\d{2,3}x?|radeon|quadro|titan|rx|arc|k\d0)"
+    r"(?:gpus?|device|card|vram|rtx|gtx|(?:tesla )?[abhltv]\d{1,3}0?0?\w{0,4}|mi\d{2,3}x?|radeon|vega|quadro|titan|rx|"
+    r"arc|k\d0)"
 )
 _PEERS = re.compile(
     r"\bp2p\b|\bpeers?\b|\bd(?:evice)?(?:2|to| to |->)d(?:evice)?\b|"
     r"\bgpus?\W{0,2}\d{0,2} ?(?:->|\u2192|<->|\u2194|to) ?gpus?\W{0,2}\d{0,2}\b|"
-    r"\bbetween (?:\w+ ){0,3}(?:gpus|[abhltv]\d{1,3}0?0?|rtx)|\bpairs?\b",
+    r"\bbetween (?:\w+ ){0,3}(?:gpus|[abhltv]\d{1,3}0?0?|rtx|mi\d{2,3}x?)|\bpairs?\b|"
+    r"\bbetween (?:any|each|all) (?:two|pairs?|of them)\b|\bnvlink (?:transfers?|copies|copy)\b",
     re.IGNORECASE,
 )
 _TO = re.compile(
     r"\bh(?:ost)?(?:2|to| to |->|_to_)d(?:ev(?:ice)?)?(?=\b|_)|\bhtod\b|"
     rf"\b(?:cpu|host|ram)(?: memory)? ?(?:to|->|\u2192) ?(?:the |an? )?gpus?\b|"
     rf"\b(?:to|onto|into|reach(?:es)?) (?:the |an? |its |each |one |my |our )?(?:nvidia |geforce |amd )?{_GPU}\b|"
-    r"\buploads?\b|\bfrom (?:pinned|pageable|host|system|malloc\S{0,4}) memory",
+    r"\buploads?\b|\bfrom (?:the |its )?(?:host|cpu|main memory)(?! (?:to|into)\b)\b|"
+    r"\bfrom (?:pinned|pageable|host|system|malloc\S{0,4}) (?:host )?memory",
     re.IGNORECASE,
 )
 _FROM = re.compile(
@@ -45,14 +47,19 @@ _OTHER = re.compile(
     r"ethernet|unified|managed|uvm|um|each)\b",
     re.IGNORECASE,
 )  # fmt: skip
+_NVLINKS = re.compile(r"\bnvlinks?\b", re.IGNORECASE)
 _COLLECTIVE = re.compile(
-    r"\ball[ _-]?(?:reduce|gather)\b|\breduce[ _-]?scatter\b|\bbroadcast\b|\bbus ?bw\b|\bbus bandwidth\b",
+    r"\ball[ _-]?(?:reduce|gather)\b|\breduce[ _-]?scatter\b|\bbroadcast\b|\bbus ?bw\b|\bbus bandwidth\b|"
+    r"\ball[ _-]?to[ _-]?all\b|\bsend_?recv(?:_perf)?\b|\b[nr]ccl\b(?![-_]tests?)",
     re.IGNORECASE,
 )
 _ACROSS = re.compile(
     r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|network|infiniband|\brdma|\broce|\bib\b|\befa\b|gb/s.{0,20}nic|\bnics?\b|"
-    r"\balgbw\b|ethernet|\bhdr\b|\bndr\b|inter-?node|multi-?node|deepep|\d ?[kKM]i?B\b", re.IGNORECASE,
+    r"\balgbw\b|ethernet|\bhdr\b|\bndr\b|inter-?node|multi-?node|deepep|"
+    r"\d ?ki?B\b|(?<![\d.])[1-5]?\d ?Mi?B\b", re.IGNORECASE,
 )  # fmt: skip
+# One GPU a host, and what carries data between hosts.
+_ONE_EACH = re.compile(r"\bone \w{2,6} each\b|\bby sockets\b|\btcp\b", re.IGNORECASE)
 _PAGEABLE = re.compile(
     r"\bpageable|\bunpinned|\bmmap\w*|\bmapped|\bmalloc\b|\bnon-pinned|\bwithout pinn|"
     r"\benqueue(?:write|read)buffer\b",  # of plain memory, as clpeak and most programs of OpenCL use it
@@ -81,7 +88,8 @@ _FLOWS = {"host to device": "host0->gpu{}", "device to host": "gpu{}->host0", "p
 def copy_of(parts: Sequence[str]) -> str:
     """'host to device', 'device to host', 'peer' or nothing, by the first of these words that say which copy it is."""
     for words in parts:
-        if _OTHER.search(words):
+        peers = _PEERS.search(words) is not None
+        if _OTHER.search(_NVLINKS.sub(" ", words) if peers else words):  # peers may well copy over NVLinks
             return ""
         found = [
             (match.start(), path)
@@ -94,17 +102,36 @@ def copy_of(parts: Sequence[str]) -> str:
     return ""
 
 
-def collective_of(words: str) -> str:
-    """The collective of GPUs of one host that words name, 'NCCL' for one without a name; empty across hosts."""
+def collective_of(words: str, line: str) -> str:
+    """The collective of GPUs of one host that words name, 'NCCL' for one without a name; empty across hosts.
+
+    `line`: all words of the line, which must speak of no network where the library alone is named.
+    """
     match = _COLLECTIVE.search(words)
     if match is None or _ACROSS.search(words):
         return ""
-    return "NCCL" if match[0].lower().startswith("bus") else re.sub(r"[ -]", "_", match[0].lower())
+    named = match[0].lower()
+    if named in ("nccl", "rccl") and (_ACROSS.search(line) or _ONE_EACH.search(line)):
+        return ""
+    if named.startswith(("bus", "nccl", "rccl")):
+        return "NCCL"
+    name = re.sub(r"[ _-]|perf$", "", named)
+    return {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}.get(name, name)
+
+
+def clause_of(words: str, after: str) -> str:
+    """The clause of a figure with its end, where neither speaks of several hosts; else empty."""
+    return "" if _ACROSS.search(f"{words} {after}") else re.split("[,;]", after)[0]
 
 
 def flow_of(path: str, gpu: int) -> str:
     """The flow of a copy of that GPU; a peer copy goes to the next one."""
     return _FLOWS[path].format(gpu, gpu + 1)
+
+
+def ring_of(ranks: int) -> str:
+    """The flows of a collective of so many GPUs of a host; of an unknown number one of them."""
+    return ", ".join(f"gpu{at}->gpu{(at + 1) % ranks}" for at in range(ranks)) if ranks > 1 else flow_of("peer", 0)
 
 
 def memory_of(words: str) -> str:

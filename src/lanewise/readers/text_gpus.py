@@ -22,7 +22,8 @@ _GPU = re.compile(
     r"(?:Tesla )?(?:GB?[23]00|GH200|H(?:20|100|200|800)|B(?:200|300)|A(?:10G?|16|30|40|100|800)|V100S?|P(?:40|100)|"
     r"L(?:20|40S?)|K(?:20|40|80)|M(?:40|60))|Tesla [KMPT]\d{1,2}|TITAN (?:RTX|Xp|[VX])|CMP ?\d{2,3}HX|"
     r"(?:Instinct )?MI\d{2,3}[XA]?|(?:Radeon )?RX ?(?:Vega ?)?\d{2,4}|Radeon (?:VII|(?:AI )?PRO \w{4,5})|"
-    r"Vega (?:56|64)|Arc (?:Pro )?[AB]\d{2,3}|Max 1[15]\d0"
+    r"(?:Radeon )?Vega (?:56|64|Frontier(?: Edition)?)|Arc (?:Pro )?[AB]\d{2,3}|(?:A3[18]0|A580|A7[57]0|B5[78]0)|"
+    r"Max 1[15]\d0"
     r")" + _SUFFIX + r"(?!\w|\.\d)",
     re.IGNORECASE,
 )
@@ -96,6 +97,11 @@ _TRIP = re.compile(
 )  # fmt: skip
 # The same at another time: nothing is said to have changed.
 _BEFORE = re.compile(r"\byesterday\b|\blast (?:night|week|month|year)\b", re.IGNORECASE)
+_COUNTS = {"two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "sixteen": 16}
+_COUNTED_GPUS = re.compile(
+    rf"(?<![\w.])({'|'.join(_COUNTS)}|[2-9]|1[0-6])(?: ?[x\u00d7] ?| )(?:\w+ )?(?:{_GPU.pattern}|GPUs\b)", re.IGNORECASE
+)
+_MOST_GPUS = 16
 _MOST_NAMES, _LONGEST = 8, 20_000
 
 
@@ -115,6 +121,17 @@ def gpus_in(words: str, *, spoken: bool | None = None) -> list[str]:
         elif len(plain) > len(like):
             names = {plain if key == like else key: name if key == like else each for key, each in names.items()}
     return list(names.values())[:_MOST_NAMES]
+
+
+def spans_of_parts(line: str) -> list[tuple[int, int]]:
+    """Where a line names GPUs and CPUs: the 6000 of an RTX PRO 6000 is no figure."""
+    return [match.span() for pattern in (_GPU, _CPU) for match in pattern.finditer(line)]
+
+
+def gpus_counted(words: str) -> int:
+    """How many GPUs of one machine words speak of: 'eight H100', '8x MI300X', 'over two GPUs'; 0 if not."""
+    found = [_COUNTS.get(match[1].lower()) or int(match[1]) for match in _COUNTED_GPUS.finditer(words)]
+    return found[-1] if found and found[-1] <= _MOST_GPUS else 0
 
 
 def same_gpu(name: str, other: str) -> bool:

@@ -96,6 +96,11 @@ def quantities(line: str, *, bits: bool) -> list[TextQuantity]:
     return sorted(found, key=lambda quantity: quantity.start)
 
 
+def times_in(line: str) -> list[tuple[int, int]]:
+    """Where a line has times, which are no numbers without a unit: '1.5 to 3 us'."""
+    return [match.span() for match in _QUANTITY.finditer(line) if re.fullmatch(_TIME, match["unit"])]
+
+
 def in_a_cell(cell: str, unit: str, span: tuple[int, int], *, bits: bool) -> TextQuantity | None:
     """The quantity of a cell that is a bare number, in the unit of its head or its row; None for other cells."""
     match = _BARE.match(cell)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from lanewise.catalog.drive_models import drive_series
+from lanewise.readers.text_devices import copy_of
 from lanewise.readers.text_figures import TextFigure
 from lanewise.readers.text_gpus import gpus_in, same_gpu
 from lanewise.results.figure_reasons import asked_for_no_more, other_work
@@ -38,6 +39,10 @@ _OF_A_LINE = re.compile(
 _NVLINK_SUMS = (160e9, 300e9, 400e9, 600e9, 900e9, 1.8e12)
 _NVLINKS = re.compile(r"\bnvlinks?\b|\bintra-?node\b|\ball_?reduce|\bnvswitch", re.IGNORECASE)
 _BOTH = re.compile(r"\bbi-?dir\w*|\bboth (?:ways|directions)|\bduplex\b", re.IGNORECASE)
+_AT_ONCE = re.compile(
+    r"\b(?:two|both|three|four|six|eight|all|\d{1,3}) (?:\w+ )?(?:gpus|cards|drives|disks|ssds|ports|flows|pairs) "
+    r"(?:at once|together|in parallel|at the same time|simultaneously|in all)\b", re.IGNORECASE,
+)  # fmt: skip
 # What is counted of failures, and how busy something is.
 _LOST = re.compile(r"(?:drop|loss|lost|err|retr|util|overrun)[\w.]*\s{0,20}[:=]", re.IGNORECASE)
 
@@ -47,6 +52,8 @@ def of_other_things(first: TextFigure, second: TextFigure, words: Sequence[str])
     low, high = sorted((first.quantity.value, second.quantity.value))
     whole = f"{first.words.before} {words[0]}"
     line = f"{whole} {second.words.between} {second.words.after}"
+    if _of_other_ends(words) or _of_more_at_once(first, second, words):
+        return True
     if _among_peers(whole, words) or _OBSERVED.search(line) or (low >= _OF_OTHER_MODEL * high and _unlike(*words)):
         return True
     # A GPU's own memory is no measure of what reaches it.
@@ -54,6 +61,18 @@ def of_other_things(first: TextFigure, second: TextFigure, words: Sequence[str])
     if own and first.quantity.si == "B/s":
         return True
     return other_work(whole, f"{second.words.between} {second.words.after}")
+
+
+def _of_other_ends(words: Sequence[str]) -> bool:
+    """Whether one figure is of a copy between GPUs and the other of one from or to host memory."""
+    kinds = [copy_of((each,)) for each in words]
+    return all(kinds) and ("peer" in kinds) and len(set(kinds)) > 1
+
+
+def _of_more_at_once(first: TextFigure, second: TextFigure, words: Sequence[str]) -> bool:
+    """Whether the second figure is higher and of several at once; what the first says may hold for both."""
+    higher = first.quantity.value < second.quantity.value
+    return higher and _AT_ONCE.search(words[1]) is not None and _AT_ONCE.search(words[0]) is None
 
 
 def _unlike(first: str, second: str) -> bool:

@@ -88,7 +88,7 @@ LINK = _condition(
     "while copies run: sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; the slot of the faster row",
 )  # fmt: skip
 PAGEABLE = _condition(
-    r"pageable|malloc|pinned|page-locked", "pageable",
+    r"pageable|malloc|pinned|page-locked|pin_?memory", "pageable",
     "the host memory is pageable: the driver copies it through a buffer of its own",
     "copy from pinned memory (cudaHostAlloc, pin_memory) that is allocated once",
 )  # fmt: skip
@@ -114,6 +114,15 @@ SHARED = _condition(
     "shared",
     "what they share on the way: one real drive, a controller, a port, an uplink or the host's memory",
     "lspci -tv, lsblk -o NAME,PKNAME,TRAN, nvidia-smi topo -m: what is above all; add up the rates of all at once",
+)
+BUSY = _condition(
+    r"threads? (?:also )?(?:read|write|cop(?:y|ies)|us(?:e|ing))(?:ing)?(?: the)? memory|"
+    r"(?:cpus?|memory|gpus?) (?:under |in )?(?:load|stress|busy)|"
+    r"(?:busy|loaded) (?:cpus?|memory|host|machine|system|gpus?)|stress(?:-ng)?|noisy neighbou?rs?|"
+    r"background (?:load|traffic|cop(?:y|ies)|jobs?)|while (?:\w+ ){1,4}(?:runs?|read|write|cop(?:y|ies)|trains?)",
+    "shared",
+    "what else the machine does at the same time: the host's memory, a link or the GPU is shared with it",
+    "measure on an idle machine; top, nvidia-smi pmon, pcm-memory or perf stat for the memory's traffic",
 )
 # Linux' bonding driver and switches choose a port by a hash of each flow's addresses (kernel, networking/bonding).
 BOND = _condition(
@@ -154,10 +163,11 @@ CONDITIONS = (
     VIRTUAL,
     LINK,
     PAGEABLE,
+    BUSY,
 )  # fmt: skip
 # Told of a slow row alone, whatever others reach: words that nobody writes of a path without that.
 OWN_CONDITIONS = (
-    SHARED, VIRTUAL, LESSER_LINK, BOND, COUNTER,
+    SHARED, BUSY, VIRTUAL, LESSER_LINK, BOND, COUNTER,
     AWAY,
     _condition(r"pageable|unpinned|not pinned|mmap\w*|mapped files?|memory[- ]mapped", "pageable",
                PAGEABLE.what, PAGEABLE.step),

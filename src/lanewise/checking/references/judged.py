@@ -28,7 +28,7 @@ from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory,
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
-from lanewise.checking.references.latencies import TIMES, late, of_small_messages
+from lanewise.checking.references.latencies import TIMES, faster_than_any_link, late, of_small_messages
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_modules
@@ -39,6 +39,7 @@ from lanewise.checking.references.parts import (
     Reference,
     any_copy,
     collective,
+    fastest_of_any_collective,
     host_copy,
     least_of_any_collective,
     peer_copy,
@@ -189,7 +190,8 @@ class References:
 
     def _of_a_time(self, result: PathResult) -> PathResult:
         """A latency, by that of the same copy in other rows, else by what the asker expects of it."""
-        result = of_small_messages(late(result, self._between[row_devices(result.row)], self.rows))
+        result = late(result, self._between[row_devices(result.row)], self.rows)
+        result = faster_than_any_link(of_small_messages(result))
         asked = result.verdict is Verdict.UNKNOWN and result.row.how.get("expectation")
         return self.texts.judge(result) if asked else result
 
@@ -240,6 +242,7 @@ class References:
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from ring_by_line(row, self.posted, self.ability_of(row))
+            yield fastest_of_any_collective()
             yield from self._bounds(row)
             return
         if too_short(row):
@@ -361,6 +364,9 @@ class References:
         flows = flows_of(row)
         # More ranks than the flows lead around are on other hosts.
         hosts = row.settings.get("hosts", 1)
+        if not flows and row.path == "collective" and (whole := ability(self.posted.title("gpu"), self.catalog)):
+            # Of which hosts the ranks are is not known: only what no network gives says something.
+            yield from (replace(each, slow_below=0.0) for each in collective(row, whole) if whole.all_linked)
         if not flows or row.settings.get("ranks", 0) > len(flows) > 1 or row.path == "network":
             return
         if hosts == 1:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from lanewise.checking.expectation import expectation
 from lanewise.checking.references.lines import uses_rdma
+from lanewise.checking.references.parts import FASTEST_LINKS
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
@@ -28,7 +29,9 @@ _NO_LATENCY = 0.1
 FROM_HOST_MEMORY = "the same message from host memory"
 # Small writes of peers last 0.36 to 3.5 us on 23 of the 25 machines of data/evidence that have them (7 and 10 us on the
 # two oldest), through host memory 10 to 29 us (46 under Windows, a kept question); twice that is slow.
+# Shown as expected are the medians of both.
 _FINE_PEERS, _FINE_STAGED, _SLOW_PEERS = 4e-6, 30e-6, 90e-6
+_MEDIAN_PEERS, _MEDIAN_STAGED, _MEDIAN_NETWORK = 1.4e-6, 16.5e-6, 1.9e-6
 # RDMA of small messages takes 0.9 to 3.4 us over InfiniBand, Slingshot and Aries, 40 over a busy Ethernet (kept
 # questions); ten times what is fine leaves room for long routes, EFA and cores that sleep.
 _FINE_NETWORK, _SLOW_RDMA = 5e-6, 50e-6
@@ -38,6 +41,8 @@ _OF_HOST = 5.0
 _SMALL, _RDMA_LATENCY = 4096, re.compile(r"\b(?:read|write|send|atomic)_lat\b", re.IGNORECASE)
 # A commit by the first letters of its hash.
 _COMMIT = re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
+# What a call of less (B) counts is its start.
+_LEAST_OF_CALL = 10**6
 # Of so many other GPUs the median says what such a copy takes.
 _LEAST_OTHERS = 2
 
@@ -89,17 +94,33 @@ def of_small_messages(result: PathResult) -> PathResult:
         return result
     if row.path.startswith("peer"):
         staged = row.how.get("p2p") == "off"
-        fine, slow, limit = _FINE_STAGED if staged else _FINE_PEERS, _SLOW_PEERS, "small copies between GPUs"
+        median, fine = (_MEDIAN_STAGED, _FINE_STAGED) if staged else (_MEDIAN_PEERS, _FINE_PEERS)
+        slow, limit = _SLOW_PEERS, "small copies between GPUs"
     elif row.path == "network" and "gpu" not in row.flow:
         rdma = uses_rdma(row) or _RDMA_LATENCY.search(row.scenario) is not None
-        fine, slow, limit = _FINE_NETWORK, _SLOW_RDMA if rdma else math.inf, "small messages of RDMA"
+        median, fine, limit = _MEDIAN_NETWORK, _FINE_NETWORK, "small messages of RDMA"
+        slow = _SLOW_RDMA if rdma else math.inf
     else:
         return result
     verdict = Verdict.OK if row.value <= fine else Verdict.SLOW if slow < row.value < _NO_LATENCY else Verdict.UNKNOWN
     if verdict is Verdict.UNKNOWN:
         return result
-    expected = expectation(row, basis="latency", value=fine, limit=f"{limit} on other machines").expected
+    expected = expectation(row, basis="latency", value=median, limit=f"{limit} on other machines").expected
     return PathResult(row, expected, TOLERANCES["latency"], verdict, None, slow if verdict is Verdict.SLOW else fine)
+
+
+def faster_than_any_link(result: PathResult) -> PathResult:
+    """The result of the typed time of a collective, too fast if its bytes by that time are more than GPUs exchange."""
+    row, size = result.row, result.row.settings.get("bytes", 0)
+    collective = row.metric == "time" and row.path in ("peer", "collective", "network") and "," in row.flow
+    if result.verdict is not Verdict.UNKNOWN or not collective or size < _LEAST_OF_CALL or not row.value:
+        return result
+    least = size / FASTEST_LINKS
+    if row.value >= least:
+        return result
+    limit = "the NVLinks of the fastest GPUs, both ways"
+    expected = expectation(row, basis="parts", value=least, limit=limit).expected
+    return PathResult(row, expected, TOLERANCES["parts"], Verdict.FAST, least, None)
 
 
 def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lanewise.catalog import Catalog
 from lanewise.checking.named.abilities import GpuAbility
-from lanewise.checking.references.parts import LEAST_MESSAGE, Reference
+from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference
 from lanewise.results.observation import Observation
 
 # AMD's data sheets of the platforms MI300X, MI325X, MI350X, MI355X: eight GPUs, seven links each, one to each other.
@@ -31,7 +31,9 @@ def collective_over_mesh(row: Observation, part: GpuAbility, catalog: Catalog, r
     if not link or not 1 < ranks <= _ON_A_BOARD or row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE // 2:
         return
     nominal = (ranks - 1) * link
-    slow = _SLOW * nominal if row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE else 0.0
+    # Sends of pairs take one link of each.
+    long = row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE and row.scenario.startswith(RING_COLLECTIVES)
+    slow = _SLOW * nominal if long else 0.0
     limit = f"the {ranks - 1} links between {ranks} {part.title}"
     yield Reference("parts", nominal, _FINE * nominal, slow, None, limit, part.source)
 

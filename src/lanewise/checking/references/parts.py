@@ -45,6 +45,9 @@ _FINE_OF_ALL = 0.8
 _FULL_RING = 0.65
 # Below it nothing moves data between GPUs of one host: eight RTX 4090 at two EPYC 7543 staged 0.8 GB/s.
 _LEAST_RING = 0.4e9
+# All NVLinks of a B200 or B300 carry 0.9 TB/s each way (NVIDIA's data sheet), and NVLink SHARP sends half of the bytes:
+# no collective is faster, whatever the GPUs.
+FASTEST_LINKS = 1.8e12
 # One core copies pageable memory into the driver's buffer, at 5 to 14 GB/s whatever the link (ProjectPhysX' page of
 # OpenCL-Benchmark: 9.9 GB/s on a B300 of Gen6 x16, 14.1 on a B200 of Gen5 x16; clpeak's results: 4.6 on a TITAN V, of
 # which an eighth is left off).
@@ -233,6 +236,12 @@ def rack_collective(row: Observation, title: str, catalog: Catalog) -> Iterator[
     raw = part.number("nvlink.rate") if part is not None else None
     if part is not None and raw:
         yield from _over_nvlinks(row, title, part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}")
+
+
+def fastest_of_any_collective() -> Reference:
+    """What no collective exceeds."""
+    limit, source = "the NVLinks of the fastest GPUs, both ways", "NVIDIA's data sheet of the B300"
+    return Reference("parts", FASTEST_LINKS, 0.0, 0.0, FASTEST_LINKS, limit, source, own=False)
 
 
 def least_of_any_collective(row: Observation) -> Iterator[Reference]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
+from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
 
 # Several copies at once carry together at least what one of them carries alone, whatever they share. Half leaves room
@@ -137,7 +138,8 @@ def fastest_alone(row: Observation, rows: Sequence[Observation]) -> Observation 
 
 
 def _typed(row: Observation) -> bool:
-    return row.how.get("tool") == "typed in"
+    """Whether somebody laid the figure beside others: typed in, or in a table."""
+    return row.how.get("tool") in ("typed in", TABLE)
 
 
 def copies(row: Observation) -> list[str]:
