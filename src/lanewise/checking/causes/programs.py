@@ -1,6 +1,6 @@
 """Causes of slow lines of a program of one's own: nobody but its author measured the path with it.
 
-Of 23 such programs that were slowed on purpose (benchmarks/runs/2026-11-27-two-gpus-third-series) twelve were slow by
+Of 23 such programs that were slowed on purpose (benchmarks/runs/2026-11-27-two-gpus-own-programs) twelve were slow by
 what they did themselves, six by pageable memory or a buffer between, five by peer access or a setting, none by a link.
 """
 

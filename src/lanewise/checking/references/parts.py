@@ -35,7 +35,7 @@ _FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.74, 64 * 10**6
 # Two H200 all_reduce 64, 128, 256 and 512 MiB at 0.68, 0.72, 0.76 and 0.80 of their NVLinks (2026-11-27-two-gpus).
 _FINE_OF_TWO = ((100e6, 0.62), (200e6, 0.66), (400e6, 0.7), (700e6, 0.74))
 # What pairs exchange in both directions at once: two H200 sendrecv 0.66 and 0.69, alltoall 0.60 and 0.71 of 391 GB/s in
-# 64 and 256 MB (benchmarks/runs/2026-11-27-two-gpus-third-series).
+# 64 and 256 MB (benchmarks/runs/2026-11-27-two-gpus-own-programs).
 _FINE_PAIRS, _PAIRS = 0.58, ("sendrecv", "alltoall", "all_to_all")
 # In 16 MB and more the same machine reached 0.16 of its NVLinks with NCCL's slowest protocol, 0.07 without P2P.
 _LEAST_OF_NVLINKS, _LEAST_LONG = 0.1, 16 * 10**6
