@@ -9,6 +9,7 @@ from checking.thread_list import verdict_of
 
 from lanewise import api
 from lanewise.checking.checkup import Checkup
+from lanewise.readers.kinds import read_plain
 
 
 def asked(text: str, folder: Path) -> Checkup:
@@ -60,3 +61,21 @@ def test_several_gpus_at_once_are_no_measure_of_one(tmp_path: Path):
     # What the first figure says may hold for both.
     text = "Two pairs at once reach 112.5 GB/s to one other switch but 56.4 to another: why the half?"
     assert verdict_of(asked(text, tmp_path)) == "slow"
+
+
+NUMBERED = {
+    "4x L40S: host to device 13.2 GB/s on GPU 2 while the others get 26.4 GB/s.": ["host0->gpu2", "host0->gpu0"],
+    "Two RTX 3090: gpu1 is filled at 6.2 GB/s from pinned memory, gpu0 at 12.4 GB/s.": ["host0->gpu1", "host0->gpu0"],
+    "device_to_device_memcpy_write_ce of eight H200: 390 GB/s": ["gpu0->gpu1"],
+}
+
+
+@pytest.mark.parametrize("text", NUMBERED)
+def test_a_figure_is_of_the_gpu_that_its_clause_numbers(text: str):
+    assert [row.flow for row in read_plain(f"{text}\n", "f").observations] == NUMBERED[text]
+
+
+def test_a_lone_gpu_at_half_of_the_others_has_a_lesser_link(tmp_path: Path):
+    path = tmp_path / "question.txt"
+    path.write_text(f"{next(iter(NUMBERED))}\n", encoding="utf-8")
+    assert api.check([path]).findings[0].causes[0].key == ("link", "gpu2")

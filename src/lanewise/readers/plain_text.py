@@ -16,7 +16,7 @@ from lanewise.readers import text_devices, text_tables, text_words
 from lanewise.readers.text_clauses import bare_quantities
 from lanewise.readers.text_comparisons import with_expectations
 from lanewise.readers.text_figures import LETTERS, LONGEST, FigureWords, TextFigure
-from lanewise.readers.text_gpus import gpus_counted, gpus_in, same_gpu
+from lanewise.readers.text_gpus import gpus_counted, gpus_in, number_of, same_gpu
 from lanewise.readers.text_quantities import NO_RESULT, TIME_UNIT, UNIT, TextQuantity, columns, in_a_cell, quantities
 from lanewise.readers.tool_results import ImportedResults
 from lanewise.results.figure_words import PLAIN_TEXT
@@ -176,6 +176,8 @@ def _figure(
     copy = text_devices.copy_of(said) if path == "device" else ""
     named = gpus_in(own, spoken=True) or gpus_in(words.before, spoken=True) or gpus_in(words.after, spoken=True)
     gpu = next((at for at, name in enumerate(reading.gpus) if named and same_gpu(name, named[-1])), 0)
+    if len(reading.gpus) < 2 and (spoken := number_of(words.between, words.after)) is not None:
+        gpu = spoken
     way = words.way(reading.heading)
     return TextFigure(quantity, words, reading.heading, number, role, path, way, copy, gpu, crosses=near)
 

@@ -106,7 +106,7 @@ def _copies(record: ProgramRecord) -> Iterator[_Copy]:
             if time.value > 0 and speed > 0 and moved >= 1 and abs(moved / time.value / speed - 1) <= _ROUNDED:
                 yield _Copy(moved, moved / time.value, bus)
                 return
-    if bus and sizes:
+    if bus and sizes and (times or not _is_sentence(record.words)):
         taken = sizes[0].value / times[0].value if times and times[0].value > 0 else 0.0
         yield _Copy(sizes[0].value, taken if 0.4 <= bus / (taken or bus) <= 2 else 0.0, bus)
         return

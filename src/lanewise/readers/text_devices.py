@@ -16,7 +16,7 @@ _GPU = (
     r"arc|k\d0)"
 )
 _PEERS = re.compile(
-    r"\bp2p\b|\bpeers?\b|\bd(?:evice)?(?:2|to| to |->)d(?:evice)?\b|"
+    r"\bp2p(?=\b|bandwidth)|\bpeers?\b|\bd(?:evice)?(?:2|to| to |->|_to_)d(?:evice)?(?=\b|_)|"
     r"\bgpus?\W{0,2}\d{0,2} ?(?:->|\u2192|<->|\u2194|to) ?gpus?\W{0,2}\d{0,2}\b|"
     r"\bbetween (?:\w+ ){0,3}(?:gpus|[abhltv]\d{1,3}0?0?|rtx|mi\d{2,3}x?)|\bpairs?\b|"
     r"\bbetween (?:any|each|all) (?:two|pairs?|of them)\b|\bnvlink (?:transfers?|copies|copy)\b",

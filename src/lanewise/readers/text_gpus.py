@@ -102,6 +102,8 @@ _COUNTED_GPUS = re.compile(
     rf"(?<![\w.])({'|'.join(_COUNTS)}|[2-9]|1[0-6])(?: ?[x\u00d7] ?| )(?:\w+ )?(?:{_GPU.pattern}|GPUs\b)", re.IGNORECASE
 )
 _MOST_GPUS = 16
+_GPU_NUMBER = re.compile(r"\bgpu[ #]{0,2}(\d{1,2})\b(?! ?x\b)", re.IGNORECASE)
+_CLAUSE = re.compile(r"[,;.]|\b(?:and|but|while|whereas|vs|versus)\b", re.IGNORECASE)
 _MOST_NAMES, _LONGEST = 8, 20_000
 
 
@@ -138,6 +140,13 @@ def same_gpu(name: str, other: str) -> bool:
     """Whether two names are of one GPU, one of them perhaps longer."""
     first, second = _plain(name), _plain(other)
     return first.startswith(second) or second.startswith(first)
+
+
+def number_of(before: str, after: str) -> int | None:
+    """The number of the GPU that the clause of a figure names, before it or after: 'GPU 2', '13 GB/s on gpu3'."""
+    ends = _CLAUSE.split(after, maxsplit=1)[0], _CLAUSE.split(before)[-1]
+    numbers = [int(match[1]) for words in ends for match in _GPU_NUMBER.finditer(words)]
+    return numbers[0] if len(numbers) == 1 else None
 
 
 def _plain(name: str) -> str:

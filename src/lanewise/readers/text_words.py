@@ -31,9 +31,9 @@ _WRITES = re.compile(
 )
 # Before a figure: what its writer wants of it. "Slower than expected" and "as it should" are said of what was measured.
 _EXPECTED = re.compile(
-    r"(?<!than )(?<!as )\bexpect\w*|(?<!as it )(?<!than it )\bshould\b|\bsupposed to\b|\binstead of\b|\brather than\b|"
-    r"\bought to\b|\bhop(?:ed|ing) for\b|\bfar from\b|\b(?:way|well|far|much) below\b|\bless than the\b|\bnot the\b|"
-    r"\bused to (?:be|get|have|reach|see)\b|\bcounted on\b|\bother (?:people|users)\b|\bnormally\b|"
+    r"(?<!than )(?<!as )\bexpect\w*|(?<!as it )(?<!than it )\bshould(?:n.?t)?\b|\bsupposed to\b|\binstead of\b|"
+    r"\brather than\b|\bought to\b|\bhop(?:ed|ing) for\b|\bfar from\b|\b(?:way|well|far|much) below\b|"
+    r"\bless than the\b|\bnot the\b|\bused to (?:be|get|have|reach|see)\b|\bcounted on\b|\bother (?:people|users)\b|\bnormally\b|"
     r"\bcompared (?:to|with) the\b|\bnowhere near\b|\bout of\b", re.I,
 )  # fmt: skip
 _NOMINAL = re.compile(
