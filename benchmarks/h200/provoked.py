@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provoked_case import Case
+from provoked_fifth import FIFTH
 from provoked_fourth import FOURTH
 from provoked_third import THIRD
 
@@ -175,6 +176,7 @@ CASES = (
     Case("torch_all_reduce-gpu-busy", TORCH, beside="compute", cause="other kernels run on gpu0", gpus=2),
     *THIRD,
     *FOURTH,
+    *FIFTH,
 )  # fmt: skip
 
 

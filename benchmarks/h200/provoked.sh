@@ -10,7 +10,7 @@
 #         headers and program_options as Debian packages. The third series needs cudamemcpy/ and those headers alone.
 # SECONDS_ALL  for the cases (default 240). ONLY  a regular expression of their names. BUILD  one of the programs to build
 #         (default all): ONLY=^third- BUILD='copies|cuda-memcpy'. The fourth series needs nvbandwidth/ and the Debian
-#         packages: ONLY=^fourth- BUILD='copies|nvbandwidth'.
+#         packages: ONLY=^fourth- BUILD='copies|nvbandwidth'. The fifth needs nothing: ONLY=^fifth- BUILD=none.
 set -u
 out=$(realpath -m "${OUT:-out/provoked}") peers=$(realpath -m "${PEERS:-.peers}") tools=$(mktemp -d)
 mkdir -p "$out/texts" "$tools/nccl"
@@ -63,10 +63,11 @@ compile copies . "$PWD/benchmarks/h200/provoked_copies.cu" &
 compile transferbench transferbench -Iinclude -x cu TransferBench.cpp -lnuma -lpthread &
 printf '#!/bin/sh\nexec python3 -u -m torch.distributed.run --nproc_per_node "$(nvidia-smi -L | wc -l)" %s/torch/all_reduce_bench.py "$@"\n' \
     "$peers" > "$tools/torch_all_reduce" && chmod +x "$tools/torch_all_reduce"
-cp benchmarks/h200/provoked_{torch,scripts,forms}.py "$tools"
+cp benchmarks/h200/provoked_{torch,scripts,forms,notebooks,prints}.py "$tools"
 printf '#!/bin/sh\nexec python3 -u -W ignore %s/provoked_torch.py "$@"\n' "$tools" > "$tools/bench"
 printf '#!/bin/sh\nexec python3 -u -W ignore %s/provoked_scripts.py "$@"\n' "$tools" > "$tools/scripts"
-chmod +x "$tools/bench" "$tools/scripts"
+printf '#!/bin/sh\nexec python3 -u -W ignore %s/provoked_notebooks.py "$@"\n' "$tools" > "$tools/notebooks"
+chmod +x "$tools/bench" "$tools/scripts" "$tools/notebooks"
 wait
 ls -l "$tools" "$tools/nccl" | head -n 40
 export LD_LIBRARY_PATH="$tools/home/lib:$tools/boost/usr/lib/x86_64-linux-gnu:$driver:${LD_LIBRARY_PATH:-}"

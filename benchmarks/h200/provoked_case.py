@@ -34,7 +34,8 @@ class Case:
     def _command_line(self, gpus: int) -> str:
         """As its author would have typed it: a program of one's own is bench.py, whatever it does."""
         name, *arguments = self.command.format(gpus=gpus).split()
-        typed = "python bench.py" if name in ("bench", "scripts") else f"./{name.split('/')[-1]} {' '.join(arguments)}"
+        own = name in ("bench", "scripts", "notebooks")
+        typed = "python bench.py" if own else f"./{name.split('/')[-1]} {' '.join(arguments)}"
         return f"$ {self.env} {typed}\n"
 
     def expected(self, text: str) -> dict[str, Any]:
