@@ -63,7 +63,7 @@ def test_the_time_of_a_long_copy_is_its_bytes_over_that_time(seconds: float, siz
 
 
 @pytest.mark.parametrize(
-    ("flow", "size"), [("host0->gpu0", "4 KiB"), ("host0->host1", "1 GiB"), ("nvme0n1->host0", "1 GiB")]
+    ("flow", "size"), [("host0->gpu0", "4 KiB"), ("host0->host1", "1 MiB"), ("nvme0n1->host0", "1 GiB")]
 )
 def test_a_short_copy_a_message_and_a_request_keep_their_latency(flow: str, size: str):
     assert rows_of(f'flows: "{flow}", value: 8 ms, bytes: {size}')[0].metric == "latency"

@@ -216,5 +216,6 @@ def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
             step = "rocm-smi --showtopo; amd-smi xgmi; NCCL_DEBUG=INFO must show P2P between all ranks, not SHM"
         pcie = both * part.peer_rate()
         below = 0.1 * pcie < (row.value or 0.0) <= 1.05 * pcie and not too_short(row)
-        evidence = "the rate is one of PCIe" if below and part.all_linked else ""
+        one_host = row.settings.get("hosts", 1) == 1  # between hosts a network is as slow
+        evidence = "the rate is one of PCIe" if below and part.all_linked and one_host else ""
         yield Cause(key, what, step, evidence=evidence)

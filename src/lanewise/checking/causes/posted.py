@@ -136,6 +136,8 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
         for statement in symptom.posted.stated(cause.statement):
             if cause.key == "virtual machine" and path in _PEER_PATHS and _over_nvlink(symptom):
                 continue  # neither ACS nor a root complex is on the way
+            if cause.key == "virtual machine" and path == "collective" and row.settings.get("hosts", 1) > 1:
+                continue  # clouds' machines are all virtual: `inter_host` tells it
             if cause.key == "others" and not _of_row(statement, row):
                 continue
             if path in cause.paths and re.fullmatch(cause.value, statement.value.strip()):

@@ -62,6 +62,7 @@ from lanewise.checking.references.stated_limits import (
     measured,
     names_limit,
     of_expected_collective,
+    of_native,
     of_short_requests,
     of_stated_count,
     of_stated_limit,
@@ -229,6 +230,7 @@ class References:
         yield from self._settings.of(row)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         yield from of_modules(row, self.posted)
+        yield from of_native(row, self.rows)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
             yield from of_fewer_gpus(row, self.rows)
@@ -263,7 +265,8 @@ class References:
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
             part = self.ability_of(row)
-            yield from by_line(row, flows_of(row), self.posted, math.inf if part is None else part.wires_to_host)
+            wires = math.inf if part is None else part.wires_to_host
+            yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))
             yield from same_path(row, measured(self._on_path(row)))
             yield from of_stated_limit(row, self._on_path(row))
             yield from of_staged_copy(row, self._between[row_devices(row)])

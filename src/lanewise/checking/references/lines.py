@@ -16,6 +16,10 @@ from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
+# A GB10's ConnectX-7 has two functions of four lanes each (NVIDIA DGX Spark user guide; ib_write_bw 109 Gb/s of each).
+_BUILT_IN, _OF_A_SPARK = re.compile(r"\bGB10\b"), raw_rate(5, 4)
+# One message in flight of this size fills a line: 8 MiB have 95 % of 400 Gb/s, 512 KiB 41 % (uccl-project/uccl#931).
+_LONG_MESSAGE = 8 * 2**20
 FINE_SHARE, SLOW_SHARE = 0.70, 0.66
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
 _SLOW_RING = 0.4
@@ -37,12 +41,20 @@ _RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", r
 _FILLED_LINE = 0.8
 
 
-def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts, wires: float | None) -> Iterator[Reference]:
+def by_line(
+    row: Observation,
+    flows: Sequence[Flow],
+    posted: PostedFacts,
+    wires: float | None,
+    series: Sequence[Observation] = (),
+) -> Iterator[Reference]:
     """The line of payload over a network: flows of one direction share a line, or have one each.
 
-    `wires`: what the link of the row's GPUs carries in B/s, by which less than the line is fine.
+    `wires`: what the link of the row's GPUs carries in B/s, by which less than the line is fine. `series`: the rows of
+    its path: where a larger message of the same program fills the line, a smaller one need not.
     """
     line, text = _line(row, posted)
+    larger_fills = any(_fills_later(row, other, line) for other in series)
     thunderbolt = line in _CABLES and _over_thunderbolt(row, posted)
     if thunderbolt and row.path == "storage":
         for copy in tunnel_copy(f"a line of {text}", "as stated"):
@@ -50,14 +62,26 @@ def by_line(row: Observation, flows: Sequence[Flow], posted: PostedFacts, wires:
     elif line and wires is not None and len(flows) == 1 and line > wires and row.path == "storage":
         low, slow = FINE_SHARE * wires, SLOW_SHARE * wires
         yield Reference("line", wires, low, slow, wires, f"the GPU's link, less than the line of {text}", "as stated")
+    elif line > _OF_A_SPARK and row.path == "network" and len(flows) == 1 and _BUILT_IN.search(posted.title("gpu0")):
+        low, slow = FINE_SHARE * _OF_A_SPARK, SLOW_SHARE * _OF_A_SPARK
+        limit = f"Gen5 x4 of one of its card's two functions, less than the line of {text}"
+        yield Reference("line", _OF_A_SPARK, low, slow, line, limit, "NVIDIA's DGX Spark user guide")
     elif line:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
         fine, least = _OF_THUNDERBOLT if thunderbolt and row.path == "network" else (FINE_SHARE, SLOW_SHARE)
-        low, slow = fine * line * both, 0.0 if _by_one_drive(row, line) else least * line * both
+        lenient = _by_one_drive(row, line) or larger_fills
+        low, slow = fine * line * both, 0.0 if lenient else least * line * both
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
+
+
+def _fills_later(row: Observation, other: Observation, line: float) -> bool:
+    """Whether another row is of the same program in larger messages, and fills the line."""
+    size, larger = row.settings.get("bytes", 0), other.settings.get("bytes", 0)
+    one = other.scenario == row.scenario and other.flow == row.flow and other.metric == row.metric
+    return 0 < size < min(larger, _LONG_MESSAGE) and one and (other.value or 0.0) >= FINE_SHARE * line > 0
 
 
 def _by_one_drive(row: Observation, line: float) -> bool:

@@ -279,13 +279,16 @@ def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
     """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
     if part.nvlink_rate is not None and part.all_linked:
         yield from _over_nvlinks(row, part.title, part.nvlink_rate, part.source)
-    elif part.nvlink_rate is None:
+    else:
         pcie = part.peer_rate()
-        # A name that the catalogue does not have may have NVLinks or xGMI.
-        high = raw_rate(part.gen, part.lanes) if part.part is not None else None
+        # A name that the catalogue does not have may have NVLinks or xGMI, and cards may have bridges.
+        bridged = part.part is None or part.nvlink_rate is not None
+        high = None if bridged else raw_rate(part.gen, part.lanes)
         # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
         limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(_ring_share(row), 0.12) * pcie
-        fine = high is not None and _is_full_ring(row, pcie)
+        # Boards of SXM modules and Instinct have links of their own to each other, of which such a rate is little.
+        card = part.part is not None and not re.search(r"sxm|^mi\d", part.part.name)
+        fine = card and _is_full_ring(row, pcie)
         yield Reference("parts", pcie, _FULL_RING * pcie if fine else low, low, high, limit, part.source, own=fine)
 
 

@@ -24,6 +24,12 @@ _OF_WIRES = re.compile(
 _REACHABLE = re.compile(
     r"\b(?:attainable|achievable|expected|expectation|should be|roofline|published(?! on)|claimed)\b", re.IGNORECASE
 )
+# What a layer may cost: a volume over ublk had 1.4 of 1.5 million requests a second (openebs/mayastor#2044).
+_OF_NATIVE = 0.9
+_NATIVE = re.compile(
+    r"\b(?:native(?:ly)?|bare[ -]?metal|raw (?:device|drive|disk)|(?:drive|disk|host) (?:itself|alone)|"
+    r"without (?:a )?vm)\b", re.IGNORECASE,
+)  # fmt: skip
 # Of models, sizes and workloads: what a limit is of.
 _NUMBERED = re.compile(r"(?<!\S)(?=\S*\d)[\w.-]+(?=[\s,]|$)")
 _FINE = {True: 0.72, False: 0.75}
@@ -70,6 +76,24 @@ def of_short_requests(row: Observation, rows: Sequence[Observation]) -> Iterator
     """
     for reference in of_stated_limit(row, rows):
         yield reference if of_card(row) else replace(reference, slow_below=0.0)
+
+
+def of_native(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """What lies above a drive or host is fine with nine tenths of what a row called native or bare metal has."""
+    if (
+        _NATIVE.search(row.scenario)
+        or row.how.get("tool") != "typed in"
+        or row.metric not in ("goodput", "total", "iops")
+    ):
+        return
+    native = [
+        each for each in rows
+        if _NATIVE.search(each.scenario) and each.flow == row.flow and each.metric == row.metric and each.value
+        and each.settings == row.settings and each.path == row.path
+    ]  # fmt: skip
+    if (best := best_of(native)) is not None:
+        nominal = best.value or 0.0
+        yield Reference("same path", nominal, _OF_NATIVE * nominal, 0.0, None, f"'{best.scenario}'", "the other row")
 
 
 def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

@@ -1,0 +1,40 @@
+"""Causes of slow collectives between the GPUs of several hosts: what data takes in place of GPUDirect RDMA.
+
+All five questions of the fourteenth blind batch that show one slow collective over hosts, and nothing faster beside
+it, had one of these two causes; of 24 kept ones of any kind seven had the first and three the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lanewise.checking.cause import Cause
+from lanewise.checking.symptom import RowSymptom
+
+# Over sockets these had 0.5 to 4 GB/s with lines of 100 to 3,200 Gb/s, staged 8 to 33.
+_OF_SOCKETS = 6e9
+_NONE = ("no", "off", "false", "0")
+
+
+def without_gpudirect(symptom: RowSymptom) -> Iterator[Cause]:
+    """TCP sockets or GPU data staged in host memory: the likelier of the two, by the rate, first."""
+    row = symptom.row
+    hosts = row.settings.get("hosts", 1)
+    if row.metric != "bus_bandwidth" or hosts < 2 or "gpu" not in row.flow:
+        return
+    if any(other.settings.get("hosts", 1) == hosts for other in symptom.better_rates() if other.flow == row.flow):
+        return  # the same hosts carry more in another row: what differs there is the cause
+    sockets = Cause(
+        ("transport",), "data between the hosts goes by TCP sockets, not by RDMA (EFA, GPUDirect-TCPXO)",
+        "NCCL_DEBUG=INFO must show NET/IB or the plugin, not NET/Socket; ibv_devinfo or fi_info in the container",
+    )  # fmt: skip
+    staged = Cause(
+        ("staged",), "GPUDirect RDMA is off: data of the GPUs goes through host memory",
+        "NCCL_DEBUG=INFO must show GDRDMA; sudo modprobe nvidia_peermem, or DMA-BUF; NCCL_NET_GDR_LEVEL",
+    )  # fmt: skip
+    first, second = (sockets, staged) if (row.value or 0.0) < _OF_SOCKETS else (staged, sockets)
+    yield first
+    if any(statement.value.lower() not in _NONE for statement in symptom.posted.stated("virtual machine")):
+        what = "virtual machines: the card and the GPU exchange data through the root complex and an IOMMU"
+        yield Cause(("virtual machine",), what, "ATS and ACS direct translation for card and GPU; compare on the host")
+    yield second
