@@ -11,14 +11,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise.errors import Location
-from lanewise.readers.program_records import ProgramRecord, records
-from lanewise.readers.text_devices import copy_of, memory_of
+from lanewise.readers.program_records import ProgramQuantity, ProgramRecord, records, with_plain_words
+from lanewise.readers.text_devices import copy_of, memory_of, without_peers
+from lanewise.readers.text_gpus import gpus_in
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.figure_words import OWN_PROGRAM, count_in
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 # How far rounded figures of one line are apart: 0.34 GB/s of 4096 B in 12.06 us.
 _ROUNDED = 0.03
@@ -28,7 +30,7 @@ _COLLECTIVE = re.compile(
 )
 _NAMES = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter",
           "alltoall": "alltoall", "broadcast": "broadcast", "sendrecv": "sendrecv"}  # fmt: skip
-_DEVICE = re.compile(r"\b(?:cuda:|hip:|xpu:|gpu[ _#]?)(\d{1,2})\b", re.IGNORECASE)
+_DEVICE = re.compile(r"\bgpu(\d{1,2})\b", re.IGNORECASE)
 _BOTH = re.compile(
     r"\bh(?:2|to)d (?:and|\+|&) d(?:2|to)h\b|\bboth (?:ways|directions)\b|\bbi-?dir\w*|\bduplex\b|<->", re.IGNORECASE
 )
@@ -38,6 +40,15 @@ _WITHIN = re.compile(
     r"\bd(?:2|to)d\b|\bkernel (?:reads|writes|copies)\b|\bcopy_ on\b|\bmemset\b|\bwithin\b|\bin its (?:own )?memory\b",
     re.IGNORECASE,
 )
+# What is loaded over a network or from a drive is no copy of a GPU, unless the line speaks of one.
+_LOADED = re.compile(r"\b(?:up|down)loads?\b|\bback\b", re.IGNORECASE)
+_OF_GPU = re.compile(
+    r"\bgpus?\d{0,2}\b|\bcuda|\bvram\b|\bpinned\b|\bpageable\b|\bdevice\b|\b[hd]2[hd]\b", re.IGNORECASE
+)
+_ELSEWHERE = re.compile(
+    r"\b(?:s3|gcs|https?|hub|internet|bucket|docker|pip|apt|wheel|cloud|disks?|nvme|ssd)\b|://|\.whl\b", re.IGNORECASE
+)
+_LONGEST_TEXT = 20_000
 _SENTENCE = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])")
 _LEAST_WORDS, _COLUMNS = 3, re.compile(r"\s{2,}\S|\||\t")
 _ACROSS = re.compile(r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|\binter-?node\b|\bmulti-?node\b", re.IGNORECASE)
@@ -45,7 +56,8 @@ _OF_A_HOST = 8
 # A key that says the direction of its rate, and words of something that takes a time.
 _KEYED = re.compile(r"(?P<to>h2d|htod|host_to_(?:device|gpu))|d2h|dtoh|(?:device|gpu)_to_host", re.IGNORECASE)
 _TAKES = re.compile(r"\b(?:took|takes?|in)\b", re.IGNORECASE)
-_REPEATED = re.compile(r"\b(?:iteration|iter|run|pass|step|rep) ?\d*:?")
+_REPEATED = re.compile(r"\b(?:iteration|iter|run|pass|step|rep)(?:e?s)?(?=\d|\b) ?\d*:?")
+_KEYS = re.compile(r"\b[\w/]+=(?=[\s,;)]|$)|[\"'][\w /()]+[\"']: *(?=[,}]|$)")
 # A size in elements of so many bytes; both directions of so many bytes each.
 _ELEMENTS, _EACH = (1, 2, 4, 8), re.compile(r"\beach\b|\bboth\b|\bconcurrent", re.IGNORECASE)
 
@@ -74,20 +86,28 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         if key not in best or (row.value or 0.0) > (best[key].value or 0.0):
             best[key] = row
     check_rows(list(best.values()), Location(file, len(lines)))
-    return ImportedResults(OWN_PROGRAM, tuple(best.values()))
+    return ImportedResults(OWN_PROGRAM, tuple(best.values()), posted=PostedFacts(_named_gpu(lines)))
+
+
+def _named_gpu(lines: Sequence[str]) -> dict[str, str]:
+    """The only model of GPU that the lines name, wherever: "gpu": "NVIDIA H100"; a bare 3090 may be a figure."""
+    text = "\n".join(lines)[:_LONGEST_TEXT].replace("_", " ")
+    names = [name for name in gpus_in(text, spoken=True) if name in text]
+    return {"gpu": names[0]} if len(names) == 1 else {}
 
 
 def _rows(lines: Sequence[str]) -> Iterator[Observation]:
     heading, before = "", 0
     for place, record in records(lines):
         above = list(filter(_is_sentence, lines[before:place]))
-        heading, before = (above or [heading])[-1], place + 1
-        for copy in _copies(record):
+        heading, before = with_plain_words((above or [heading])[-1]), place + 1
+        copies = list(_copies(record))
+        for copy in copies:
             row = _row(copy, record, heading)
             if row is not None:
                 yield row
-        if not any(_copies(record)) and _is_sentence(lines[place]):
-            heading = lines[place]
+        if not copies and _is_sentence(lines[place]):
+            heading = with_plain_words(lines[place])
 
 
 def _is_sentence(line: str) -> bool:
@@ -102,9 +122,11 @@ def _copies(record: ProgramRecord) -> Iterator[_Copy]:
     sizes, times = record.of("size")[:3], record.of("time")[:3]
     plain = [each for each in rates if "bus" not in each.key][:3]
     for size, time, rate in itertools.product(sizes, times, plain):
-        for moved, speed in itertools.product(_sizes(size.values(), size.key, record.words), rate.values()):
-            if time.value > 0 and speed > 0 and moved >= 1 and abs(moved / time.value / speed - 1) <= _ROUNDED:
-                yield _Copy(moved, moved / time.value, bus)
+        moved_sizes = list(_sizes(size.values(), size.key, record.words))
+        for moved, speed, repeats in itertools.product(moved_sizes, rate.values(), (1, *record.repeats)):
+            reached = moved * repeats / time.value if time.value > 0 else 0.0
+            if speed > 0 and moved >= 1 and abs(reached / speed - 1) <= _ROUNDED:
+                yield _Copy(moved, reached, bus)
                 return
     if bus and sizes:
         taken = sizes[0].value / times[0].value if times and times[0].value > 0 else 0.0
@@ -114,12 +136,17 @@ def _copies(record: ProgramRecord) -> Iterator[_Copy]:
         for each in keyed:
             match = _KEYED.search(each.key)
             yield _Copy(0, each.value, way="host to device" if match and match["to"] else "device to host")
-    elif sizes and not rates and len(times) == 1 and times[0].value > 0 and _TAKES.search(record.words):
+    elif sizes and not rates and len(times) == 1 and times[0].value > 0 and _is_timed(record, sizes[0], times[0]):
         yield _Copy(sizes[0].value, sizes[0].value / times[0].value, timed=True)
     elif len(plain) == 1 and plain[0].key and copy_of((_DEVICE.sub("gpu", record.words),)):
         yield _Copy(0, plain[0].value)
     elif len(plain) == 1 and _COLLECTIVE.search(plain[0].key):
         yield _Copy(sizes[0].value if sizes else 0, plain[0].value)
+
+
+def _is_timed(record: ProgramRecord, size: ProgramQuantity, time: ProgramQuantity) -> bool:
+    """Whether a record says that what has the size took the time: in words, or below heads and keys of both."""
+    return _TAKES.search(record.words) is not None or bool(size.key and time.key)
 
 
 def _sizes(values: Sequence[float], key: str, words: str) -> Iterator[float]:
@@ -135,16 +162,31 @@ def _row(copy: _Copy, record: ProgramRecord, heading: str) -> Observation | None
     named = _COLLECTIVE.search(record.words) or _COLLECTIVE.search(keys)
     if match := named or (_COLLECTIVE.search(heading) if copy.bus else None):
         return _collective(match[1], copy, settings, f"{record.words} {heading}", heading)
-    moved = _moved(record.words, heading) if not copy.way else _host_copy(copy.way, record.words)
-    if moved is None:
+    moved = _moved(record.words, heading) if not copy.way else _host_copy(copy.way, (*_gpus(record.words), "gpu0")[0])
+    if moved is None or (_LOADED.search(record.words) and _is_loaded_elsewhere(record.words, heading)):
         return None
     kernel = _KERNEL.search(record.words) or (_KERNEL.search(heading) and moved.path in ("peer", "GPU memory"))
-    how = {"engine": "SM" if kernel else "", "p2p": "on" if moved.path == "peer" else ""}
-    if moved.path not in ("peer", "GPU memory"):
+    how = {"engine": "SM" if kernel else ""}
+    if moved.path == "peer":
+        off = without_peers(record.words) or (without_peers(heading) and not re.search(r"p2p on\b", record.words))
+        moved, how["p2p"] = (replace(moved, path="peer, staged"), "off") if off else (moved, "on")
+    elif moved.path != "GPU memory":
         how |= {"host memory": memory_of(record.words) or memory_of(f"{record.words} {heading}")}
         how |= {"timed": "a whole copy"} if copy.timed else {}
-    label = re.sub(r"^[\W\d]+|[\W\d]+$", "", _REPEATED.sub("", record.words))
-    return observation(OWN_PROGRAM, label or "copy", moved, copy.rate / 1e9, how, settings)
+    return observation(OWN_PROGRAM, _label(record.words) or "copy", moved, copy.rate / 1e9, how, settings)
+
+
+def _is_loaded_elsewhere(words: str, heading: str) -> bool:
+    """Whether what is up- or downloaded comes from or goes to anything but a GPU, as far as words say."""
+    return _ELSEWHERE.search(words) is not None or not _OF_GPU.search(f"{words} {heading}")
+
+
+def _label(words: str) -> str:
+    """What a program calls a copy: its words without marks, and without keys whose figures stand elsewhere."""
+    text = _KEYS.sub("", _REPEATED.sub("", words))
+    text = re.sub(r"\([\s,]*\)", "", re.sub(r"[\"']", "", re.sub(r"[{}\[\]]", " ", text)))
+    text = re.sub(r"\s*,(?:\s*,)+", ",", " ".join(text.split()))
+    return re.sub(r"(?:[^\w)]|\b(?:\d+|took|takes|in|each|at|of)\b)+$|^(?:\W|\b\d+\b)+", "", text)
 
 
 def _collective(word: str, copy: _Copy, settings: dict[str, int], words: str, heading: str) -> Observation:
@@ -181,8 +223,8 @@ def _ranks(name: str, factor: float) -> int:
 
 def _moved(words: str, heading: str) -> ToolValue | None:
     """What a line is of, by its own words, else by the sentence above."""
-    gpus = _gpus(words)
-    gpu = gpus[0] if gpus else "gpu0"
+    gpus, above = _gpus(words), _gpus(heading)
+    gpu = (*gpus, *(above if len(above) == 1 else ()), "gpu0")[0]
     if len(gpus) > 1:
         flow = f"{gpus[1]}->{gpus[0]} read" if _KERNEL.search(words) and "read" in words else f"{gpus[0]}->{gpus[1]}"
         return ToolValue(flow.removesuffix(" read"), flow, path="peer")
@@ -190,19 +232,19 @@ def _moved(words: str, heading: str) -> ToolValue | None:
         both = f"host0->{gpu}, {gpu}->host0"
         return ToolValue(both, both, "total", path="host to device, device to host")
     if _HOST.search(words) and (_KERNEL.search(words) or _KERNEL.search(heading)):
-        return _host_copy("host to device", words)
+        return _host_copy("host to device", gpu)
     own = copy_of((_DEVICE.sub("gpu", words),))
     if not own and (_WITHIN.search(words) or _WITHIN.search(heading)):
         return ToolValue(f"{gpu}->{gpu}", "", path="GPU memory")
     copy = own or copy_of((_DEVICE.sub("gpu", words), heading))
     if copy == "peer":
-        return ToolValue("gpu0->gpu1", "gpu0->gpu1", path="peer")
-    return _host_copy(copy, words) if copy else None
+        flow = "->".join(above) if len(above) == 2 else "gpu0->gpu1"
+        return ToolValue(flow, flow, path="peer")
+    return _host_copy(copy, gpu) if copy else None
 
 
-def _host_copy(way: str, words: str) -> ToolValue:
-    """A copy between host memory and the GPU that words name, the first if none."""
-    gpu = (*_gpus(words), "gpu0")[0]
+def _host_copy(way: str, gpu: str) -> ToolValue:
+    """A copy between host memory and a GPU."""
     flow = f"host0->{gpu}" if way == "host to device" else f"{gpu}->host0"
     return ToolValue(flow, flow, path=way)
 
