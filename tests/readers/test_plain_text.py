@@ -53,6 +53,7 @@ def test_quantities_of_a_line(line, values):
         ("| 3 GB/s | 40 |", []),
         ("iops=3000, bw=20 MB/s (21)", [21]),
         ("3 GB/s: 123456789", []),
+        ("A100 gemm 8192: 5.2 ms 211 TFLOPS 77 GB/s", []),
     ],
 )
 def test_numbers_that_take_the_unit_of_their_sentence(line, values):

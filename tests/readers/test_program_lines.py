@@ -269,3 +269,30 @@ def test_a_sentence_with_a_comma_is_no_row_of_heads():
 
 def test_a_unit_with_its_figure_behind_is_a_key():
     assert [row.value for row in rows_of("h2d bytes=256000000 GBps=25.6 ms=10")] == [pytest.approx(25.6e9)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"device": 0, "name": "NVIDIA GeForce RTX 4090", "op": "h2d", "bytes": 256000000, "ms": 10.0}\n'
+     '{"device": 1, "name": "RTX 3060", "op": "h2d", "bytes": 256000000, "ms": 20.0}\n',
+     "GPU 0: NVIDIA GeForce RTX 4090\nGPU 1: RTX 3060\nH2D cuda:1 256 MB: 20 ms, 12.8 GB/s\n",
+     "gpu,name,h2d [GB/s],d2h [GB/s]\n0,NVIDIA GeForce RTX 4090,25.1,25.9\n1,RTX 3060,12.8,12.9\n"],
+)  # fmt: skip
+def test_gpus_of_several_models_are_told_by_their_numbers(text: str):
+    models = read_results(text, "f").posted.devices
+    assert (models["gpu0"], models["gpu1"]) == ("NVIDIA GeForce RTX 4090", "RTX 3060")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"op": "allreduce", "bytes": 256000000, "ms": 2.0, "world_size": 8}\n',
+             "op,bytes,ms,nranks\nall_reduce,256000000,2.0,8\n", "all_reduce world_size=8 256 MB took 2.0 ms\n"],
+)  # fmt: skip
+def test_a_key_says_the_ranks_of_a_collective(text: str):
+    row = rows_of(*text.splitlines())[0]
+    assert (row.metric, row.settings["ranks"]) == ("bus_bandwidth", 8)
+    assert row.value == pytest.approx(256e6 / 2e-3 * 1.75)
+
+
+@pytest.mark.parametrize("key", ["world_size", "batch_size", "vocab size"])
+def test_not_every_size_counts_bytes(key: str):
+    assert not is_text([f"h2d {key}=8 took 2.0 ms"])

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.errors import Location
-from lanewise.readers.program_records import ProgramQuantity, ProgramRecord, records, with_plain_words
+from lanewise.readers.program_records import ProgramQuantity, ProgramRecord, ranks_in, records, with_plain_words
 from lanewise.readers.text_devices import copy_of, memory_of, without_peers
 from lanewise.readers.text_gpus import gpus_in
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
@@ -48,7 +48,8 @@ _OF_GPU = re.compile(
 _ELSEWHERE = re.compile(
     r"\b(?:s3|gcs|https?|hub|internet|bucket|docker|pip|apt|wheel|cloud|disks?|nvme|ssd)\b|://|\.whl\b", re.IGNORECASE
 )
-_LONGEST_TEXT = 20_000
+# Where names of GPUs are looked for.
+_LONGEST_TEXT, _LONGEST_LINE, _MOST_LINES = 20_000, 400, 400
 _SENTENCE = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])")
 _LEAST_WORDS, _COLUMNS = 3, re.compile(r"\s{2,}\S|\||\t")
 _ACROSS = re.compile(r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|\binter-?node\b|\bmulti-?node\b", re.IGNORECASE)
@@ -86,14 +87,24 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         if key not in best or (row.value or 0.0) > (best[key].value or 0.0):
             best[key] = row
     check_rows(list(best.values()), Location(file, len(lines)))
-    return ImportedResults(OWN_PROGRAM, tuple(best.values()), posted=PostedFacts(_named_gpu(lines)))
+    return ImportedResults(OWN_PROGRAM, tuple(best.values()), posted=PostedFacts(_models(lines)))
 
 
-def _named_gpu(lines: Sequence[str]) -> dict[str, str]:
-    """The only model of GPU that the lines name, wherever: "gpu": "NVIDIA H100"; a bare 3090 may be a figure."""
-    text = "\n".join(lines)[:_LONGEST_TEXT].replace("_", " ")
-    names = [name for name in gpus_in(text, spoken=True) if name in text]
-    return {"gpu": names[0]} if len(names) == 1 else {}
+def _models(lines: Sequence[str]) -> dict[str, str]:
+    """The only model of GPU that the lines name, wherever; of several, those of lines that say the number of theirs."""
+    names = _names("\n".join(lines)[:_LONGEST_TEXT])
+    if len(names) < 2:
+        return {"gpu": names[0]} if names else {}
+    said = [with_plain_words(line) for line in lines[:_MOST_LINES] if len(line) <= _LONGEST_LINE]
+    said += [record.words for _, record in records(lines[:_MOST_LINES])]
+    found = [(_gpus(words), _names(words)) for words in said]
+    return {gpus[0]: models[0] for gpus, models in found if len(gpus) == len(models) == 1}
+
+
+def _names(text: str) -> list[str]:
+    """The models that words name as such: a bare 3090 may be a figure."""
+    text = text.replace("_", " ")
+    return [name for name in gpus_in(text, spoken=True) if name in text]
 
 
 def _rows(lines: Sequence[str]) -> Iterator[Observation]:
@@ -161,7 +172,7 @@ def _row(copy: _Copy, record: ProgramRecord, heading: str) -> Observation | None
     keys = " ".join(each.key for each in record.quantities)
     named = _COLLECTIVE.search(record.words) or _COLLECTIVE.search(keys)
     if match := named or (_COLLECTIVE.search(heading) if copy.bus else None):
-        return _collective(match[1], copy, settings, f"{record.words} {heading}", heading)
+        return _collective(match[1], copy, settings, record, heading)
     moved = _moved(record.words, heading) if not copy.way else _host_copy(copy.way, (*_gpus(record.words), "gpu0")[0])
     if moved is None or (_LOADED.search(record.words) and _is_loaded_elsewhere(record.words, heading)):
         return None
@@ -189,12 +200,12 @@ def _label(words: str) -> str:
     return re.sub(r"(?:[^\w)]|\b(?:\d+|took|takes|in|each|at|of)\b)+$|^(?:\W|\b\d+\b)+", "", text)
 
 
-def _collective(word: str, copy: _Copy, settings: dict[str, int], words: str, heading: str) -> Observation:
+def _collective(word: str, copy: _Copy, settings: dict[str, int], record: ProgramRecord, heading: str) -> Observation:
     """The row of a collective: its bus bandwidth, else the algorithm's."""
     name = _NAMES[re.sub(r"[ _-]", "", word.lower())]
     ranks = _ranks(name, copy.bus / copy.rate) if copy.bus and copy.rate else 0
-    ranks = ranks or count_in(heading.partition(".")[0])
-    flows = "" if _ACROSS.search(words) else _ring(ranks)
+    ranks = ranks or record.ranks or ranks_in(heading) or count_in(heading.partition(".")[0])
+    flows = "" if _ACROSS.search(f"{record.words} {heading}") else _ring(ranks)
     bus = copy.bus or copy.rate * _bus_share(name, ranks)
     kind = ToolValue(flows, flows, "bus_bandwidth" if bus else "algorithm_bandwidth", path="collective")
     settings = settings | ({"ranks": ranks} if ranks else {})

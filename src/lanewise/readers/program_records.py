@@ -22,15 +22,17 @@ _BEFORE = re.compile(
     rf"{_NUMBER}(?![\w.-])"
 )
 _RATE = re.compile(
-    r"(?:^|[^A-Za-z])(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)(?P<b>[bB])(?:/s(?:ec)?|ps|_?per_?s(?:ec(?:ond)?)?|_?s)\)?$|"
+    r"(?:^|[^A-Za-z])(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)(?P<b>[bB])(?:/s(?:ec)?|ps|_?per_?s(?:ec(?:ond)?)?|_?s)[)\]]?$|"
     r"bytes_per_sec(?:ond)?s?$"
 )
 _BARE_RATE = re.compile(r"(?:^|_)(?:rate|throughput|bandwidth|(?:bus|alg)?bw)$", re.IGNORECASE)
-_TIME = re.compile(r"(?:^|[^A-Za-z])(?P<unit>[mnu]?s|seconds?|secs?|dt|elapsed)\)?$", re.IGNORECASE)
+_TIME = re.compile(r"(?:^|[^A-Za-z])(?P<unit>[mnu]?s|seconds?|secs?|dt|elapsed)[)\]]?$", re.IGNORECASE)
 _SIZE = re.compile(
     r"(?:^|[^A-Za-z])(?:(?P<prefix>[kKMGmg])(?P<binary>i?)[bB]|(?P<whole>n?bytes|size|elements|numel|items|kilobytes|"
-    r"megabytes|gigabytes))\)?$", re.IGNORECASE,
+    r"megabytes|gigabytes))[)\]]?$", re.IGNORECASE,
 )  # fmt: skip
+# Sizes that count something else than bytes.
+_NO_BYTES = re.compile(r"(?:world|batch|group|pool|vocab|hidden|queue|grid|page)[ _]?size[)\]]?$", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _WHOLE = {"kilobytes": 1e3, "megabytes": 1e6, "gigabytes": 1e9}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "ms": 1e-3}
@@ -52,6 +54,11 @@ _REPEATS = re.compile(
     r"transfers|passes)\b)|\b(?:iterations|iters|reps|repeats|copies)[\"']?[=:] ?(\d{1,6})\b",
     re.IGNORECASE,
 )
+_RANKS = re.compile(
+    r"\b(?:world[ _]?size|(?:n|num_|nr_)?ranks|(?:n|num_|nr_)gpus)[\"']?(?: ?[=:] ?| )(\d{1,5})\b(?!\.\d)",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(r"(?<![A-Za-z])\d|\d(?![A-Za-z])")
 _HEAD, _CELL = re.compile(r"[A-Za-z]"), re.compile(r"[\w.+-]{1,30}")
 _LONGEST, _MOST = 400, 12
 
@@ -77,12 +84,13 @@ class ProgramQuantity:
 class ProgramRecord:
     """A line of a program, or a row of its table: its quantities, and its words without them.
 
-    `repeats` are the numbers of times that it may have done what it has a size of.
+    `repeats` are the numbers of times that it may have done what it has a size of; `ranks`: 0 if unsaid.
     """
 
     words: str
     quantities: tuple[ProgramQuantity, ...]
     repeats: tuple[int, ...] = ()
+    ranks: int = 0
 
     def of(self, kind: str) -> list[ProgramQuantity]:
         """The quantities of one kind."""
@@ -93,10 +101,10 @@ def records(lines: Sequence[str]) -> Iterator[tuple[int, ProgramRecord]]:
     """Each line that has quantities, by its place; rows of tables take their units from the heads above."""
     heads: list[str] = []
     for place, line in _whole_objects(lines):
-        if len(line) > _LONGEST or not any(map(str.isdigit, line)):
-            heads = cells if _are_heads(cells := _cells(line)) else heads
-            continue
         cells = _cells(line)
+        if len(line) > _LONGEST or not _has_figure(line):
+            heads = cells if _are_heads(cells) else heads
+            continue
         if heads and len(cells) == len(heads) + 1 and cells[0].isdigit():
             cells = cells[1:]  # the index that pandas prints
         record = _of_cells(heads, cells) if len(cells) == len(heads) > 1 else _of_line(line)
@@ -112,6 +120,12 @@ def with_plain_words(text: str) -> str:
         return ("pinned" if on else "pageable") if match["pinned"] else f"p2p {'on' if on else 'off'}"
 
     return _SWITCH.sub(plain, _NUMBERED_GPU.sub(r"gpu\1", text))
+
+
+def ranks_in(text: str) -> int:
+    """The ranks that a text says by a key: world_size=8; 0 if none."""
+    match = _RANKS.search(text)
+    return int(match[1]) if match else 0
 
 
 def _whole_objects(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -136,6 +150,11 @@ def _whole_objects(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     yield from opened
 
 
+def _has_figure(line: str) -> bool:
+    """Whether a line has a figure; h2d is none, but between bars tables of other readers have such heads."""
+    return any(map(str.isdigit, line)) if "|" in line else _FIGURE.search(line) is not None
+
+
 def _are_heads(cells: Sequence[str]) -> bool:
     """Whether cells without figures stand above columns: one says a unit, or all are short."""
     named = any(_with_key(cell, 1.0) for cell in cells) or all(len(cell.split()) <= 2 for cell in cells)
@@ -146,7 +165,8 @@ def _of_cells(heads: Sequence[str], cells: Sequence[str]) -> ProgramRecord:
     """A row of a table, each cell with its head."""
     found = [*itertools.chain.from_iterable(_of_cell(head, cell) for head, cell in zip(heads, cells, strict=True))]
     words = [_cell_words(head, cell) for head, cell in zip(heads, cells, strict=True)]
-    return ProgramRecord(" ".join(filter(None, words)), tuple(found))
+    ranks = ranks_in(", ".join(f"{head}={cell}" for head, cell in zip(heads, cells, strict=True)))
+    return ProgramRecord(" ".join(filter(None, words)), tuple(found), ranks=ranks)
 
 
 def _of_cell(head: str, cell: str) -> list[ProgramQuantity]:
@@ -184,12 +204,13 @@ def _of_line(line: str) -> ProgramRecord:
             labels = re.finditer(r"\b(bytes|size)=\"(\d{1,15})\"", match[0])
             found += ((start, ProgramQuantity("size", float(label[2]), label[1])) for label in labels)
     named = with_plain_words(_BEHIND.sub(" ", line))
-    rest = re.sub(r"(?<![\w:])\d[\d.]*(?:e[+-]?\d+)?\b(?!:)", " ", named)
+    rest = re.sub(r"(?<![\w:])(?<![GR]TX )\d[\d.]*(?:e[+-]?\d+)?\b(?!:)", " ", named)
     ordered = sorted(found, key=lambda each: each[0])
     repeats = dict.fromkeys(int(next(filter(None, match.groups()))) for match in _REPEATS.finditer(line))
     return ProgramRecord(
-        " ".join(rest.split()), tuple(quantity for _, quantity in ordered), tuple(each for each in repeats if each > 1)
-    )
+        " ".join(rest.split()), tuple(quantity for _, quantity in ordered), tuple(each for each in repeats if each > 1),
+        ranks_in(line),
+    )  # fmt: skip
 
 
 def _with_unit(match: re.Match[str], key: str) -> ProgramQuantity | None:
@@ -219,7 +240,7 @@ def _with_key(key: str, number: float) -> ProgramQuantity | None:
         return ProgramQuantity("rate", number * 1e9, key.lower(), 3)
     if match := _TIME.search(key):
         return ProgramQuantity("time", number * _SECONDS.get(match["unit"].lower(), 1.0), key.lower())
-    if match := _SIZE.search(key):
+    if (match := _SIZE.search(key)) and not _NO_BYTES.search(key):
         if match["whole"]:
             whole = match["whole"].lower()
             return ProgramQuantity("size", number * _WHOLE.get(whole, 1.0), whole, 2 if whole in _WHOLE else 0)
