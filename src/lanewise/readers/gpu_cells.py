@@ -6,13 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from lanewise.readers.text_devices import size_in
+from lanewise.readers.text_devices import NAME_OF_COLLECTIVE, named_collective, size_in
 from lanewise.readers.text_gpus import gpus_in
 from lanewise.results.observation import Observation
 
-_COLLECTIVE = re.compile(
-    r"all[ _-]?reduce|all[ _-]?gather|reduce[ _-]?scatter|all[ _-]?to[ _-]?all|send[ _-]?recv|broadcast", re.IGNORECASE
-)
 _BUS = re.compile(r"\bbus[ _-]?(?:bw|bandwidth)\b", re.IGNORECASE)
 _ALGORITHM = re.compile(r"\balg\w*[ _-]?(?:bw|bandwidth)\b|\btime\b|latency|%", re.IGNORECASE)
 _SIZES = re.compile(r"size|bytes|message", re.IGNORECASE)
@@ -81,16 +78,14 @@ def is_of_collectives(head: str) -> bool:
 
 def _collective(head: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell:
     words = " ".join([*(label for _, label in labels), head])
-    named = _COLLECTIVE.search(words) or _COLLECTIVE.search(lead)
-    name = re.sub(r"[ _-]", "", named[0].lower()) if named else "collective"
-    name = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}.get(name, name)
+    name = named_collective(words) or named_collective(lead) or "collective"
     settings = _settings(labels, lead)
     ranks = settings.get("ranks", 0)
     one_host = settings.get("hosts", 1) == 1 and 1 < ranks <= _MOST_RANKS and not _ACROSS.search(lead)
     ring = ", ".join(f"gpu{at}->gpu{(at + 1) % ranks}" for at in range(ranks)) if one_host else ""
     rest = [label for said, label in labels if not (_is_count(said) or _size_of(said, label))]
     rest.append(_BUS.sub("", head))
-    program = " ".join(re.sub(r"[^\w=]+", " ", _COLLECTIVE.sub("", each)).strip() for each in rest).strip()
+    program = " ".join(re.sub(r"[^\w=]+", " ", NAME_OF_COLLECTIVE.sub("", each)).strip() for each in rest).strip()
     return GpuCell(
         " ".join(filter(None, (name, program))), ring or f"{name} of its GPUs", "peer" if ring else "collective",
         "bus_bandwidth", settings=settings,

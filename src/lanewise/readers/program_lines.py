@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from lanewise.errors import Location
 from lanewise.readers.program_records import ProgramQuantity, ProgramRecord, ranks_in, records, with_plain_words
-from lanewise.readers.text_devices import copy_of, memory_of, without_peers
+from lanewise.readers.text_devices import copy_of, memory_of, named_collective, without_peers
 from lanewise.readers.text_gpus import gpus_in
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.figure_words import OWN_PROGRAM, count_in
@@ -24,12 +24,6 @@ from lanewise.results.posted import PostedFacts
 
 # How far rounded figures of one line are apart: 0.34 GB/s of 4096 B in 12.06 us.
 _ROUNDED = 0.03
-_COLLECTIVE = re.compile(
-    r"(?:\b|_)(all[ _-]?reduce|all[ _-]?gather|reduce[ _-]?scatter|all[ _-]?to[ _-]?all|broadcast|send[ _-]?recv)",
-    re.IGNORECASE,
-)
-_NAMES = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter",
-          "alltoall": "alltoall", "broadcast": "broadcast", "sendrecv": "sendrecv"}  # fmt: skip
 _DEVICE = re.compile(r"\bgpu(\d{1,2})\b", re.IGNORECASE)
 _BOTH = re.compile(
     r"\bh(?:2|to)d (?:and|\+|&) d(?:2|to)h\b|\bboth (?:ways|directions)\b|\bbi-?dir\w*|\bduplex\b|<->", re.IGNORECASE
@@ -151,7 +145,7 @@ def _copies(record: ProgramRecord) -> Iterator[_Copy]:
         yield _Copy(sizes[0].value, sizes[0].value / times[0].value, timed=True)
     elif len(plain) == 1 and plain[0].key and copy_of((_DEVICE.sub("gpu", record.words),)):
         yield _Copy(0, plain[0].value)
-    elif len(plain) == 1 and _COLLECTIVE.search(plain[0].key):
+    elif len(plain) == 1 and named_collective(plain[0].key):
         yield _Copy(sizes[0].value if sizes else 0, plain[0].value)
 
 
@@ -170,9 +164,9 @@ def _row(copy: _Copy, record: ProgramRecord, heading: str) -> Observation | None
     """The row of a copy; None where neither its words nor the sentence above say what moved."""
     settings = {"bytes": round(copy.size)} if copy.size >= 1 else {}
     keys = " ".join(each.key for each in record.quantities)
-    named = _COLLECTIVE.search(record.words) or _COLLECTIVE.search(keys)
-    if match := named or (_COLLECTIVE.search(heading) if copy.bus else None):
-        return _collective(match[1], copy, settings, record, heading)
+    name = named_collective(record.words) or named_collective(keys)
+    if name := name or (named_collective(heading) if copy.bus else ""):
+        return _collective(name, copy, settings, record, heading)
     moved = _moved(record.words, heading) if not copy.way else _host_copy(copy.way, (*_gpus(record.words), "gpu0")[0])
     if moved is None or (_LOADED.search(record.words) and _is_loaded_elsewhere(record.words, heading)):
         return None
@@ -200,9 +194,8 @@ def _label(words: str) -> str:
     return re.sub(r"(?:[^\w)]|\b(?:\d+|took|takes|in|each|at|of)\b)+$|^(?:\W|\b\d+\b)+", "", text)
 
 
-def _collective(word: str, copy: _Copy, settings: dict[str, int], record: ProgramRecord, heading: str) -> Observation:
+def _collective(name: str, copy: _Copy, settings: dict[str, int], record: ProgramRecord, heading: str) -> Observation:
     """The row of a collective: its bus bandwidth, else the algorithm's."""
-    name = _NAMES[re.sub(r"[ _-]", "", word.lower())]
     ranks = _ranks(name, copy.bus / copy.rate) if copy.bus and copy.rate else 0
     ranks = ranks or record.ranks or ranks_in(heading) or count_in(heading.partition(".")[0])
     flows = "" if _ACROSS.search(f"{record.words} {heading}") else _ring(ranks)

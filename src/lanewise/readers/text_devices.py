@@ -51,6 +51,11 @@ _COLLECTIVE = re.compile(
     r"\ball[ _-]?(?:reduce|gather)\b|\breduce[ _-]?scatter\b|\bbroadcast\b|\bbus ?bw\b|\bbus bandwidth\b",
     re.IGNORECASE,
 )
+# The operations of nccl-tests, as people and programs write them; their names there.
+NAME_OF_COLLECTIVE = re.compile(
+    r"all[ _-]?reduce|all[ _-]?gather|reduce[ _-]?scatter|all[ _-]?to[ _-]?all|send[ _-]?recv|broadcast", re.IGNORECASE
+)
+_NAMES = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
 _ACROSS = re.compile(
     r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|network|infiniband|\brdma|\broce|\bib\b|\befa\b|gb/s.{0,20}nic|\bnics?\b|"
     r"\balgbw\b|ethernet|\bhdr\b|\bndr\b|inter-?node|multi-?node|deepep|\d ?[kKM]i?B\b", re.IGNORECASE,
@@ -104,6 +109,13 @@ def collective_of(words: str) -> str:
     if match is None or _ACROSS.search(words):
         return ""
     return "NCCL" if match[0].lower().startswith("bus") else re.sub(r"[ -]", "_", match[0].lower())
+
+
+def named_collective(words: str) -> str:
+    """The collective that words name first, as nccl-tests calls it, whatever it runs over; empty if none."""
+    match = NAME_OF_COLLECTIVE.search(words)
+    name = re.sub(r"[ _-]", "", match[0].lower()) if match else ""
+    return _NAMES.get(name, name)
 
 
 def flow_of(path: str, gpu: int) -> str:
