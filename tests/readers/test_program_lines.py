@@ -296,3 +296,19 @@ def test_a_key_says_the_ranks_of_a_collective(text: str):
 @pytest.mark.parametrize("key", ["world_size", "batch_size", "vocab size"])
 def test_not_every_size_counts_bytes(key: str):
     assert not is_text([f"h2d {key}=8 took 2.0 ms"])
+
+
+IPERF = """[ ID] Interval           Transfer     Bitrate         Retr
+[  5]   0.00-10.00  sec  10.9 GBytes  9.38 Gbits/sec    0             sender
+[  5]   0.00-10.00  sec  10.9 GBytes  9.38 Gbits/sec                  receiver
+"""
+DD = """We copy from the GPU to a drive:
+$ dd if=/dev/zero of=/mnt/t bs=1M count=4096 oflag=direct
+4294967296 bytes (4.3 GB, 4.0 GiB) copied, 2.01 s, 2.1 GB/s
+"""
+
+
+def test_lines_of_a_program_beside_the_output_of_a_tool_for_networks_or_drives_are_read():
+    text = f"GPU 0: NVIDIA A40\nh2d pinned 256 MB: 40 ms, 6.4 GB/s\n{IPERF}"
+    assert [row.path for row in read_results(text, "f").observations] == ["network", "host to device"]
+    assert [row.path for row in read_results(DD, "f").observations] == ["storage"]

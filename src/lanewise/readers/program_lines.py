@@ -24,6 +24,9 @@ from lanewise.results.posted import PostedFacts
 
 # How far rounded figures of one line are apart: 0.34 GB/s of 4096 B in 12.06 us.
 _ROUNDED = 0.03
+# Bus bandwidth over the algorithm's: from half (two ranks gather) to nearly twice (many reduce).
+_BUS_SHARES = 0.4, 2.0
+_MOST_OF_A_KIND = 3
 _DEVICE = re.compile(r"\bgpu(\d{1,2})\b", re.IGNORECASE)
 _BOTH = re.compile(
     r"\bh(?:2|to)d (?:and|\+|&) d(?:2|to)h\b|\bboth (?:ways|directions)\b|\bbi-?dir\w*|\bduplex\b|<->", re.IGNORECASE
@@ -73,10 +76,18 @@ def is_text(lines: Sequence[str]) -> bool:
     return any(_rows(lines))
 
 
-def read_text(lines: list[str], file: str) -> ImportedResults:
-    """The best rate of each kind of line and size: programs repeat a copy, and the first is cold."""
+def read_beside(lines: list[str], file: str) -> ImportedResults:
+    """The lines that say themselves which copy of a GPU they are of, in a text that holds outputs of other tools."""
+    return read_text(lines, file, own_words=True)
+
+
+def read_text(lines: list[str], file: str, *, own_words: bool = False) -> ImportedResults:
+    """The best rate of each kind of line and size: programs repeat a copy, and the first is cold.
+
+    With `own_words` the sentences above count for nothing.
+    """
     best: dict[tuple[str, str, int], Observation] = {}
-    for row in _rows(lines):
+    for row in _rows(lines, own_words=own_words):
         key = (row.scenario, row.flow, row.settings.get("bytes", 0))
         if key not in best or (row.value or 0.0) > (best[key].value or 0.0):
             best[key] = row
@@ -101,14 +112,14 @@ def _names(text: str) -> list[str]:
     return [name for name in gpus_in(text, spoken=True) if name in text]
 
 
-def _rows(lines: Sequence[str]) -> Iterator[Observation]:
+def _rows(lines: Sequence[str], *, own_words: bool = False) -> Iterator[Observation]:
     heading, before = "", 0
     for place, record in records(lines):
         above = list(filter(_is_sentence, lines[before:place]))
         heading, before = with_plain_words((above or [heading])[-1]), place + 1
-        copies = list(_copies(record))
+        copies = _copies(record)
         for copy in copies:
-            row = _row(copy, record, heading)
+            row = _row(copy, record, "" if own_words else heading)
             if row is not None:
                 yield row
         if not copies and _is_sentence(lines[place]):
@@ -120,33 +131,56 @@ def _is_sentence(line: str) -> bool:
     return len(_SENTENCE.findall(line[:400])) >= _LEAST_WORDS and not _COLUMNS.search(line.strip())
 
 
-def _copies(record: ProgramRecord) -> Iterator[_Copy]:
+def _copies(record: ProgramRecord) -> list[_Copy]:
     """The copies that a record is of: none where its figures do not belong together."""
     rates = record.of("rate")
     bus = next((each.value for each in rates if "bus" in each.key), 0.0)
-    sizes, times = record.of("size")[:3], record.of("time")[:3]
-    plain = [each for each in rates if "bus" not in each.key][:3]
-    for size, time, rate in itertools.product(sizes, times, plain):
+    plain = [each for each in rates if "bus" not in each.key][:_MOST_OF_A_KIND]
+    copy = _agreeing(record, plain, bus) or (_of_bus(record, bus) if bus else None)
+    if copy is not None:
+        return [copy]
+    return _by_direction(plain) or _by_words(record, plain)
+
+
+def _agreeing(record: ProgramRecord, rates: Sequence[ProgramQuantity], bus: float) -> _Copy | None:
+    """The copy whose size over its time is one of the rates."""
+    sizes, times = record.of("size")[:_MOST_OF_A_KIND], record.of("time")[:_MOST_OF_A_KIND]
+    for size, time, rate in itertools.product(sizes, times, rates):
         moved_sizes = list(_sizes(size.values(), size.key, record.words))
         for moved, speed, repeats in itertools.product(moved_sizes, rate.values(), (1, *record.repeats)):
             reached = moved * repeats / time.value if time.value > 0 else 0.0
             if speed > 0 and moved >= 1 and abs(reached / speed - 1) <= _ROUNDED:
-                yield _Copy(moved, reached, bus)
-                return
-    if bus and sizes:
-        taken = sizes[0].value / times[0].value if times and times[0].value > 0 else 0.0
-        yield _Copy(sizes[0].value, taken if 0.4 <= bus / (taken or bus) <= 2 else 0.0, bus)
-        return
-    if keyed := [each for each in plain if _KEYED.search(each.key)]:
-        for each in keyed:
-            match = _KEYED.search(each.key)
-            yield _Copy(0, each.value, way="host to device" if match and match["to"] else "device to host")
-    elif sizes and not rates and len(times) == 1 and times[0].value > 0 and _is_timed(record, sizes[0], times[0]):
-        yield _Copy(sizes[0].value, sizes[0].value / times[0].value, timed=True)
-    elif len(plain) == 1 and plain[0].key and copy_of((_DEVICE.sub("gpu", record.words),)):
-        yield _Copy(0, plain[0].value)
-    elif len(plain) == 1 and named_collective(plain[0].key):
-        yield _Copy(sizes[0].value if sizes else 0, plain[0].value)
+                return _Copy(moved, reached, bus)
+    return None
+
+
+def _of_bus(record: ProgramRecord, bus: float) -> _Copy | None:
+    """The collective of a bus bandwidth, by its time the algorithm's too where the two can belong together."""
+    sizes, times = record.of("size"), record.of("time")
+    if not sizes:
+        return None
+    taken = sizes[0].value / times[0].value if times and times[0].value > 0 else 0.0
+    low, high = _BUS_SHARES
+    return _Copy(sizes[0].value, taken if low <= bus / (taken or bus) <= high else 0.0, bus)
+
+
+def _by_direction(rates: Sequence[ProgramQuantity]) -> list[_Copy]:
+    """The copies of keys that say their direction: h2d_GBps."""
+    found = [(each, match) for each in rates if (match := _KEYED.search(each.key))]
+    return [_Copy(0, each.value, way="host to device" if match["to"] else "device to host") for each, match in found]
+
+
+def _by_words(record: ProgramRecord, rates: Sequence[ProgramQuantity]) -> list[_Copy]:
+    """The copy of a time that something took, or of the only rate where words or its key say of what it is."""
+    sizes, times = record.of("size"), record.of("time")
+    if sizes and not record.of("rate") and len(times) == 1 and times[0].value > 0:
+        taken = sizes[0].value / times[0].value
+        return [_Copy(sizes[0].value, taken, timed=True)] if _is_timed(record, sizes[0], times[0]) else []
+    if len(rates) != 1:
+        return []
+    if rates[0].key and copy_of((_DEVICE.sub("gpu", record.words),)):
+        return [_Copy(0, rates[0].value)]
+    return [_Copy(sizes[0].value if sizes else 0, rates[0].value)] if named_collective(rates[0].key) else []
 
 
 def _is_timed(record: ProgramRecord, size: ProgramQuantity, time: ProgramQuantity) -> bool:

@@ -21,6 +21,7 @@ _BEFORE = re.compile(
     rf"(?P<key>[A-Za-z_][\w /()]{{0,40}}?[\w)])[\"']?(?:\{{[^}}]{{0,80}}\}})? ?(?:[=:] ?|(?<=\}}) )[\"']?"
     rf"{_NUMBER}(?![\w.-])"
 )
+_BETWEEN = re.compile(r"[=:}]")  # most lines have none, and no key
 _RATE = re.compile(
     r"(?:^|[^A-Za-z])(?P<prefix>[kKmMgGtT]?)(?P<binary>i?)(?P<b>[bB])(?:/s(?:ec)?|ps|_?per_?s(?:ec(?:ond)?)?|_?s)[)\]]?$|"
     r"bytes_per_sec(?:ond)?s?$"
@@ -196,7 +197,7 @@ def _of_line(line: str) -> ProgramRecord:
         if quantity := _with_unit(match, before[1].lower() if before else ""):
             found.append((match.start(), quantity))
     taken = [match.span() for match in _BEHIND.finditer(line)]
-    for match in _BEFORE.finditer(line):
+    for match in _BEFORE.finditer(line) if _BETWEEN.search(line) else ():
         start = match.start("number")
         inside = any(low <= start < high for low, high in taken)
         if not inside and (quantity := _with_key(match["key"], float(match["number"]))):
