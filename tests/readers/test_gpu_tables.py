@@ -25,6 +25,7 @@ BUS = """nccl-tests all_reduce on 8x H100 SXM:
 | 1G | 62 | 108.5 |
 | 128 MiB | 60 | 105 |
 """
+ENDS = "| from | to | GB/s |\n|---|---|---|\n| GPU 0 | GPU 1 | 22.1 |\n| GPU 2 | GPU 2 | 9 |\n| GPU 0 | GPU 3 | 11 |\n"
 AT_ONCE = "| Config | Total BW |\n|---|---|\n| GPU0->GPU1 | 54.1 GB/s |\n| GPU0->GPU1 + GPU2->GPU3 | 108.6 GB/s |\n"
 NODES = "| Nodes | GPUs | busbw |\n|---|---|---|\n| 1 | 8 | 478 |\n| 2 | 16 | 95 |\n"
 
@@ -34,6 +35,7 @@ NODES = "| Nodes | GPUs | busbw |\n|---|---|---|\n| 1 | 8 | 478 |\n| 2 | 16 | 95
     [
         (PAIRS, [("gpu0->gpu1", "goodput", "on", 22.1e9), ("gpu2->gpu3", "goodput", "on", 271e9)]),
         (BARE, [("gpu0->gpu1", "goodput", "on", 22.1e9), ("gpu2->gpu3, gpu3->gpu2", "total", "on", 271e9)]),
+        (ENDS, [("gpu0->gpu1", "goodput", "on", 22.1e9), ("gpu0->gpu3", "goodput", "on", 11e9)]),
         (AT_ONCE, [("gpu0->gpu1", "goodput", "on", 54.1e9), ("gpu0->gpu1, gpu2->gpu3", "total", "on", 108.6e9)]),
         (MODES, [("gpu0->gpu1", "goodput", "off", 11.2e9), ("gpu0->gpu1", "goodput", "on", 1.9e9),
                  ("gpu0->gpu1, gpu1->gpu0", "total", "off", 16.3e9), ("gpu0->gpu1, gpu1->gpu0", "total", "on", 2.1e9)]),

@@ -27,6 +27,7 @@ LONG = 400_000
         ("1006.0 tokens/s, 20.13 requests/s, 14.88 Mpps, 155961 msg/sec", [1006.0, 20.13, 14.88e6, 155961.0]),
         ("p99 latency 5.2 us", [5.2e-6]),
         ("took 5.2 us", []),
+        ("lr 3e-4 samples/s 1204.3", []),
         ("100 MB of data in 3 s, v2.3 MB/ss", []),
     ],
 )
@@ -52,6 +53,7 @@ def test_quantities_of_a_line(line, values):
         ("| 3 GB/s | 40 |", []),
         ("iops=3000, bw=20 MB/s (21)", [21]),
         ("3 GB/s: 123456789", []),
+        ("A100 gemm 8192: 5.2 ms 211 TFLOPS 77 GB/s", []),
     ],
 )
 def test_numbers_that_take_the_unit_of_their_sentence(line, values):
@@ -148,3 +150,18 @@ def test_a_hostile_text_is_read_in_time_that_grows_with_its_length(text):
 def test_a_rate_that_names_the_algorithm_and_the_bus_is_read():
     [row] = read_plain("The algbw = busbw of broadcast is 180 GB/s, we expect 400 GB/s", "f").observations
     assert (row.value, row.how["expected"]) == (180e9, "400 GB/s")
+
+
+def test_a_share_is_of_what_somebody_calls_full():
+    (row,) = read_plain("NVIDIA H200\nh2d 28.1 GB/s (50.2% of 56 GB/s)", "f").observations
+    assert (row.value, row.how["expected"], row.how["expectation"]) == (28.1e9, "56 GB/s", "nominal")
+
+
+@pytest.mark.parametrize(("unit", "flow"), [("GBps", "device->host0"), ("Gbps", "host0->host1")])
+def test_a_capital_b_counts_bytes_of_no_network(unit, flow):
+    rows = read_plain(f"NVIDIA A30\n  iter   size_MB   {unit}\n0    1   256.0   24.85", "f").observations
+    assert [row.flow for row in rows] == [flow]
+
+
+def test_a_card_is_known_by_its_number_alone():
+    assert gpus_in("2x A6000 with a bridge, A4500") == ["A6000", "A4500"]

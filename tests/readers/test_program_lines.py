@@ -157,3 +157,158 @@ def test_a_tools_own_lines_come_first():
     text += "   Transfer Size (Bytes)\tBandwidth(GB/s)\n   32000000\t\t\t12.36\n"
     assert OWN_PROGRAM not in read_results(f"{text}H2D 256 MB: 4.902 ms, 52.23 GB/s\n", "f").tool
     assert read_results(f"{HEAD}H2D 256 MB: 4.902 ms, 52.23 GB/s\n", "f").tool == OWN_PROGRAM
+
+
+TWO_GPUS = [
+    "GPU 0 H2D 256 MB: 10.0 ms, 25.6 GB/s\nGPU 1 H2D 256 MB: 40.0 ms, 6.4 GB/s\n",
+    '{"device": 0, "op": "h2d", "nbytes": 256000000, "ms": 10.0}\n'
+    '{"device": 1, "op": "h2d", "nbytes": 256000000, "ms": 40.0}\n',
+    "gpu,dir,bytes,ms\n0,h2d,256000000,10.0\n1,h2d,256000000,40.0\n",
+    'rate_bytes_per_second{gpu="0",dir="h2d"} 2.56e10\nrate_bytes_per_second{gpu="1",dir="h2d"} 6.4e9\n',
+    "gpu_id=0 h2d bytes=256000000 GBps=25.6 ms=10\ngpu_id=1 h2d bytes=256000000 GBps=6.4 ms=40\n",
+    "Copies to GPU 0, pinned:\nh2d 256 MB: 10.0 ms, 25.6 GB/s\n"
+    "Copies to GPU 1, pinned:\nh2d 256 MB: 40.0 ms, 6.4 GB/s\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TWO_GPUS)
+def test_each_gpu_of_a_program_has_its_own_rates(text: str):
+    found = {row.flow: round((row.value or 0) / 1e9, 1) for row in rows_of(*text.splitlines())}
+    assert found == {"host0->gpu0": 25.6, "host0->gpu1": 6.4}
+
+
+@pytest.mark.parametrize(
+    "line", ["GPU 0000:01:00.0 H2D 256 MB: 10.0 ms, 25.6 GB/s", "GPU 97 % busy, H2D 256 MB: 10.0 ms, 25.6 GB/s",
+             "GPU 2 x H2D 256 MB: 10.0 ms, 25.6 GB/s", "gpus=8 H2D 256 MB: 10.0 ms, 25.6 GB/s"],
+)  # fmt: skip
+def test_addresses_shares_and_counts_are_no_number_of_a_gpu(line: str):
+    assert [row.flow for row in rows_of(line)] == ["host0->gpu0"]
+
+
+@pytest.mark.parametrize(
+    ("line", "memory"),
+    [('{"op": "h2d", "bytes": 256000000, "ms": 10.0, "pinned": false}', "pageable"),
+     ("h2d pin_memory=True 256 MB: 10.0 ms, 25.6 GB/s", "pinned"),
+     ("h2d pinned=0 256 MB: 10.0 ms, 25.6 GB/s", "pageable")],
+)  # fmt: skip
+def test_a_switch_says_of_which_memory_a_copy_is(line: str, memory: str):
+    assert rows_of(line)[0].how["host memory"] == memory
+
+
+def test_a_column_of_switches_says_of_which_memory_a_copy_is():
+    rows = rows_of("  dir  size_mb  pinned    ms", "  h2d    256.0    True  10.0", "  h2d    256.0   False  30.0")
+    assert [row.how["host memory"] for row in rows] == ["pinned", "pageable"]
+
+
+@pytest.mark.parametrize("heading", ["Two cards of ours, peer access False", "no P2P between these cards of ours"])
+def test_copies_without_peer_access_are_staged(heading: str):
+    row = rows_of(heading, "gpu0->gpu1 256 MB: 10.0 ms, 25.6 GB/s")[0]
+    assert (row.path, row.how["p2p"]) == ("peer, staged", "off")
+    assert rows_of(heading, "gpu0->gpu1 p2p=on 256 MB: 10.0 ms, 25.6 GB/s")[0].how["p2p"] == "on"
+
+
+@pytest.mark.parametrize(
+    "line", ["Download 70B weights: 140 GB in 1200 s (116.7 MB/s)", "Upload to S3: 5 GB in 60 s (83.3 MB/s)",
+             "upload to S3 from the GPU server: 5 GB in 60 s (83.3 MB/s)"],
+)  # fmt: skip
+def test_what_comes_from_elsewhere_is_no_copy_of_a_gpu(line: str):
+    assert not is_text([line])
+
+
+@pytest.mark.parametrize(
+    ("line", "flow"),
+    [("x.to('cuda') 256 MB: 10.0 ms, 25.6 GB/s", "host0->gpu0"), ("y.cpu() 256 MB: 10.0 ms, 25.6 GB/s", "gpu0->host0"),
+     ("tensor of 256 MB pinned -> cuda:1: 10.0 ms, 25.6 GB/s", "host0->gpu1"),
+     ("H -> D 256 MB: 10.0 ms, 25.6 GB/s", "host0->gpu0")],
+)  # fmt: skip
+def test_arrows_and_calls_of_torch_say_which_way(line: str, flow: str):
+    assert rows_of(line)[0].flow == flow
+
+
+@pytest.mark.parametrize(
+    "line", ["H2D: 100 iterations of 64 MB in 0.25 s = 25.6 GB/s", "H2D 64 MB x 100: 0.25 s, 25.6 GB/s",
+             "H2D iters=100 64 MB: 0.25 s, 25.6 GB/s"],
+)  # fmt: skip
+def test_a_time_may_be_of_many_copies(line: str):
+    row = rows_of(line)[0]
+    assert (row.settings["bytes"], row.value) == (64_000_000, pytest.approx(25.6e9))
+
+
+def test_an_object_over_several_lines_is_read_as_one():
+    text = '{\n  "gpu": "NVIDIA A40",\n  "results": [\n    {\n      "op": "h2d",\n      "bytes": 256000000,\n'
+    text += '      "ms": 10.0\n    },\n    {"op": "d2h", "bytes": 256000000, "ms": 12.8}\n  ]\n}\n'
+    assert [(row.flow, row.value) for row in rows_of(*text.splitlines())] == [
+        ("host0->gpu0", 25.6e9), ("gpu0->host0", 20e9)
+    ]  # fmt: skip
+    assert read_results(text, "f").posted.devices == {"gpu": "NVIDIA A40"}
+
+
+@pytest.mark.parametrize(
+    "text", ["torch 2.4 on NVIDIA A40\n", '{"gpu": "NVIDIA A40"}\n', "GPU 0000:65:00.0 NVIDIA A40, driver 550.54\n",
+             "device=NVIDIA_A40 run=3090\n"],
+)  # fmt: skip
+def test_the_only_model_that_a_program_prints_is_the_gpu(text: str):
+    facts = read_results(f"{text}H2D 256 MB: 10.0 ms, 25.6 GB/s\n", "f").posted
+    assert facts.devices == {"gpu": "NVIDIA A40"}
+
+
+@pytest.mark.parametrize(
+    ("line", "label"),
+    [("H2D: size=256MB time=10.0ms rate=25.6GB/s", "H2D"), ("H2D GPU1: 256 MB, 10.0 ms, 25.6 GB/s", "H2D gpu1"),
+     ("[step 3] gpu0 -> cpu 256 MB in 10.0 ms (25.6 GB/s)", "gpu0 -> cpu"),
+     ('{"op": "h2d", "bytes": 256000000, "ms": 10.0}', "op: h2d"), ("H2D 1,024 MB: 40 ms, 25.6 GB/s", "H2D")],
+)  # fmt: skip
+def test_a_row_is_called_by_its_words_alone(line: str, label: str):
+    assert [row.scenario for row in rows_of(line)] == [label]
+
+
+def test_a_sentence_with_a_comma_is_no_row_of_heads():
+    rows = rows_of("Two cards of ours, copied from host memory one by one", "GPU 1 256 MB: 10.0 ms, 25.6 GB/s")
+    assert [row.flow for row in rows] == ["host0->gpu1"]
+
+
+def test_a_unit_with_its_figure_behind_is_a_key():
+    assert [row.value for row in rows_of("h2d bytes=256000000 GBps=25.6 ms=10")] == [pytest.approx(25.6e9)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"device": 0, "name": "NVIDIA GeForce RTX 4090", "op": "h2d", "bytes": 256000000, "ms": 10.0}\n'
+     '{"device": 1, "name": "RTX 3060", "op": "h2d", "bytes": 256000000, "ms": 20.0}\n',
+     "GPU 0: NVIDIA GeForce RTX 4090\nGPU 1: RTX 3060\nH2D cuda:1 256 MB: 20 ms, 12.8 GB/s\n",
+     "gpu,name,h2d [GB/s],d2h [GB/s]\n0,NVIDIA GeForce RTX 4090,25.1,25.9\n1,RTX 3060,12.8,12.9\n"],
+)  # fmt: skip
+def test_gpus_of_several_models_are_told_by_their_numbers(text: str):
+    models = read_results(text, "f").posted.devices
+    assert (models["gpu0"], models["gpu1"]) == ("NVIDIA GeForce RTX 4090", "RTX 3060")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"op": "allreduce", "bytes": 256000000, "ms": 2.0, "world_size": 8}\n',
+             "op,bytes,ms,nranks\nall_reduce,256000000,2.0,8\n", "all_reduce world_size=8 256 MB took 2.0 ms\n"],
+)  # fmt: skip
+def test_a_key_says_the_ranks_of_a_collective(text: str):
+    row = rows_of(*text.splitlines())[0]
+    assert (row.metric, row.settings["ranks"]) == ("bus_bandwidth", 8)
+    assert row.value == pytest.approx(256e6 / 2e-3 * 1.75)
+
+
+@pytest.mark.parametrize("key", ["world_size", "batch_size", "vocab size"])
+def test_not_every_size_counts_bytes(key: str):
+    assert not is_text([f"h2d {key}=8 took 2.0 ms"])
+
+
+IPERF = """[ ID] Interval           Transfer     Bitrate         Retr
+[  5]   0.00-10.00  sec  10.9 GBytes  9.38 Gbits/sec    0             sender
+[  5]   0.00-10.00  sec  10.9 GBytes  9.38 Gbits/sec                  receiver
+"""
+DD = """We copy from the GPU to a drive:
+$ dd if=/dev/zero of=/mnt/t bs=1M count=4096 oflag=direct
+4294967296 bytes (4.3 GB, 4.0 GiB) copied, 2.01 s, 2.1 GB/s
+"""
+
+
+def test_lines_of_a_program_beside_the_output_of_a_tool_for_networks_or_drives_are_read():
+    text = f"GPU 0: NVIDIA A40\nh2d pinned 256 MB: 40 ms, 6.4 GB/s\n{IPERF}"
+    assert [row.path for row in read_results(text, "f").observations] == ["network", "host to device"]
+    assert [row.path for row in read_results(DD, "f").observations] == ["storage"]

@@ -14,6 +14,7 @@ from lanewise.checking.named.abilities import GpuAbility
 from lanewise.checking.references.drives import DriveAbility
 from lanewise.checking.references.stated_limits import names_limit
 from lanewise.checking.verdict import PathResult, lower_is_better
+from lanewise.errors import LanewiseError
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
@@ -191,6 +192,19 @@ def _ends(flows: str) -> frozenset[str]:
 def value_text(row: Observation) -> str:
     """A row's value as text, in its own unit."""
     return units.show(row.value, row.display_unit, 3)
+
+
+def quantity_in(text: str, unit: str) -> float:
+    """A quantity of that SI unit as text has it; 0 if it is none."""
+    try:
+        return units.parse(text, unit)
+    except LanewiseError:
+        return 0.0
+
+
+def said_quantity(row: Observation, key: str, unit: str) -> float:
+    """What a row says below a key of how it was measured, in that SI unit; 0 if nothing or something else."""
+    return quantity_in(row.how.get(key, ""), unit)
 
 
 def line_of(row: Observation) -> str:

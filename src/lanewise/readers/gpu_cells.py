@@ -6,13 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from lanewise.readers.text_devices import size_in
+from lanewise.readers.text_devices import NAME_OF_COLLECTIVE, named_collective, size_in
 from lanewise.readers.text_gpus import gpus_in
 from lanewise.results.observation import Observation
 
-_COLLECTIVE = re.compile(
-    r"all[ _-]?reduce|all[ _-]?gather|reduce[ _-]?scatter|all[ _-]?to[ _-]?all|send[ _-]?recv|broadcast", re.IGNORECASE
-)
 _BUS = re.compile(r"\bbus[ _-]?(?:bw|bandwidth)\b", re.IGNORECASE)
 _ALGORITHM = re.compile(r"\balg\w*[ _-]?(?:bw|bandwidth)\b|\btime\b|latency|%", re.IGNORECASE)
 _SIZES = re.compile(r"size|bytes|message", re.IGNORECASE)
@@ -26,6 +23,10 @@ _OF_ONE_HOST = re.compile(r"(?<![\w.])(\d{1,2}) ?(?:x|\u00d7) ?(?=\w*(?:\d|gpu))
 _ARROW = r"\s*(?:->|=>|\u2192|<->|<=>|\u2194|\u21c4|--?|\u2013|&|and|to|,|/)\s*"
 _PAIR = re.compile(rf"(?:gpu[ _]?)(\d{{1,3}}){_ARROW}(?:gpu[ _]?)?(\d{{1,3}})(?!\w)", re.IGNORECASE)
 _BARE_PAIR = re.compile(rf"\W*(\d{{1,3}}){_ARROW}(\d{{1,3}})\W*$", re.IGNORECASE)
+# The ends of a pair in two cells, below heads that say so.
+_SOURCE = re.compile(r"\W*(?:from|src|source|sender)\b", re.IGNORECASE)
+_TARGET = re.compile(r"\W*(?:to|dst|dest(?:ination)?|target|receiver)\b", re.IGNORECASE)
+_END = re.compile(r"\W*(?:gpu|cuda|device)?[ _:]?(\d{1,3})\W*$", re.IGNORECASE)
 _OF_PAIRS = re.compile(r"\bpairs?\b|\bgpus\b|gpu.{0,6}gpu|p2p|peer", re.IGNORECASE)
 _P2P = re.compile(r"\b(?:p2p|peer(?: ?to ?peer)?(?: access)?)\b", re.IGNORECASE)
 _OFF = re.compile(r"\boff\b|disabled|\bwithout\b|\bno\b|=0\b|staged|not enabled", re.IGNORECASE)
@@ -98,16 +99,14 @@ def is_of_collectives(head: str) -> bool:
 
 def _collective(head: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell:
     words = " ".join([*(label for _, label in labels), head])
-    named = _COLLECTIVE.search(words) or _COLLECTIVE.search(lead)
-    name = re.sub(r"[ _-]", "", named[0].lower()) if named else "collective"
-    name = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}.get(name, name)
+    name = named_collective(words) or named_collective(lead) or "collective"
     settings = _settings(labels, lead)
     ranks = settings.get("ranks", 0)
     one_host = settings.get("hosts", 1) == 1 and 1 < ranks <= _MOST_RANKS and not _ACROSS.search(lead)
     ring = ", ".join(f"gpu{at}->gpu{(at + 1) % ranks}" for at in range(ranks)) if one_host else ""
     rest = [label for said, label in labels if not (_is_count(said) or _size_of(said, label))]
     rest.append(_BUS.sub("", head))
-    program = " ".join(re.sub(r"[^\w=]+", " ", _COLLECTIVE.sub("", each)).strip() for each in rest).strip()
+    program = " ".join(re.sub(r"[^\w=]+", " ", NAME_OF_COLLECTIVE.sub("", each)).strip() for each in rest).strip()
     return GpuCell(
         " ".join(filter(None, (name, program))), ring or f"{name} of its GPUs", "peer" if ring else "collective",
         "bus_bandwidth", settings=settings,
@@ -152,20 +151,29 @@ def _is_count(head: str) -> bool:
     return _HOSTS.search(head) is not None or _RANKS.search(head) is not None
 
 
+def _ends(labels: Sequence[tuple[str, str]], words: str) -> tuple[str, ...]:
+    """The numbers of the GPUs in the cells below 'from' and 'to'; none where nothing speaks of GPUs."""
+    cells = [next((cell for head, cell in labels if end.match(head)), "") for end in (_SOURCE, _TARGET)]
+    found = [match[1] for cell in cells if (match := _END.match(cell))]
+    of_gpus = re.search(r"gpu|cuda|peer|p2p|nvlink", words, re.IGNORECASE) is not None
+    return tuple(found) if len(found) == 2 and of_gpus else ()
+
+
 def _peers(words: str, labels: Sequence[tuple[str, str]], lead: str) -> GpuCell | None:
     """A copy between two GPUs that the row names, or one with P2P on or off."""
     pair = _PAIR.search(words)
     if pair is None and any(_OF_PAIRS.search(said) for said in (*(head for head, _ in labels), lead)):
         pair = next((match for _, label in labels if (match := _BARE_PAIR.match(label))), None)
     spoken = _P2P.search(words) is not None and (_OFF.search(words) or _ON.search(words))
-    if (pair is None and not spoken) or (pair is not None and pair[1] == pair[2]):
+    ends = pair.groups() if pair else _ends(labels, f"{words} {lead}")
+    if (not ends and not spoken) or (ends and ends[0] == ends[1]):
         return None
-    src, dst = (f"gpu{pair[1]}", f"gpu{pair[2]}") if pair else ("gpu0", "gpu1")
+    src, dst = (f"gpu{end}" for end in ends or ("0", "1"))
     off = _P2P.search(words) is not None and _OFF.search(words) is not None
     both = _BOTH.search(f"{words}") or (_BOTH.search(lead) and not re.search(r"\buni-?dir", f"{words} {lead}", re.I))
     at_once = dict.fromkeys(f"gpu{match[1]}->gpu{match[2]}" for match in _PAIR.finditer(words))
     flows = [f"{src}->{dst}", f"{dst}->{src}"] if both else [*at_once] or [f"{src}->{dst}"]
     flow = ", ".join(flows)
-    name = re.sub(r"\W+", " ", _PAIR.sub("", words)).strip() or flow
+    name = "" if ends and not pair else re.sub(r"\W+", " ", _PAIR.sub("", words)).strip()
     path = "peer, staged" if off else "peer"
-    return GpuCell(name, flow, path, "total" if len(flows) > 1 else "goodput", {"p2p": "off" if off else "on"})
+    return GpuCell(name or flow, flow, path, "total" if len(flows) > 1 else "goodput", {"p2p": "off" if off else "on"})

@@ -77,6 +77,8 @@ _TEXTS = (
     ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, nsys, size_tables, babelstream, rvs, deepep,
     card_tools, memory_tools, storage_tools, service_tools, gpu_lines, result_tables, oneccl, hccl,
 )  # fmt: skip
+# A tool of GPUs prints lines that look like a program's; these print none of copies between host and GPU.
+_OF_NO_GPU = ("network", "storage", "host memory")
 _JSONS = (nvbandwidth, fio)
 
 
@@ -100,6 +102,9 @@ def read_results(text: str, file: str) -> ImportedResults:
         results = _from_json("\n".join(lines), file)
     if not results and program_lines.is_text(short):
         results = [program_lines.read_text(short, file)]
+    elif results and all(row.path in _OF_NO_GPU for each in results for row in each.observations):
+        beside = program_lines.read_beside(short, file)
+        results = [*results, beside] if beside.observations else results
     if not any(each.observations for each in results) and pasted_tables.is_text(distinct):
         results = [*results, pasted_tables.read_text(short, file)]
     if not results and timed_sizes.is_text(distinct):

@@ -91,6 +91,9 @@ def bare_quantities(line: str, found: Sequence[TextQuantity], *, bits: bool) -> 
             continue
         if any(start <= quantity.start < end for quantity in found) or _OF_A_FILE.search(line, start, end):
             continue
+        # 'gemm 8192: 5.2 ms': what its figures are of
+        if line.startswith(":", end) and any(quantity.start > end for quantity in found):
+            continue
         match = _BEGINS.match(line, start, end) or _WANTED.search(line, start, end)
         match = match or _ENDS.search(line, start, end) or _VERB.search(line, start, end)
         if match and not _NAMES.search(line[start : match.start("number")]) and not _ITEM.match(line, start):

@@ -15,6 +15,7 @@ _GPU = (
     r"(?:gpus?|device|card|vram|rtx|gtx|(?:tesla )?[abhltv]\d{1,3}0?0?\w{0,4}|mi\d{2,3}x?|radeon|vega|quadro|titan|rx|"
     r"arc|k\d0)"
 )
+_IN_HOST = r"(?:cpu|host|ram|dram|pinned|pageable|page-?locked|numpy)(?: memory)?"
 _PEERS = re.compile(
     r"\bp2p(?=\b|bandwidth)|\bpeers?\b|\bd(?:evice)?(?:2|to| to |->|_to_)d(?:evice)?(?=\b|_)|"
     r"\bgpus?\W{0,2}\d{0,2} ?(?:->|\u2192|<->|\u2194|to) ?gpus?\W{0,2}\d{0,2}\b|"
@@ -23,16 +24,17 @@ _PEERS = re.compile(
     re.IGNORECASE,
 )
 _TO = re.compile(
-    r"\bh(?:ost)?(?:2|to| to |->|_to_)d(?:ev(?:ice)?)?(?=\b|_)|\bhtod\b|"
-    rf"\b(?:cpu|host|ram)(?: memory)? ?(?:to|->|\u2192) ?(?:the |an? )?gpus?\b|"
+    r"\bh(?:ost)?(?:2|to| to | ?(?:->|\u2192) ?|_to_)d(?:ev(?:ice)?)?(?=\b|_)|\bhtod\b|"
+    rf"\b{_IN_HOST} ?(?:to|->|\u2192) ?(?:the |an? )?(?:gpus?|cuda|device)\b|\.cuda\(|\.to\([\"']?(?:cuda|gpu)|"
     rf"\b(?:to|onto|into|reach(?:es)?) (?:the |an? |its |each |one |my |our )?(?:nvidia |geforce |amd )?{_GPU}\b|"
     r"\buploads?\b|\bfrom (?:the |its )?(?:host|cpu|main memory)(?! (?:to|into)\b)\b|"
     r"\bfrom (?:pinned|pageable|host|system|malloc\S{0,4}) (?:host )?memory",
     re.IGNORECASE,
 )
 _FROM = re.compile(
-    rf"\bd(?:ev(?:ice)?)?(?:2|to| to |->|_to_)h(?:ost)?(?=\b|_)|\bdtoh\b|\bgpus?(?: memory)? ?(?:to|->|\u2192) ?"
-    rf"(?:the )?(?:cpu|host|ram)\b|\b(?:to|into) (?:the )?(?:host|cpu)\b|\bfrom (?:the |an? |its )?{_GPU}\b|"
+    rf"\bd(?:ev(?:ice)?)?(?:2|to| to | ?(?:->|\u2192) ?|_to_)h(?:ost)?(?=\b|_)|\bdtoh\b|"
+    rf"\b(?:gpus?|cuda|device)(?: memory)? ?(?:to|->|\u2192) ?(?:the )?{_IN_HOST}\b|\.cpu\(|\.to\([\"']?cpu|"
+    rf"\b(?:to|into) (?:the )?(?:host|cpu)\b|\bfrom (?:the |an? |its )?{_GPU}\b|"
     r"\breadback|\bread(?:ing)? back\b|\bback\b|\bdownloads?\b",
     re.IGNORECASE,
 )
@@ -53,6 +55,11 @@ _COLLECTIVE = re.compile(
     r"\ball[ _-]?to[ _-]?all\b|\bsend_?recv(?:_perf)?\b|\b[nr]ccl\b(?![-_]tests?)",
     re.IGNORECASE,
 )
+# The operations of nccl-tests, as people and programs write them; their names there.
+NAME_OF_COLLECTIVE = re.compile(
+    r"all[ _-]?reduce|all[ _-]?gather|reduce[ _-]?scatter|all[ _-]?to[ _-]?all|send[ _-]?recv|broadcast", re.IGNORECASE
+)
+_NAMES = {"allreduce": "all_reduce", "allgather": "all_gather", "reducescatter": "reduce_scatter"}
 _ACROSS = re.compile(
     r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|network|infiniband|\brdma|\broce|\bib\b|\befa\b|gb/s.{0,20}nic|\bnics?\b|"
     r"\balgbw\b|ethernet|\bhdr\b|\bndr\b|inter-?node|multi-?node|deepep|"
@@ -68,7 +75,9 @@ _PAGEABLE = re.compile(
 _PINNED = re.compile(r"(?<!un)(?<!non-)\bpinned|\bpage-?locked|\bcudahostalloc", re.IGNORECASE)
 _BY_SM = re.compile(r"\bby (?:the )?sms?\b|_sm\b|\bkernels?\b", re.IGNORECASE)
 _NO_PEERS = re.compile(
-    r"\bstaged\b|\b(?:without|no) (?:p2p|peer)|(?:p2p|peer\w*)\W{1,3}(?:is )?(?:off|disabled)", re.IGNORECASE
+    r"\bstaged\b|\b(?:without|no) (?:p2p|peer)|(?:p2p|peer\w*(?: access)?)\W{1,3}(?:is )?"
+    r"(?:off\b|disabled|false|no\b|not (?:enabled|supported|possible|available)|un(?:supported|available))",
+    re.IGNORECASE,
 )
 _SIZE = re.compile(r"(?<![\w.])(\d{1,6}(?:\.\d{1,3})?) ?((?:[kKmMgG]i?)?B|bytes?|[kKmMgG])(?![\w/]|ps\b| ?/)")
 _NOT_ONE = re.compile(
@@ -124,6 +133,13 @@ def clause_of(words: str, after: str) -> str:
     return "" if _ACROSS.search(f"{words} {after}") else re.split("[,;]", after)[0]
 
 
+def named_collective(words: str) -> str:
+    """The collective that words name first, as nccl-tests calls it, whatever it runs over; empty if none."""
+    match = NAME_OF_COLLECTIVE.search(words)
+    name = re.sub(r"[ _-]", "", match[0].lower()) if match else ""
+    return _NAMES.get(name, name)
+
+
 def flow_of(path: str, gpu: int) -> str:
     """The flow of a copy of that GPU; a peer copy goes to the next one."""
     return _FLOWS[path].format(gpu, gpu + 1)
@@ -143,8 +159,13 @@ def how_of(path: str, words: str) -> dict[str, str]:
     """How a copy was made as words say it: the kind of host memory, the engine, whether peers reach each other."""
     how = {"host memory": memory_of(words), "engine": "SM" if _BY_SM.search(words) else ""}
     if path == "peer":
-        how["p2p"] = "off" if _NO_PEERS.search(words) else "on"
+        how["p2p"] = "off" if without_peers(words) else "on"
     return {key: value for key, value in how.items() if value}
+
+
+def without_peers(words: str) -> bool:
+    """Whether words say that GPUs do not reach each other: a copy between them goes through host memory."""
+    return _NO_PEERS.search(words) is not None
 
 
 def size_in(words: str) -> int:

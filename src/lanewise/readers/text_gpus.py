@@ -19,8 +19,8 @@ _SUFFIX = (
 _GPU = re.compile(
     r"(?<![\w-])(?:NVIDIA |AMD |Intel )?(?:"
     r"(?:GeForce |Quadro )?[RG]TX ?(?:PRO ?|A)?\d{3,4}|Quadro [A-Z]{1,3}\d{3,4}|"
-    r"(?:Tesla )?(?:GB?[23]00|GH200|H(?:20|100|200|800)|B(?:200|300)|A(?:10G?|16|30|40|100|800)|V100S?|P(?:40|100)|"
-    r"L(?:20|40S?)|K(?:20|40|80)|M(?:40|60))|Tesla [KMPT]\d{1,2}|TITAN (?:RTX|Xp|[VX])|CMP ?\d{2,3}HX|"
+    r"(?:Tesla )?(?:GB?[23]00|GH200|H(?:20|100|200|800)|B(?:200|300)|A(?:10G?|16|30|40|100|800|[456][05]00)|V100S?|"
+    r"P(?:40|100)|L(?:20|40S?)|K(?:20|40|80)|M(?:40|60))|Tesla [KMPT]\d{1,2}|TITAN (?:RTX|Xp|[VX])|CMP ?\d{2,3}HX|"
     r"(?:Instinct )?MI\d{2,3}[XA]?|(?:Radeon )?RX ?(?:Vega ?)?\d{2,4}|Radeon (?:VII|(?:AI )?PRO \w{4,5})|"
     r"(?:Radeon )?Vega (?:56|64|Frontier(?: Edition)?)|Arc (?:Pro )?[AB]\d{2,3}|(?:A3[18]0|A580|A7[57]0|B5[78]0)|"
     r"Max 1[15]\d0"

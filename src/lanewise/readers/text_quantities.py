@@ -34,7 +34,7 @@ _TIME = r"(?:[nuµμm]s(?:ec(?:onds?)?)?|microseconds?|milliseconds?)"
 UNIT = re.compile(rf"(?<![A-Za-z])(?:{_RATE}|{_COUNT})(?![A-Za-z/])", re.IGNORECASE)
 TIME_UNIT = re.compile(rf"(?<![A-Za-z]){_TIME}(?![A-Za-z/])")
 _QUANTITY = re.compile(
-    rf"(?<![\w.,+])(?:(?P<low>\d{{1,9}}(?:\.\d{{1,6}})?) ?(?:-|–|to) ?)?(?P<number>{_NUMBER})\s{{0,2}}"
+    rf"(?<![\w.,+])(?<!\d[eE]-)(?:(?P<low>\d{{1,9}}(?:\.\d{{1,6}})?) ?(?:-|–|to) ?)?(?P<number>{_NUMBER})\s{{0,2}}"
     rf"(?P<unit>{_RATE}|{_COUNT}|{_TIME})(?![A-Za-z/])",
     re.IGNORECASE,
 )

@@ -13,7 +13,8 @@ _PATHS = (
     ("network", re.compile(
         r"iperf|netperf|gigabit|ntttcp|sockperf|network|ethernet|\bnics?\b|\btcp\b|\budp\b|rdma|roce|infiniband|\bib_\w+|"
         r"\bmpi\b|\bosu_|\bbond|\bvlan|\bvpn\b|wireguard|pkts?/s|\d ?[MKGk]?pps\b|packets?|\blan\b|wi-?fi|\bmtu\b|"
-        r"\bsend(?:er)?\b|\brecv\b|receiver|\bdpdk\b|pod-to-pod|bits?/s|[KMG]bps\b|(?-i:\d ?[MGT]b/s)", re.I)),
+        r"\bsend(?:er)?\b|\brecv\b|receiver|\bdpdk\b|pod-to-pod|bits?/s|"
+        r"(?-i:[kKmMgG]bps\b|[KMG]BPS\b|\d ?[MGT]b/s)", re.I)),
     ("storage", re.compile(
         r"\bdis[ck]s?\b|\bdrives?\b|nvme|\bssds?\b|\bhdds?\b|\braid|\bfio\b|\bdd\b|\bceph|\bosds?\b|\bnfs|\bsmb\b|"
         r"samba|\bzfs|zpool|lustre|gpfs|beegfs|\biops\b|\brbd\b|volumes?\b|\bs3\b|iscsi|hdparm|\bior\b|file ?system|"
@@ -40,6 +41,7 @@ _NOMINAL = re.compile(
     r"\badvertis\w*|\brated\b|\bclaim\w*|\bpromis\w*|\bnominal\w*|\btheor(?:y|etical\w*)|\bspec(?:s|'d|ified|ifications?)?\b|"
     r"\bline[ -]?rate\b|\bcapable of\b|\bcan do\b|\bdata ?sheet\b|\bmarketed\b|\bvendor\b|\bsold (?:as|with)\b|"
     r"\bmax(?:imum)? (?:link|possible|theoretical)\b|\blimit is\b|\bceiling\b|\bsaid to\b|\battainable\b|"
+    r"\d ?% of (?:the |its )?$|"
     r"(?<=[,;] )the (?:drive|disk|memory|link|card|port|line|slot|bus|wire) "
     r"(?:can|has|does|carries|manages|delivers)\b", re.I,
 )  # fmt: skip

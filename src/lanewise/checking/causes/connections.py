@@ -13,8 +13,7 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.contention import OTHERS
 from lanewise.checking.causes.ports import at_lesser_port
-from lanewise.checking.symptom import RowSymptom, value_text
-from lanewise.errors import LanewiseError
+from lanewise.checking.symptom import RowSymptom, quantity_in, said_quantity, value_text
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.observation import Observation
 
@@ -71,7 +70,7 @@ def _asked(symptom: RowSymptom) -> Iterator[Cause]:
     """The rate is the one that the command asks for, or that UDP has unless one is asked for."""
     row, rate = symptom.row, symptom.row.value or 0.0
     step = "run it without -b (TCP), or with -b 0 or the rate of the line (UDP)"
-    asked = _parsed(row, "asked for", "B/s") * max(1, row.settings.get("connections", 1))
+    asked = said_quantity(row, "asked for", "B/s") * max(1, row.settings.get("connections", 1))
     if asked and _KEPT[0] < rate / asked < _KEPT[1]:
         what = f"the command asks for {row.how['asked for']} a stream, and gets it"
         yield Cause(("setting", "rate"), what, step, evidence="the command", predicted=asked, explains=True)
@@ -209,9 +208,9 @@ def _late_messages(symptom: RowSymptom) -> Iterator[Cause]:
 
 def round_trip(symptom: RowSymptom) -> float:
     """The round trip in s that the tool or the text states, 0 if none does or several do."""
-    own = _parsed(symptom.row, "round trip", "s")
+    own = said_quantity(symptom.row, "round trip", "s")
     stated = {statement.value for statement in symptom.posted.stated("round trip")}
-    return own or (_seconds(stated.pop()) if len(stated) == 1 else 0.0)
+    return own or (quantity_in(stated.pop(), "s") if len(stated) == 1 else 0.0)
 
 
 def _other_runs(symptom: RowSymptom) -> list[Observation]:
@@ -230,21 +229,7 @@ def _connections(row: Observation) -> int:
     return row.settings.get("connections", 1)
 
 
-def _parsed(row: Observation, key: str, unit: str) -> float:
-    try:
-        return units.parse(row.how[key], unit) if row.how.get(key) else 0.0
-    except LanewiseError:
-        return 0.0
-
-
 def _plain(row: Observation, key: str) -> float:
     """A number that a reader kept; 0 if there is none, or something else that somebody typed in."""
     text = row.how.get(key, "")
     return float(text) if _PLAIN.fullmatch(text) else 0.0
-
-
-def _seconds(text: str) -> float:
-    try:
-        return units.parse(text, "s")
-    except LanewiseError:
-        return 0.0

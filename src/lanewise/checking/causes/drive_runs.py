@@ -8,11 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from lanewise import units
 from lanewise.checking.cause import Cause
-from lanewise.checking.symptom import RowSymptom
-from lanewise.errors import LanewiseError
-from lanewise.results.observation import Observation
+from lanewise.checking.symptom import RowSymptom, said_quantity
 
 # A rate that is asked for is kept to a few per cent.
 _KEPT = (0.85, 1.06)
@@ -33,7 +30,7 @@ def drive_run_causes(symptom: RowSymptom) -> Iterator[Cause]:
 
 def _asked(symptom: RowSymptom) -> Iterator[Cause]:
     row = symptom.row
-    asked = _rate(row) * row.settings.get("threads", 1)
+    asked = said_quantity(row, "asked for", "B/s") * row.settings.get("threads", 1)
     rate = row.value or 0.0
     rate = rate * row.settings.get("bytes", 0) if row.metric == "iops" else rate
     if asked and _KEPT[0] < rate / asked < _KEPT[1]:
@@ -84,10 +81,3 @@ def _limit(number: float) -> float:
     digit = 10.0 ** math.floor(math.log10(number * (1 + _NEAR)))
     near = [*(each * digit for each in _DIGITS), *map(float, _OTHER_LIMITS)]
     return next((limit for limit in near if limit and abs(number / limit - 1) < _NEAR), 0.0)
-
-
-def _rate(row: Observation) -> float:
-    try:
-        return units.parse(row.how["asked for"], "B/s") if row.how.get("asked for") else 0.0
-    except LanewiseError:
-        return 0.0
