@@ -95,6 +95,8 @@ def test_rows_of_mended_descriptions_are_predicted(name: str, path: str) -> None
     ("p100-dgx1", "staged both ways, two sockets"),
     ("a100-pcie-two-switches", "two sockets both ways"),  # peers over UPI of another host with Gen4 slots
     ("a30-nine", "one socket"),  # an Intel CPU with Gen4 slots passes what two others do
+    ("h200-vm-4gpus-second", "host to four GPUs, mean"),  # memory of Emerald Rapids on three other machines
+    ("gb300-dgx-station", "GPU to host while the other direction runs"),  # memory of Grace on six others
     ("rtx4090-rtx5090-windows", "staged, to the RTX 5090"),  # an RTX 4090 sends to a host what those of EPYC do
 ])  # fmt: skip
 def test_rows_are_predicted_by_what_other_machines_taught(name: str, path: str) -> None:
