@@ -20,7 +20,7 @@ MACHINES = {
     "2gpus-third": "2026-11-26-two-gpus/h200", "2gpus-fourth": "2026-11-26-two-gpus/h200-second",
     "2gpus-fifth": "2026-11-26-two-gpus/third-h200", "2gpus-sixth": "2026-11-27-two-gpus/h200",
     "2gpus-seventh": "2026-11-27-seventh-pair/h200", "4gpus-second": "2026-11-27-four-gpus/h200",
-    "4gpus-third": "2026-11-27-four-gpus/h200-second",
+    "4gpus-third": "2026-11-27-four-gpus/h200-second", "4gpus-fourth": "2026-11-27-four-gpus-later/h200",
 }  # fmt: skip
 PAIR_SET = "host0->gpu0, gpu0->host0, host0->gpu1"  # measured first on pairs, by two_gpus.sh
 FOUR_SET = "gpu0->host0, host0->gpu1, gpu2->host0, host0->gpu3"

@@ -221,6 +221,15 @@ def test_two_h200_are_predicted_from_the_other_two(machine: str) -> None:
     assert all(row.covered for row in long)
 
 
+@pytest.mark.parametrize("machine", ["rtx4090-genoa", "rtx4090-48g-7302", "rtx4090-dual-epyc"])
+def test_long_rings_of_rtx_4090_are_predicted_from_those_of_other_machines(machine: str) -> None:
+    found = next(each for each in ready_machines() if each.name == machine)
+    rows = [row for row in predict_machine(found, builtin().without_machine(machine)) if row.flow_set == COLLECTIVE]
+    peers = [row for row in rows if row.row.path.endswith("1 GiB") and "shared memory" not in row.observation.limit]
+    assert peers
+    assert max(abs(row.error or 1.0) for row in peers) < 0.10
+
+
 def test_one_process_may_take_longer_to_issue_a_short_message_than_predicted() -> None:
     # Two GPUs of a virtual machine: 22 to 42 us a call. Of long messages, or in a graph, that is nothing.
     pair = gpu_node("h200-sxm", gpus=2)

@@ -22,7 +22,7 @@ links:
 """
 ONE = TEXT.replace("gb200", "gh200-480gb")
 # Shares of a module's memory, medians of the machines measured; both ways reads / R + writes / W = 1.
-READS, WRITES = 0.9355, 0.9505
+READS, WRITES = 0.907, 0.9505
 BOTH = 2 * READS * WRITES / (READS + WRITES)
 WEIGHT = 0.995  # what a write gets of what a read gets while both fill the memory
 
@@ -33,12 +33,13 @@ def rate(text: str, flow: str) -> float:
 
 def test_a_gh200_480gb_reads_what_the_memory_of_its_module_has() -> None:
     assert rate(ONE, "gpu0->host0") == pytest.approx(295.15e9)  # 291.6, 295.15, 297
-    assert rate(ONE, "host0->gpu0") == pytest.approx((346e9 + 370.13e9) / 2)  # 335.3, 346, 370.13, 377
+    # Of the modules that were measured 0.873 to 0.982 of their memory; its own GPU 335.3, 346, 370.13 and 377 GB/s.
+    assert rate(ONE, "host0->gpu0") == pytest.approx(384e9 * READS)
     catalog = builtin()
     for name in ("gh200-superbench", "gh200-dual", "gh200-cannon", "gh200-nvbandwidth-23", "gh200-quad"):
         catalog = catalog.without_machine(name)
     unmeasured = predict(read_system(ONE, "grace.yaml", catalog=catalog), parse_flows("host0->gpu0")).rates[0].rate
-    assert unmeasured == pytest.approx(384e9 * 0.907)  # the median of what other modules read
+    assert unmeasured == pytest.approx(384e9 * 0.907)  # GB300 of a DGX Station, the middle of 0.878, 0.907 and 0.977
 
 
 def test_a_module_with_faster_memory_reads_what_the_links_carry() -> None:
@@ -66,7 +67,7 @@ def test_a_gpu_without_figures_has_the_share_of_its_nvlinks_generation_and_c2c_t
 
 def test_a_cpu_that_is_no_grace_has_nvlinks() -> None:
     text = TEXT.replace("gb200", "v100-sxm2").replace("nvlink: auto", "nvlink: 3").replace("nvlink: 18", "nvlink: 3")
-    assert rate(text, "host0->gpu0") == pytest.approx(143.7e9 / 2)
+    assert rate(text, "host0->gpu0") == pytest.approx(144.4e9 / 2)
 
 
 def test_more_links_than_the_gpu_has_are_refused() -> None:
@@ -83,6 +84,6 @@ def test_both_directions_share_the_memory_of_the_cpu() -> None:
 def test_both_directions_of_a_gpu_get_less_than_the_memory_gives_two() -> None:
     # A GB300 gets 0.847 of twice one way, 343 GB/s, a GB200 0.831; two GB300 get 364, which is the memory's.
     one_way = rate(TEXT, "host0->gpu0")
-    assert rate(TEXT, "host0<->gpu0") == pytest.approx(0.839 * one_way, rel=0.02)
+    assert rate(TEXT, "host0<->gpu0") == pytest.approx(0.839 * one_way, rel=0.03)
     assert rate(TEXT, "host0<->gpu[0-1]") == pytest.approx(384e9 * BOTH / 4, rel=0.01)
     assert rate(TEXT, "gpu0<->gpu1") == pytest.approx(rate(TEXT, "gpu0->gpu1"), rel=0.01)

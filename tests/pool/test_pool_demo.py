@@ -39,10 +39,10 @@ def test_a_server_with_one_cable_refuses_them_and_names_the_nearest(pool: Pool) 
     with pytest.raises(NoOffer) as caught:
         offers(pool, CompositionRequest((FOUR,), server="host1"))
     assert caught.value.show() == (
-        "error: 4 GPUs on host1 would get 14.13 GB/s each, 20 GB/s requested; "
-        "the limit is reads through root port rp0 of h1_cpu0\n"
+        "error: 4 GPUs on host1 would get 14.36 GB/s each, 20 GB/s requested; "
+        "the limit is link h1_cpu0->h1_hba (Gen5 x16)\n"
         "hint:  nearest: 4 GPUs at 20 GB/s each on host2; or 2 GPUs at 20 GB/s each on host1; "
-        "or 4 GPUs at 14.1 GB/s each on host1"
+        "or 4 GPUs at 14.3 GB/s each on host1"
     )
 
 

@@ -34,6 +34,7 @@ and its interval begins at that share of what its ports carry.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +52,7 @@ from lanewise.topology.model import Kind, Link, LinkKind, System
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 NODE_READS, NODE_WRITES = 0.83, 0.77  # of that of one NUMA node of an EPYC
 DMA_RANGE = (0.75, 1.3)
-UNNAMED_LEAST = 0.66  # 0.452 of 0.68: reads of Emerald Rapids, the least share of a CPU that was measured
+UNNAMED_LEAST = 0.63  # 0.4355 of 0.68, less 1 %: reads of Emerald Rapids, the least share of a CPU that was measured
 TENANT_LEAST = 0.77  # 0.391 of 0.51: a tenant's reads beside those of the whole socket
 MEMORY_WRITES = "memory_writes"  # the kind of what writes alone get at most
 MEMORY = ("memory", MEMORY_WRITES)
@@ -192,7 +193,8 @@ def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resourc
 def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | None:
     """What a root port passes of peer traffic where the CPU is not known: the link's rate, possibly less.
 
-    A CPU that is not named may be the slowest that was measured. With Gen3 slots it is taken to be a Xeon, which splits
+    A CPU that is not named may be the slowest that was measured of those whose lanes suffice for two such ports: a
+    desktop's Core has x8 for each of two GPUs. With Gen3 slots it is taken to be a Xeon, which splits
     peer traffic into 64 B packets, as nearly all servers with GPUs on Gen3 are. Of a maker of whose CPUs none was
     measured, nothing is known, nor of Intel's desktops, whose packets (peer.payload) are planned after Xeons. None for
     AMD's, all of which pass what the link carries (data/parts/cpu-amd.yaml), and for links of unknown speed.
@@ -203,7 +205,7 @@ def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | Non
     least, share, rests_on = RANGES[UNKNOWN][0], 1.0, "the link's raw rate"
     planned = part is not None and part.figure("peer.payload").basis == "planning"
     if not planned and (part is None or part.title.startswith("Intel")):
-        stated = _peer_shares(system)
+        stated = [each for each in _peer_shares(system) if each.lanes > 2 * (link.lanes or 16)]
         least = min((each.least for each in stated), default=least)
         xeons = sorted({each.share for each in stated if each.gen == link.gen and each.is_own})
         if part is None and link.gen == _XEON_SLOTS and xeons:
@@ -219,9 +221,13 @@ def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | Non
 
 @dataclass(frozen=True, slots=True)
 class _PeerShare:
-    """What peer writes get of a x16 link, the least of it, and whether that was measured on CPUs of this kind."""
+    """What peer writes get of a x16 link, the least of it, and whether that was measured on CPUs of this kind.
+
+    `lanes` are those that the CPU has.
+    """
 
     gen: int
+    lanes: float
     share: float
     least: float
     is_own: bool
@@ -231,9 +237,12 @@ class _PeerShare:
 def _peer_shares(system: System) -> tuple[_PeerShare, ...]:
     """What peer writes get through root complexes that were measured."""
     cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]
-    stated = ((gen, part.figure(f"peer.rate.gen{gen}")) for part in cpus for gen in GENERATIONS)
+    stated = (
+        (gen, part.number("pcie.lanes") or math.inf, part.figure(f"peer.rate.gen{gen}"))
+        for part in cpus for gen in GENERATIONS
+    )  # fmt: skip
     return tuple(
-        _PeerShare(gen, share, share * figure_range(figure)[0], not figure.carried_from)
-        for gen, figure in stated
+        _PeerShare(gen, lanes, share, share * figure_range(figure)[0], not figure.carried_from)
+        for gen, lanes, figure in stated
         if isinstance(figure.value, float) and (share := figure.value / packets.raw_rate(gen, 16))
     )
