@@ -312,3 +312,24 @@ def test_lines_of_a_program_beside_the_output_of_a_tool_for_networks_or_drives_a
     text = f"GPU 0: NVIDIA A40\nh2d pinned 256 MB: 40 ms, 6.4 GB/s\n{IPERF}"
     assert [row.path for row in read_results(text, "f").observations] == ["network", "host to device"]
     assert [row.path for row in read_results(DD, "f").observations] == ["storage"]
+
+
+BLOCKS = [
+    "Size: 256 MB\nTime: 4.9 ms\nBandwidth: 52.24 GB/s",
+    "transfer:\n  direction: host -> cuda:0\n  size_mb: 256\n  bandwidth_gb_s: 52.24",
+    "┏━━━━━━━┳━━━━━━━━━━━┳━━━━━━━━━━━┳━━━━━━━━━┓\n┃ batch ┃ size (MB) ┃ time (ms) ┃    GB/s ┃\n"
+    "┡━━━━━━━╇━━━━━━━━━━━╇━━━━━━━━━━━╇━━━━━━━━━┩\n│     0 │     256.0 │      4.90 │   52.24 │",
+    "│ size [MiB] │   H2D [GB/s] │\n╞════════════╪══════════════╡\n│        256 │       52.240 │",
+    "upload: 256,000,000 bytes, 4,900 us => 52.24 GBytes/s",
+]
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+def test_figures_below_each_other_and_in_drawn_tables_are_one_row(text: str):
+    rows = rows_of("Pinned copies from the host to an NVIDIA H200 of ours:", "", *text.splitlines())
+    assert [(row.flow, round((row.value or 0) / 1e9, 1)) for row in rows] == [("host0->gpu0", 52.2)]
+
+
+def test_a_list_of_rates_is_no_block():
+    rows = rows_of("Pinned copies from the host to each card:", "GPU0 H2D: 26.1 GB/s", "GPU1 H2D: 13.0 GB/s")
+    assert not any("," in row.flow for row in rows)

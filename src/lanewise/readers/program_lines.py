@@ -139,7 +139,7 @@ def _copies(record: ProgramRecord) -> list[_Copy]:
     copy = _agreeing(record, plain, bus) or (_of_bus(record, bus) if bus else None)
     if copy is not None:
         return [copy]
-    return _by_direction(plain) or _by_words(record, plain)
+    return _by_direction(plain, record.of("size")) or _by_words(record, plain)
 
 
 def _agreeing(record: ProgramRecord, rates: Sequence[ProgramQuantity], bus: float) -> _Copy | None:
@@ -164,10 +164,11 @@ def _of_bus(record: ProgramRecord, bus: float) -> _Copy | None:
     return _Copy(sizes[0].value, taken if low <= bus / (taken or bus) <= high else 0.0, bus)
 
 
-def _by_direction(rates: Sequence[ProgramQuantity]) -> list[_Copy]:
+def _by_direction(rates: Sequence[ProgramQuantity], sizes: Sequence[ProgramQuantity]) -> list[_Copy]:
     """The copies of keys that say their direction: h2d_GBps."""
     found = [(each, match) for each in rates if (match := _KEYED.search(each.key))]
-    return [_Copy(0, each.value, way="host to device" if match["to"] else "device to host") for each, match in found]
+    size = sizes[0].value if len(sizes) == 1 else 0
+    return [_Copy(size, each.value, way="host to device" if match["to"] else "device to host") for each, match in found]
 
 
 def _by_words(record: ProgramRecord, rates: Sequence[ProgramQuantity]) -> list[_Copy]:

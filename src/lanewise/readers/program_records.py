@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 _NUMBER = r"(?P<number>\d{1,15}(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?)"
 _GROUPED = r"(?P<grouped>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?)"
 _BEHIND = re.compile(
     rf"(?<![\w.,:-])(?:{_GROUPED}|{_NUMBER}) ?(?P<unit>(?:[kKMGT]i?)?[bB](?:/s(?:ec)?|ps)?|"
-    r"bytes(?:/s(?:ec)?)?|[mnu\u00b5]?s|sec|seconds)\b(?![/=]| ?per\b)"
+    r"[kMG]?[bB]ytes(?:/s(?:ec)?)?|[mnu\u00b5]?s|sec|seconds)\b(?![/=]| ?per\b)"
 )
 _BEFORE = re.compile(
     rf"(?P<key>[A-Za-z_][\w /()]{{0,40}}?[\w)])[\"']?(?:\{{[^}}]{{0,80}}\}})? ?(?:[=:] ?|(?<=\}}) )[\"']?"
@@ -61,6 +61,9 @@ _RANKS = re.compile(
 )
 _FIGURE = re.compile(r"(?<![A-Za-z])\d|\d(?![A-Za-z])")
 _HEAD, _CELL = re.compile(r"[A-Za-z]"), re.compile(r"[\w.+-]{1,30}")
+_BARS = "|\u2502\u2503"  # also those that tabulate and rich draw
+# A line of a block: 'Bandwidth: 52.3 GB/s', 'size_mb: 256'.
+_NAMED = re.compile(r"\s{0,8}(?:- )?[A-Za-z_][\w ()/-]{0,30}:\s{1,12}\S.{0,60}$")
 _LONGEST, _MOST = 400, 12
 
 
@@ -101,7 +104,7 @@ class ProgramRecord:
 def records(lines: Sequence[str]) -> Iterator[tuple[int, ProgramRecord]]:
     """Each line that has quantities, by its place; rows of tables take their units from the heads above."""
     heads: list[str] = []
-    for place, line in _whole_objects(lines):
+    for place, line in _whole_blocks(_whole_objects(lines)):
         cells = _cells(line)
         if len(line) > _LONGEST or not _has_figure(line):
             heads = cells if _are_heads(cells) else heads
@@ -111,6 +114,24 @@ def records(lines: Sequence[str]) -> Iterator[tuple[int, ProgramRecord]]:
         record = _of_cells(heads, cells) if len(cells) == len(heads) > 1 else _of_line(line)
         if record.quantities:
             yield place, record
+
+
+def _whole_blocks(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines; a size, a time and a rate that stand below each other, each behind its name, as one line."""
+    block: list[tuple[int, str]] = []
+    for place, line in (*lines, (-1, "")):
+        if _NAMED.match(line) and len(block) < _MOST:
+            block.append((place, line))
+            continue
+        whole = ", ".join(each.strip() for _, each in block)
+        found = _of_line(whole) if len(block) > 1 and _has_figure(whole) else None
+        if found is not None and len(whole) <= _LONGEST and len(found.of("size")) == len(found.of("rate")) == 1:
+            yield block[-1][0], whole
+        else:
+            yield from block
+        block = [(place, line)] if _NAMED.match(line) else []
+        if not block and place >= 0:
+            yield place, line
 
 
 def with_plain_words(text: str) -> str:
@@ -222,7 +243,7 @@ def _with_unit(match: re.Match[str], key: str) -> ProgramQuantity | None:
     name, _, per = unit.partition("/") if "/" in unit else (unit.removesuffix("ps"), "", "s" * unit.endswith("ps"))
     if name.endswith("b"):
         return ProgramQuantity("rate", number * 1e3 ** _POWERS[name[:-1].lower()] / 8, key) if per else None
-    prefix = "" if name == "bytes" else name[:-1]
+    prefix = re.sub(r"[bB](?:ytes)?$", "", name)
     binary, power = prefix.endswith("i"), _POWERS[prefix.rstrip("i").lower()]
     scale = (1024.0 if binary else 1000.0) ** power
     return ProgramQuantity("rate" if per else "size", number * scale, key, 0 if binary else power)
@@ -253,8 +274,8 @@ def _with_key(key: str, number: float) -> ProgramQuantity | None:
 
 def _cells(line: str) -> list[str]:
     """The cells of a row between bars, commas, tabs or two blanks; none of a sentence or a rule."""
-    text = line.strip().strip("|").strip()
-    for separator in (r"\|", r"\t+", r"[,;]", r"\s{2,}"):
+    text = line.strip().strip(_BARS).strip()
+    for separator in (f"[{_BARS}]", r"\t+", r"[,;]", r"\s{2,}"):
         if len(cells := re.split(separator, text)) > 1:
             return [cell.strip(" *`") for cell in cells]
     return []
