@@ -152,6 +152,12 @@ def test_any_text_is_read_or_left(text: str):
         assert row.value >= 0
 
 
+@pytest.mark.parametrize("size", ["1e999", "1e300", "9e18"])
+def test_a_size_that_nothing_has_is_none(size: str):
+    assert not is_text(["copies to the GPU", "Size  s", f"{size}  3"])
+    assert not is_text([f"H2D {size} B in 3 s"])
+
+
 def test_a_tools_own_lines_come_first():
     text = "Device 0: NVIDIA A10\n Host to Device Bandwidth, 1 Device(s)\n PINNED Memory Transfers\n"
     text += "   Transfer Size (Bytes)\tBandwidth(GB/s)\n   32000000\t\t\t12.36\n"

@@ -50,7 +50,7 @@ _LONGEST_TEXT, _LONGEST_LINE, _MOST_LINES = 20_000, 400, 400
 _SENTENCE = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])")
 _LEAST_WORDS, _COLUMNS = 3, re.compile(r"\s{2,}\S|\||\t")
 _ACROSS = re.compile(r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|\binter-?node\b|\bmulti-?node\b", re.IGNORECASE)
-_OF_A_HOST = 8
+_OF_A_HOST, _MOST_BYTES = 8, 2.0**62
 # A key that says the direction of its rate, and words of something that takes a time.
 _KEYED = re.compile(r"(?P<to>h2d|htod|host_to_(?:device|gpu))|d2h|dtoh|(?:device|gpu)_to_host", re.IGNORECASE)
 _TAKES = re.compile(r"\b(?:took|takes?|in)\b", re.IGNORECASE)
@@ -197,6 +197,8 @@ def _sizes(values: Sequence[float], key: str, words: str) -> Iterator[float]:
 
 def _row(copy: _Copy, record: ProgramRecord, heading: str) -> Observation | None:
     """The row of a copy; None where neither its words nor the sentence above say what moved."""
+    if copy.size > _MOST_BYTES or max(copy.rate, copy.bus) > _MOST_BYTES:
+        return None  # no figure of a copy: 1e999
     settings = {"bytes": round(copy.size)} if copy.size >= 1 else {}
     keys = " ".join(each.key for each in record.quantities)
     name = named_collective(record.words) or named_collective(keys)
