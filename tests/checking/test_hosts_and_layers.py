@@ -93,3 +93,11 @@ def test_rings_of_cards_that_may_have_a_bridge_are_fine_with_what_pcie_leaves(tm
     row = 'path: all_reduce, flows: "gpu[0-3]->gpu[0-3]", value: 9.2 GB/s, bytes: 80M'
     assert verdict_of(typed(tmp_path, row, head="gpus: NVIDIA GeForce RTX 2080 Ti\n")) == "ok"
     assert verdict_of(typed(tmp_path, row, head="gpus: Tesla V100-SXM2-16GB\n")) != "ok"
+
+
+@pytest.mark.parametrize(("rate", "first"), [("7.08", "pageable"), ("27.2", "link")])
+def test_a_program_whose_copies_have_the_rate_of_a_core_has_pageable_memory(tmp_path: Path, rate: str, first: str):
+    path = tmp_path / "question.txt"
+    time = 512 / float(rate)
+    path.write_text(f"H100 SXM server, our loader:\nupload to cuda:0 512 MB: {time:.2f} ms, {rate} GB/s\n", "utf-8")
+    assert first_causes(api.check([path]))[0] == first

@@ -20,6 +20,8 @@ from lanewise.results.observation import Observation
 
 # How near a rate must be to that of a lesser link.
 _NEAR_LINK = 0.12
+# What one core copies at most of pageable memory, B/s (`references.parts.BY_ONE_CORE`).
+_BY_ONE_CORE = 14e9
 # How near the quotient of two rates must be to a power of two, in doublings: 6 %.
 _NEAR_DOUBLING = 0.085
 # Copies that reach this much of the wires fill their link.
@@ -54,7 +56,9 @@ def lesser_link(symptom: RowSymptom) -> Iterator[Cause]:
     elif row.how.get("host memory") == "pinned" and row.how.get("tool") != OWN_PROGRAM:
         evidence = "pinned memory, and the rate is that of such a link"
     cause = _lesser_link(part, (symptom.gpu,), links, evidence, ways * predicted)
-    known = symptom.slot_is_stated and not evidence
+    # A core copies pageable memory at such a rate, and a program's author seldom says which memory it is.
+    by_a_core = row.how.get("tool") == OWN_PROGRAM and (row.value or 0.0) <= _BY_ONE_CORE
+    known = (symptom.slot_is_stated or by_a_core) and not evidence
     yield replace(cause, explains=False, predicted=None) if known else cause
 
 
