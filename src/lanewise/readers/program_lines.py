@@ -244,8 +244,10 @@ def _collective(name: str, copy: _Copy, settings: dict[str, int], record: Progra
 
 def _bus_share(name: str, ranks: int) -> float:
     """Bus bandwidth over that of the algorithm (nccl-tests, doc/PERFORMANCE.md); 0 where the ranks are not known."""
-    if ranks < 2 or name in ("broadcast", "sendrecv"):
-        return 1.0 if name in ("broadcast", "sendrecv") else 0.0
+    if name in ("broadcast", "sendrecv"):
+        return 1.0
+    if ranks < 2:
+        return 0.0
     return (2 if name == "all_reduce" else 1) * (ranks - 1) / ranks
 
 

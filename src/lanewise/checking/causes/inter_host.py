@@ -1,7 +1,7 @@
 """Causes of slow collectives between the GPUs of several hosts: what data takes in place of GPUDirect RDMA.
 
-All five questions of the fourteenth blind batch that show one slow collective over hosts, and nothing faster beside
-it, had one of these two causes; of 24 kept ones of any kind seven had the first and three the second.
+Five of the six questions of the fourteenth blind batch that show one slow collective over hosts, and no faster one,
+had one of these two causes (the sixth a small MTU); of 24 kept ones of any kind seven had the first, three the second.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from lanewise.checking.cause import Cause
 from lanewise.checking.symptom import RowSymptom
 
-# Over sockets these had 0.5 to 4 GB/s with lines of 100 to 3,200 Gb/s, staged 8 to 33.
+# Over sockets these had 3 and 4 GB/s with lines of 3,200 and 1,600 Gb/s, staged 8 to 33.
 _OF_SOCKETS = 6e9
 _NONE = ("no", "off", "false", "0")
 

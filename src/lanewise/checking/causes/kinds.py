@@ -11,6 +11,7 @@ from lanewise.checking.causes.cards import without_time
 from lanewise.checking.causes.conditions import SETTING
 from lanewise.checking.references.latencies import FROM_HOST_MEMORY
 from lanewise.checking.references.paths import flows_of_drives
+from lanewise.checking.references.side_by_side import OF_FEWER_GPUS
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 from lanewise.checking.tolerances import TOLERANCES
@@ -113,7 +114,7 @@ def hosts_that_differ(symptom: RowSymptom) -> Iterator[Cause]:
 
 def more_gpus(symptom: RowSymptom) -> Iterator[Cause]:
     """Several GPUs that count less a second than fewer of them: they wait for each other, or for their links."""
-    if symptom.row.metric != "iops" or "of these GPUs in" not in symptom.result.expected.limit:
+    if symptom.row.metric != "iops" or OF_FEWER_GPUS not in symptom.result.expected.limit:
         return
     what = "the program: the GPUs wait for each other more than they save (synchronizations of each layer or token)"
     yield Cause(

@@ -1,7 +1,7 @@
 """Causes of slow lines of a program of one's own: nobody but its author measured the path with it.
 
-Of 23 such programs that were slowed on purpose (benchmarks/runs/2026-11-27-two-gpus-own-programs) twelve were slow by
-what they did themselves, six by pageable memory or a buffer between, five by peer access or a setting, none by a link.
+Of 23 such programs that were slowed on purpose (benchmarks/runs/2026-11-27-two-gpus-own-programs) eleven were slow by
+what they did themselves, six by pageable memory or a buffer between, six by peer access or a setting, none by a link.
 """
 
 from __future__ import annotations

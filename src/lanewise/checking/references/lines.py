@@ -16,7 +16,7 @@ from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
-# A GB10's ConnectX-7 has two functions of four lanes each (NVIDIA DGX Spark user guide; ib_write_bw 109 Gb/s of each).
+# A GB10's ConnectX-7 has two functions of four lanes each: ib_write_bw 109 Gb/s of each (defilantech/LLMKube#1423).
 _BUILT_IN, _OF_A_SPARK = re.compile(r"\bGB10\b"), raw_rate(5, 4)
 # One message in flight of this size fills a line: 8 MiB have 95 % of 400 Gb/s, 512 KiB 41 % (uccl-project/uccl#931).
 _LONG_MESSAGE = 8 * 2**20
@@ -65,7 +65,7 @@ def by_line(
     elif line > _OF_A_SPARK and row.path == "network" and len(flows) == 1 and _BUILT_IN.search(posted.title("gpu0")):
         low, slow = FINE_SHARE * _OF_A_SPARK, SLOW_SHARE * _OF_A_SPARK
         limit = f"Gen5 x4 of one of its card's two functions, less than the line of {text}"
-        yield Reference("line", _OF_A_SPARK, low, slow, line, limit, "NVIDIA's DGX Spark user guide")
+        yield Reference("line", _OF_A_SPARK, low, slow, line, limit, "the card of a DGX Spark")
     elif line:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1

@@ -17,6 +17,7 @@ from lanewise.checking.symptom import line_of
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
 
+OF_FEWER_GPUS = "of these GPUs in"
 HOST_MEMORY = "host memory"
 COUNTS = "iops"
 # As for other rows of one path (TOLERANCES): repeated runs of STREAM and of Memory Latency Checker's local cells differ
@@ -77,7 +78,7 @@ def of_fewer_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
         and each.how.get("tool") == row.how.get("tool") and _model(each) == _model(row)
     ]  # fmt: skip
     if (best := best_of(like)) is not None:
-        yield of_another_row(best.value or 0.0, _OF_LIKE, f"{len(_gpus(best))} of these GPUs in '{best.scenario}'")
+        yield of_another_row(best.value or 0.0, _OF_LIKE, f"{len(_gpus(best))} {OF_FEWER_GPUS} '{best.scenario}'")
 
 
 def _gpus(row: Observation) -> frozenset[str]:
