@@ -13,7 +13,7 @@ from collectives.collective_systems import pcie_box, two_nodes
 from lanewise.checking.checkup import check
 from lanewise.collectives.curve import predict_collective
 from lanewise.collectives.model import Collective
-from lanewise.readers.nccl_tests import read_text
+from lanewise.readers.tools.collectives.nccl_tests import read_text
 from lanewise.results.observation import Observation
 
 SIZES = [2**power for power in range(20, 34)]

@@ -17,8 +17,8 @@ from lanewise.checking.verdict import Verdict
 from lanewise.collectives.curve import CollectiveModel, collective_model, predict_collective
 from lanewise.collectives.model import Algorithm, Collective, CollectiveSettings
 from lanewise.errors import InputError
-from lanewise.readers.nccl_tests import read_text
-from lanewise.readers.torch_collectives import read_text as read_torch
+from lanewise.readers.tools.collectives.nccl_tests import read_text
+from lanewise.readers.tools.collectives.torch_collectives import read_text as read_torch
 from lanewise.report.text.check import render_checkup
 from lanewise.results.observation import Observation, Source
 from lanewise.results.posted import PostedFacts

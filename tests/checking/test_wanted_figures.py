@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lanewise import api
 from lanewise.checking.checkup import Checkup
-from lanewise.readers.figures import read_text
+from lanewise.readers.typed.figures import read_text
 from lanewise.results.observation import Observation
 
 

@@ -9,7 +9,7 @@ import pytest
 from lanewise import api
 from lanewise.checking.checkup import Checkup
 from lanewise.errors import LanewiseError
-from lanewise.readers.figures import read_text
+from lanewise.readers.typed.figures import read_text
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 

@@ -9,19 +9,16 @@ import pytest
 from bounded import outcome
 
 from lanewise.errors import FormatError
-from lanewise.readers import (
-    card_tools,
-    memory_tools,
-    oneccl,
-    posted_text,
-    result_tables,
-    size_tables,
-    spelled_quantities,
-    timed_sizes,
-    tool_results,
-)
+from lanewise.readers import tool_results
 from lanewise.readers.kinds import read_results
+from lanewise.readers.posted import statements
+from lanewise.readers.tables import timed_sizes
 from lanewise.readers.texts import matrix
+from lanewise.readers.tools import host_memory
+from lanewise.readers.tools.collectives import oneccl, size_tables
+from lanewise.readers.tools.gpus import result_tables
+from lanewise.readers.tools.networks import cards_and_fabrics
+from lanewise.readers.words import spellings
 
 DATA = Path(__file__).parent / "data"
 LONG = 400_000
@@ -68,14 +65,14 @@ LONG_LINES = {
     "cells of a table of sizes": lambda: timed_sizes.is_text([f"size{BLANKS}x"]),
     "heads of a table of sizes": lambda: size_tables.is_text([f"size busbw{BLANKS}x"]),
     "heads of oneCCL's benchmark": lambda: oneccl.is_text([f"#bytes{BLANKS}x"]),
-    "heads of fabtests": lambda: card_tools.is_text([f"bytes {'MB/sec ' * (LONG // 7)}"]),
+    "heads of fabtests": lambda: cards_and_fabrics.is_text([f"bytes {'MB/sec ' * (LONG // 7)}"]),
     "heads of gpu-stream": lambda: result_tables.is_text([f"block {'threads ' * (LONG // 8)}"]),
-    "a kernel of STREAM": lambda: memory_tools.is_text([f"Copy: 1{BLANKS}x"]),
-    "heads of STREAM": lambda: memory_tools.is_text(["Copy: 1", "Bandwidth " * (LONG // 10)]),
-    "a link of sysfs": lambda: posted_text.posted_facts([f"current_link_width{BLANKS}x"], "f"),
-    "a link of Windows": lambda: posted_text.posted_facts([f"MaxLinkWidth{BLANKS}x"], "f"),
-    "digits of a value": lambda: spelled_quantities.rate_or_time("9" * LONG + " x" + BLANKS + "x", bits=False)[1],
-    "confidential computing": lambda: posted_text.posted_facts(["Confidential Compute" + "a" * LONG], "f"),
+    "a kernel of STREAM": lambda: host_memory.is_text([f"Copy: 1{BLANKS}x"]),
+    "heads of STREAM": lambda: host_memory.is_text(["Copy: 1", "Bandwidth " * (LONG // 10)]),
+    "a link of sysfs": lambda: statements.posted_facts([f"current_link_width{BLANKS}x"], "f"),
+    "a link of Windows": lambda: statements.posted_facts([f"MaxLinkWidth{BLANKS}x"], "f"),
+    "digits of a value": lambda: spellings.rate_or_time("9" * LONG + " x" + BLANKS + "x", bits=False)[1],
+    "confidential computing": lambda: statements.posted_facts(["Confidential Compute" + "a" * LONG], "f"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lanewise.readers.nvbandwidth import _names
+from lanewise.readers.tools.gpus.nvbandwidth import _names
 
 RANKS = ["Process 0 (host-a): device 0: NVIDIA H100 80GB HBM3 (00000000:19:00)",
          "Process 1 (host-b): device 0: NVIDIA H200 (00000000:19:00)"]  # fmt: skip

@@ -6,11 +6,11 @@ import pytest
 from bounded import outcome
 
 from lanewise.readers.kinds import read_plain
-from lanewise.readers.plain_text import MOST_FIGURES
-from lanewise.readers.text_clauses import bare_quantities
-from lanewise.readers.text_devices import copy_of
-from lanewise.readers.text_gpus import gpus_in, spoken_facts
-from lanewise.readers.text_quantities import quantities
+from lanewise.readers.plain_text.text import MOST_FIGURES
+from lanewise.readers.words.clauses import bare_quantities
+from lanewise.readers.words.devices import copy_of
+from lanewise.readers.words.gpus import gpus_in, spoken_facts
+from lanewise.readers.words.quantities import quantities
 
 LONG = 400_000
 

@@ -7,7 +7,7 @@ from checking.thread_list import first_causes, verdict_of
 
 from lanewise import api
 from lanewise.readers.kinds import read_results
-from lanewise.readers.text_gpus import sentences
+from lanewise.readers.words.gpus import sentences
 
 IPERF = """[ ID] Interval           Transfer     Bitrate         Retr
 [  5]   0.00-10.00  sec  27.4 GBytes  23.5 Gbits/sec    0             sender

@@ -8,7 +8,7 @@ import pytest
 
 from lanewise import api
 from lanewise.checking.verdict import Verdict
-from lanewise.readers.posted_gpus import listed_gpu
+from lanewise.readers.posted.gpus import listed_gpu
 from lanewise.report.text.check import render_checkup
 
 # Lines as the tools print them: driver 595 (nvidia-smi), ROCm 6 (rocm-smi), CUDA 12 (deviceQuery).

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lanewise.errors import FormatError
 from lanewise.readers.kinds import read_results
-from lanewise.readers.program_lines import is_text, read_text
+from lanewise.readers.programs.lines import is_text, read_text
 from lanewise.results.figure_words import OWN_PROGRAM
 from lanewise.results.observation import Observation
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lanewise.readers.commands import options_of, scaled
 from lanewise.readers.kinds import read_results
+from lanewise.readers.tools.commands import options_of, scaled
 from lanewise.results.observation import Observation
 
 TEXTS = Path(__file__).parents[1] / "checking/provoked"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lanewise.errors import FormatError
-from lanewise.readers import figures
-from lanewise.readers.spelled_quantities import line, rate_or_time, size
+from lanewise.readers.typed import figures
+from lanewise.readers.words.spellings import line, rate_or_time, size
 
 
 def _row(fields: str) -> figures.ImportedResults:

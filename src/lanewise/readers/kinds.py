@@ -5,57 +5,46 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lanewise.errors import FormatError, Location
-from lanewise.readers import (
+from lanewise.readers import lanewise_json
+from lanewise.readers.plain_text import text as plain_text
+from lanewise.readers.plain_text.claims import with_claims
+from lanewise.readers.posted.statements import posted_facts
+from lanewise.readers.programs import lines as program_lines
+from lanewise.readers.tables import pasted_tables, timed_sizes
+from lanewise.readers.texts import json_in, lines_of, short_lines
+from lanewise.readers.tool_results import ImportedResults, merge
+from lanewise.readers.tools import host_memory
+from lanewise.readers.tools.collectives import deepep, hccl, mscclpp, nccl_tests, oneccl, size_tables, torch_collectives
+from lanewise.readers.tools.gpus import (
     babelstream,
     bandwidth_test,
     bus_grind,
-    card_tools,
     clpeak,
+    copy_lines,
     dcgm,
-    deepep,
-    disk_tools,
-    figures,
-    fio,
-    fio_text,
-    gdsio,
-    gpu_lines,
-    hccl,
-    iperf,
-    lanewise_json,
-    memory_tools,
-    mscclpp,
-    nccl_tests,
-    nixlbench,
     nsys,
     nvbandwidth,
     nvprof,
-    oneccl,
-    osu,
     p2p,
-    pasted_tables,
-    perftest,
-    plain_text,
-    program_lines,
     result_tables,
     rocm_bandwidth,
     rvs,
-    service_tools,
-    serving_logs,
     simple_p2p,
-    size_tables,
-    socket_tools,
-    spdk_perf,
-    storage_tools,
-    timed_sizes,
-    torch_collectives,
     transferbench,
+)  # fmt: skip
+from lanewise.readers.tools.networks import (
+    cards_and_fabrics,
+    iperf,
+    nixlbench,
+    osu,
+    perftest,
+    sockets,
     ucx_perftest,
-)
-from lanewise.readers.posted_claims import with_claims
-from lanewise.readers.posted_text import posted_facts
-from lanewise.readers.text_gpus import sentences, spoken_facts
-from lanewise.readers.texts import json_in, lines_of, short_lines
-from lanewise.readers.tool_results import ImportedResults, merge
+)  # fmt: skip
+from lanewise.readers.tools.services import load_generators, serving_logs
+from lanewise.readers.tools.storage import disks, file_systems, fio, fio_text, gdsio, spdk_perf
+from lanewise.readers.typed import figures
+from lanewise.readers.words.gpus import sentences, spoken_facts
 from lanewise.results.posted import PostedFacts, join
 
 KNOWN = (
@@ -74,8 +63,8 @@ KNOWN = (
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
-    ucx_perftest, serving_logs, clpeak, disk_tools, socket_tools, nvprof, nsys, size_tables, babelstream, rvs, deepep,
-    card_tools, memory_tools, storage_tools, service_tools, gpu_lines, result_tables, oneccl, hccl,
+    ucx_perftest, serving_logs, clpeak, disks, sockets, nvprof, nsys, size_tables, babelstream, rvs, deepep,
+    cards_and_fabrics, host_memory, file_systems, load_generators, copy_lines, result_tables, oneccl, hccl,
 )  # fmt: skip
 # A tool of GPUs prints lines that look like a program's; these print none of copies between host and GPU.
 _OF_NO_GPU = ("network", "storage", "host memory")

@@ -1,4 +1,4 @@
-"""Verdicts on figures of plain text (`readers.plain_text`): by what the text itself puts beside them.
+"""Verdicts on figures of plain text (`readers/plain_text`): by what the text itself puts beside them.
 
 Nothing is known of such a figure but its words. It is slow where the text says that clearly more was expected of the
 same thing, or has clearly more of it under another condition: before and after, with and without, another version or

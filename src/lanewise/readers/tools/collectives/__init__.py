@@ -1,0 +1,1 @@
+"""Tools that time collectives, and tables of bus bandwidth by message size."""

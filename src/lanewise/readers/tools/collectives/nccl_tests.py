@@ -1,0 +1,229 @@
+"""nccl-tests and rccl-tests: bus bandwidth of a collective by message size. Its GB is 1e9 bytes.
+
+Source of what is read: the tools' own sources (github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md). Bus bandwidth is the
+algorithm's rate times a factor that makes it comparable with one link of a ring.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from lanewise.collectives.model import Launch
+from lanewise.errors import FormatError, Location
+from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, figure
+from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.tools.repeated_tables import labels_above, told_apart
+from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts, Statement
+
+TOOL = "nccl-tests"
+# The collective of a table without the line or command that names it.
+UNNAMED = "collective"
+# Bus bandwidth over algorithm bandwidth, as multiples of (n - 1) / n.
+_FACTORS = {"all_reduce": 2.0, "reduce_scatter": 1.0, "all_gather": 1.0, "alltoall": 1.0}
+# How near the quotient of two rates of 1.00 GB/s and more is to the factor.
+_ROUNDING = 0.03
+_HEAD = re.compile(r"#?\s*size\s+count\s+type\b.*\bbusbw\b")
+# The label of the rank, the host or the pod that srun, pdsh, torchrun or a container engine writes before a line.
+_LABEL = re.compile(
+    r"\s{0,8}(?:\[(?:rank|default)?\d{1,5}\]|[\w.-]{1,64} ?)[:|] ?(?=\s*(?:#|Rank\s+\d|size\s|\d+\s+\d+\s+[a-z]))"
+)
+_NAMED = re.compile(
+    r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|sendrecv|alltoall|scatter|gather|hypercube)_perf\b"
+)
+RANK = re.compile(
+    r"(?:^|#)\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+(\d+) on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)"
+)
+_COLD = re.compile(r"\bwarmup iters: 0\b")
+_PROCESS = re.compile(r"\bnThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
+# "nccl-library=23102" in the head of nccl-tests from 2.14 on, "NCCL version 2.27.7+cuda12.9" with NCCL_DEBUG=VERSION.
+_VERSION = re.compile(r"\bnccl-library=(\d{5,6})\b|\bNCCL version (\d+\.\d+\.\d+)")
+# What the tools print when a call fails: host: Test NCCL failure common.cu:1005 'unhandled system error'.
+_FAILURE = re.compile(r"\bTest (?:CUDA|NCCL|HIP) failure \S{1,80}:\d{1,6} '(.{1,160}?)'?\s*$")
+_DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
+# A whole row, for excerpts without the heads: size, count, type, operation, root, and the two sets of four columns.
+_ROW = re.compile(
+    r"\s*\d{1,15}\s+\d{1,15}\s+(?:u?int(?:8|32|64)|half|float|double|bfloat16|fp8\w{0,5}|f8\w{0,5})\s+\w{3,8}\s+-?\d{1,5}"
+    r"(?:\s+\d[\d.]{0,11}\s+\d+\.\d\d\s+\d+\.\d\d\s+[\d.e+N/A-]{1,10}){1,2}\s*$"
+)
+_HEADS = ("size", "count", "type", "redop", "root", *("time", "algbw", "busbw", "wrong") * 2)
+_HANGS = f"{WHOLE}; if it printed no more it hangs: CUDA_LAUNCH_BLOCKING=1 with several GPUs in one process does that"
+# What mpirun writes between two writes of a line.
+_BETWEEN = re.compile(r"\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)")
+
+
+@dataclass
+class NcclJob:
+    """The header above a table: which collective, and the ranks' hosts, devices, names and processes.
+
+    `count` of ranks where none is listed and the factor of the bus bandwidth tells it.
+    """
+
+    collective: str = UNNAMED
+    ranks: list[tuple[str, str, str]] = field(default_factory=list)
+    processes: set[tuple[str, str]] = field(default_factory=set)
+    version: str = ""
+    launch: str = ""
+    count: int = 0
+
+    @property
+    def how(self) -> dict[str, str]:
+        """What carried the data, and the version of the library and who issued the calls where the text says it."""
+        launch = self.launch
+        if not launch and len(self.ranks) > 1:
+            launch = Launch.NCCL_TESTS if len(self.processes) == len(self.ranks) else Launch.ONE_PROCESS
+        library = f"NCCL {self.version}" if self.version else ""
+        return {"engine": "NCCL", "library": library, "launch": str(launch)}
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """How many hosts and ranks it ran on, as far as the text says it."""
+        if self.count:
+            return {"ranks": self.count}
+        return {"hosts": self.hosts} | ({"ranks": len(self.ranks)} if self.ranks else {})
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts the ranks are on; 1 where no rank is listed."""
+        return max(1, len({host for host, _, _ in self.ranks}))
+
+    def value(self) -> ToolValue:
+        """What a number of the table is of: a ring over the devices of one host, or ranks on several."""
+        devices = [f"gpu{device}" for _, device, _ in self.ranks]
+        if self.hosts > 1 or len(devices) < 2:
+            many = f"{len(devices)} GPUs on {self.hosts} hosts" if len(devices) > 1 else "its GPUs"
+            return ToolValue(f"{self.collective} of {many}", "", "bus_bandwidth", path="collective")
+        ring = ", ".join(f"{a}->{b}" for a, b in zip(devices, [*devices[1:], devices[0]], strict=True))
+        return ToolValue(ring, ring, "bus_bandwidth", path="collective")
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    """Whether the lines hold a table of nccl-tests, or say which of its calls failed."""
+    return any(
+        _HEAD.match(text := unlabelled(line).strip()) or _ROW.match(text) or _FAILURE.search(text) for line in lines
+    )
+
+
+def read_text(lines: list[str], file: str) -> ImportedResults:
+    """Out-of-place and in-place bus bandwidth of each size; FormatError with the line of a row that is cut short."""
+    tables: list[tuple[list[str], list[Observation]]] = []
+    lines = [unlabelled(line) for line in lines]
+    heads: Sequence[str] = ()
+    # An excerpt without heads: its rows are whole, or they are none.
+    excerpt = not any(_HEAD.match(line.strip()) for line in lines)
+    notes: list[str] = []
+    devices: dict[str, str] = {}
+    corrupt: list[Statement] = []
+    cold: list[Statement] = []
+    job = NcclJob()
+    last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
+    for number, line in enumerate(lines, 1):
+        rank, named, at = RANK.search(line), _NAMED.search(line), Location(file, number)
+        if heads and (named or rank):
+            job, heads = NcclJob(version=job.version, launch=job.launch), ()
+        if (stated := _VERSION.search(line)) is not None:
+            job.version = stated[2] or _dotted(int(stated[1]))
+        if (process := _PROCESS.search(line)) is not None:
+            job.launch = Launch.ONE_PROCESS if int(process[1]) * int(process[2]) > 1 else Launch.NCCL_TESTS
+            cold += [Statement("warm-up", "none", f"{file}:{number}")] if _COLD.search(line) else []
+        if named:
+            job.collective = named[1]
+        if rank:
+            job.ranks.append((rank[3], str(count(rank[4], at)), rank[5].strip()))
+            job.processes.add((rank[3], rank[2]))
+            if len(job.ranks) > 64 * MAX_COLUMNS:
+                raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
+        is_head = _HEAD.match(line.strip())
+        if is_head or (excerpt and not heads and _ROW.match(line)):
+            heads = line.replace("#wrong", "wrong").replace("#", " ").split() if is_head else _HEADS
+            _complete(job, heads, lines[number - (not is_head) :])
+            devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
+            tables.append((labels_above(lines, number - 1), []))
+        if not is_head and heads and (_ROW if excerpt else _DATA).match(line):
+            if tables[0][1] and number == last and len(line.split()) < len(heads):
+                notes.append(f"{file}: the text breaks off in line {number}, a row of {line.split()[0]} B")
+                break
+            tables[-1][1].extend(_row(job, heads, line.split(), at))
+            corrupt += _wrong_values(job, heads, line.split(), at)
+            check_rows(tables[-1][1], at)
+    rows = told_apart(tables)
+    check_rows(rows, Location(file, len(lines)))
+    failures = [*_failures(lines, file)]
+    if not rows and not failures:
+        raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=_HANGS)
+    posted = PostedFacts(devices, (*corrupt, *failures, *cold))
+    return ImportedResults(TOOL, tuple(rows), notes=tuple(notes), posted=posted)
+
+
+def _failures(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """The first call that failed: what follows on it and on other ranks is the same failure."""
+    for number, line in enumerate(lines, 1):
+        if match := _FAILURE.search(line):
+            yield Statement("failed test", f"{TOOL}: {match[1]}", f"{file}:{number}")
+            return
+
+
+def _dotted(code: int) -> str:
+    """NCCL_VERSION_CODE as people write it: 23102 is 2.31.2 (nccl.h, from 2.9 on)."""
+    return f"{code // 10_000}.{code // 100 % 100}.{code % 100}"
+
+
+def _row(job: NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Observation]:
+    """The two bus bandwidths of a line. Words that a message of NCCL appended are left out."""
+    sets = [place for place, head in enumerate(heads) if head == "time"]
+    if len(sets) > 1 and len(words) == sets[1]:
+        heads = heads[: len(words)]  # an excerpt of one of the two sets of columns
+    if len(words) < len(heads):
+        raise FormatError(f"{len(words)} words below {len(heads)} heads", location=at, hint=WHOLE)
+    places = [place for place, head in enumerate(heads) if head == "busbw"]
+    settings = {"bytes": count(words[0], at), **job.settings}
+    for place, way in zip(places, ("", " in place"), strict=False):
+        value = figure(words[place], at)
+        yield observation(TOOL, job.collective + way, job.value(), value, job.how, settings)
+
+
+def _wrong_values(job: NcclJob, heads: Sequence[str], words: Sequence[str], at: Location) -> Iterator[Statement]:
+    """What the tool's own comparison of the data says of a line, where it is not 0; "N/A" is without a comparison."""
+    places = [place for place, head in enumerate(heads[: len(words)]) if head == "wrong"]  # an excerpt has one of them
+    for place, way in zip(places, ("", " in place"), strict=False):
+        if re.fullmatch(r"[\d.e+]{1,16}", words[place]) and words[place].strip("0.") != "":
+            value = f"{words[place]} wrong values in {job.collective}{way} of {count(words[0], at):,} B"
+            yield Statement("wrong values", value, str(at))
+
+
+def unlabelled(line: str) -> str:
+    """A line without the label that a launcher puts before it, or between two writes to it."""
+    line = _LABEL.sub("", line, count=1) if _LABEL.match(line) else line
+    return _BETWEEN.sub(" ", line) if line.lstrip()[:1] in "[0123456789" else line
+
+
+def _complete(job: NcclJob, heads: Sequence[str], lines: Sequence[str]) -> None:
+    """The collective and the count of ranks, where the header has none, by the factor of the largest bus bandwidth."""
+    ratio, tolerance, reduces = 0.0, 1.0, False
+    for line in lines:
+        columns = dict(zip(heads, line.split(), strict=False))
+        if _HEAD.match(line.strip()) or RANK.search(line.strip()) or _NAMED.search(line):
+            break
+        with suppress(KeyError, ValueError):
+            rate, bus = float(columns["algbw"]), float(columns["busbw"])
+            if _DATA.match(line) and rate >= 1 and 0.01 / rate < tolerance:
+                ratio, tolerance = bus / rate, 0.01 / rate
+                reduces = columns.get("root") == "-1" and columns.get("redop", "none") != "none"
+    if not ratio:
+        return
+    if job.collective == UNNAMED and reduces and len(job.ranks) != 1:
+        count = len(job.ranks)
+        factors = {"all_reduce": 2 * (count - 1) / count, "reduce_scatter": (count - 1) / count} if count else {}
+        near = [name for name, factor in factors.items() if abs(ratio / factor - 1) < _ROUNDING]
+        job.collective = next(iter(near), UNNAMED) if count else "all_reduce" if ratio >= 1 else "reduce_scatter"
+    if not job.ranks and job.collective in _FACTORS:
+        job.count = _ranks_of(ratio / _FACTORS[job.collective], 2 * tolerance)
+
+
+def _ranks_of(ratio: float, tolerance: float) -> int:
+    """The ranks n of which (n - 1) / n is the ratio; 0 where several are as near."""
+    fitting = [n for n in range(2, 65) if abs(ratio / ((n - 1) / n) - 1) < tolerance]
+    return fitting[0] if len(fitting) == 1 else 0

@@ -1,0 +1,1 @@
+"""Tools that measure between two hosts, and of PCIe cards that are no GPUs."""

@@ -1,0 +1,1 @@
+"""Load generators of services, and logs of what serves models."""

@@ -1,0 +1,1 @@
+"""Tools that read and write drives, files and objects."""

@@ -1,0 +1,1 @@
+"""Figures that somebody typed in, `lanewise-rows: 1`."""

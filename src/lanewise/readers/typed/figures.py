@@ -1,0 +1,286 @@
+"""Figures typed in by hand, `lanewise-rows: 1`: for questions that give numbers and no output of a tool."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lanewise import units
+from lanewise.errors import FormatError, LanewiseError
+from lanewise.perf.flow import Flow, names_of, parse_flows
+from lanewise.readers.tool_results import ImportedResults, check_rows
+from lanewise.readers.typed.keys import near_miss, own_keys, own_settings, with_usual_keys
+from lanewise.readers.words import spellings
+from lanewise.readers.words.devices import memory_of
+from lanewise.results.observation import Observation, Source
+from lanewise.results.posted import SLOT, STATEMENTS, VARIABLE, PostedFacts, Statement, stated_as
+from lanewise.yaml_positions import YamlNode, load
+
+HEAD = "lanewise-rows"
+_REFERENCE = "docs/reference/readers.md"
+_FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "depth", "threads", "ranks", "hosts",
+           "line", "engine", "mode", "host memory", "NUMA node", "link under load", "slot", "device", "expected",
+           "rated")  # fmt: skip
+_HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device", "note")
+_SETTINGS = ("depth", "threads", "ranks", "hosts")
+_METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
+# What a rate and a time of all GPUs of a ring are of: a collective, each by its rank's share.
+_OF_A_COLLECTIVE = {"goodput": "bus_bandwidth", "latency": "time"}
+_HOST = re.compile(r"host|cpu\d")
+# What somebody wants of a row, and how `references.texts` calls it.
+_WANTED = {"expected": "expected", "rated": "nominal"}
+# A copy of so many bytes takes far longer than to start and end it, so that its time is a rate: at 25 GB/s 16 MiB take
+# 0.7 ms, and a call from Python some 20 us.
+_LONG_COPY = 16 * 2**20
+_COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory", "network")
+# What people call a machine of a network.
+_MACHINE = re.compile(
+    r"(?:client|server|node|pc|nas|desktop|laptop|workstation|mac|win|linux|pi|rpi|vm|guest|pod|container|docker|"
+    r"router|switch|sender|receiver|source|target|initiator|master|worker|peer|remote|internet|cloud|site|machine|box)"
+    r"[\w.-]*$",
+    re.IGNORECASE,
+)
+_BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
+_WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
+# Drives, arrays, and file systems or volumes over a network.
+_STORAGE = re.compile(
+    r"sd\d|sd-?card|ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|hdd|sata|emmc|optane|usb|rbd|ceph|zfs|zpool|"
+    r"pool|nfs|smb|"
+    r"cifs|share|lustre|gpfs|beegfs|weka|s3|bucket|minio|ebs|iscsi|lun\d|dm-|loop\d|gluster|moosefs|juicefs|hdfs|longhorn|"
+    r"drbd|sshfs|webdav|orangefs|btrfs|bcache|efs\d*$|fsx|filestore|(?:sd|hd|vd|xvd)[a-z]\d*$"
+)
+
+
+def is_text(text: str) -> bool:
+    """Whether a text is such a list of figures."""
+    return any(line.startswith(f"{HEAD}:") for line in text.split("\n", 50)[:50])
+
+
+def read_text(text: str, file: str) -> ImportedResults:
+    """Its rows, the names of the GPUs and what else was stated; FormatError or UnknownName with the line otherwise."""
+    root = load(text, file, _REFERENCE).root
+    fields = root.check_fields((HEAD, "title", "gpus", "stated", "rows"), "the file", needed=(HEAD, "rows"))
+    fields[HEAD].integer(1, 1, 1)
+    rows: list[Observation] = []
+    for node in fields["rows"].items():
+        rows += _rows(node)
+        check_rows(rows, node.location)
+    return ImportedResults("typed in", tuple(rows), posted=_posted(fields, file))
+
+
+def _posted(fields: YamlNode, file: str) -> PostedFacts:
+    """`gpus` is one name for all, or a name for each; `stated` holds the words of docs/reference/readers.md."""
+    gpus = fields["gpus"]
+    if gpus.is_map:
+        devices = {name: node.text() for name, node in gpus.members().items()}
+    else:
+        devices = {"gpu": gpus.text()} if gpus.given else {}
+    statements: list[Statement] = []
+    unused: list[Statement] = []
+    for key, node in fields["stated"].members().items():
+        statement = Statement(stated_as(key), node.as_written().strip(), f"{file}:{node.location.line}")
+        if is_known := key in STATEMENTS or bool(VARIABLE.fullmatch(key)):
+            statement = _with_meaning(statement, node)
+        elif statement.key != key:  # cores: 8P+16E says nothing that can be used
+            is_known = bool(re.fullmatch(STATEMENTS[statement.key][0], _line_or_text(statement)))
+            statement = _with_meaning(statement, node) if is_known else replace(statement, key=key)
+        elif near_miss(key, STATEMENTS):
+            raise node.error(
+                f"'{key}' is nothing that can be stated", f"known: {', '.join(STATEMENTS)}; NCCL_P2P_LEVEL etc."
+            )
+        (statements if is_known else unused).append(statement)
+    return PostedFacts(devices, tuple(statements), tuple(unused))
+
+
+def _with_meaning(statement: Statement, node: YamlNode) -> Statement:
+    """A statement of a known key, a line by its usual name; FormatError for a value that would mean nothing."""
+    key, value = statement.key, _line_or_text(statement)
+    pattern, examples = STATEMENTS.get(key, (r".*", ""))
+    if not re.fullmatch(pattern, value):
+        raise node.error(f"'{value}' says nothing of '{key}'", f"write for example: {examples}")
+    return replace(statement, value=value)
+
+
+def _line_or_text(statement: Statement) -> str:
+    return spellings.line(statement.value) if statement.key == "line" else statement.value
+
+
+def _rows(node: YamlNode) -> Iterator[Observation]:
+    node = with_usual_keys(node)
+    own = own_keys(node, _FIELDS)
+    node.check_fields((*_FIELDS, *own), "a row", needed=("flows", "value"))
+    p2p = node["p2p"].flag(True)
+    flows = _flows_of(node, p2p)
+    value, unit, metric, taken = _quantity(node["value"], bits=path_of(flows[0]) == "network")
+    ring = not node["metric"].given and _is_ring(node)
+    metric = _OF_A_COLLECTIVE.get(metric, metric) if ring else metric
+    metric = node["metric"].choice(_METRICS, "total" if metric == "goodput" and len(flows) > 1 else metric)
+    of = node["of"].choice(("sum", "each", "first"), "sum")
+    names = ", ".join(flow.name + " read" * flow.read + " sm" * flow.sm for flow in flows)
+    if of == "sum" or len(flows) == 1:
+        shown = [", ".join(flow.name for flow in flows)]
+    else:
+        metric, shown = "goodput" if metric == "total" else metric, [flow.name for flow in flows]
+        shown = shown[:1] if of == "first" else shown
+    how = _how(node, flows, names, p2p)
+    settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
+    numbers, texts = own_settings(node, own)
+    settings |= numbers
+    name = " ".join(filter(None, (node["path"].text(), texts)))
+    if metric in ("bus_bandwidth", "time") and path_of(flows[0]).startswith("peer") and len(flows) > 1:
+        settings.setdefault("ranks", len(flows))
+    if node["bytes"].given:
+        settings["bytes"] = _bytes(node["bytes"])
+    note = "; ".join(filter(None, (node["note"].text(), taken)))
+    counted = "" if node["metric"].given else _rate_of(metric, settings.get("bytes", 0), value, path_of(flows[0]))
+    if counted:
+        # Requests of one size, and one long copy, are a rate, which other rows and links can be compared with.
+        note = "; ".join(filter(None, (note, counted)))
+        value, unit = _in_bytes(metric, settings["bytes"], value)
+        how |= {"timed": "a whole copy"} if metric == "latency" else {}
+    how |= _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
+    if counted:
+        metric = "total" if of == "sum" and len(flows) > 1 else "goodput"
+    for flow in shown:
+        yield Observation(
+            name or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
+            path=path_of(flows[0]), how=how, note=note,
+        )  # fmt: skip
+
+
+def _rate_of(metric: str, size: int, value: float, path: str) -> str:
+    """How many requests a second, or how long a copy, a value says that is as well a rate; empty if it is none."""
+    if metric == "iops" and size:
+        return f"{value:,.0f} requests a second"
+    if metric == "latency" and size >= _LONG_COPY and value > 0 and path in _COPIES:
+        return f"{units.show(value, 'ms')} a copy"
+    return ""
+
+
+def _in_bytes(metric: str, size: int, value: float) -> tuple[float, str]:
+    """Requests of `size` bytes a second, or the time of one such copy, as a rate in B/s and the unit to show it in."""
+    return (value * size, "MB/s") if metric == "iops" else (size / value, "GB/s")
+
+
+def _flows_of(node: YamlNode, p2p: bool) -> tuple[Flow, ...]:
+    """The flows of a row; FormatError with its line where they are none."""
+    try:
+        collective = node["metric"].text() in ("", "bus_bandwidth", "time")
+        flows = _flows(node["flows"].needed(), collective, p2p, _is_counted(node))
+        if collective and len(flows) == 1 and flows[0].src == flows[0].dst and node["hosts"].given:
+            flows = (replace(flows[0], dst="host1"),)  # one GPU a host
+        return flows
+    except LanewiseError as error:
+        raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
+
+
+def _how(node: YamlNode, flows: Sequence[Flow], names: str, p2p: bool) -> dict[str, str]:
+    """By which method a row was measured, as far as its keys and its name say."""
+    how = {key: node[key].as_written() for key in _HOW if node[key].given}
+    if node["slot"].given:  # of this row's device, where others of the run have other slots
+        how["slot"] = _slot(node["slot"])
+    if "line" in how:
+        how["line"] = spellings.line(how["line"])
+    how |= {"flows": names, "tool": "typed in"}
+    if path_of(flows[0]) in ("host to device", "device to host") and "engine" not in how:
+        how.setdefault("host memory", memory_of(f"{node['path'].text()} {node['note'].text()}"))
+        how = {key: value for key, value in how.items() if value}
+    if node["p2p"].given or path_of(flows[0]).startswith("peer"):
+        how["p2p"] = "on" if p2p else "off"
+    return how
+
+
+def _wanted(node: YamlNode, path: str, size: int) -> dict[str, str]:
+    """What the asker expects of a row, or somebody rates it at; with `size` (B) as a rate."""
+    for key, kind in _WANTED.items():
+        if node[key].given:
+            value, unit, metric, _ = _quantity(node[key], bits=path == "network")
+            if size and metric in ("iops", "latency") and value > 0:
+                value, unit = _in_bytes(metric, size, value)
+            return {"expected": units.show(value, unit, 12), "expectation": kind}
+    return {}
+
+
+def _is_counted(node: YamlNode) -> bool:
+    """Whether a row's value counts tokens, requests or the like."""
+    return spellings.rate_or_time(node["value"].as_written(), bits=False)[0].endswith(" 1/s")
+
+
+def _flows(text: str, collective: bool, p2p: bool, counted: bool) -> tuple[Flow, ...]:
+    """The flows of a row: of a collective its ring, of a service on several GPUs each, and copies within a memory."""
+    source, _, target = (word.strip() for word in text.partition("->"))
+    names = names_of(source) if (collective or counted) and source == target else []
+    if counted and len(names) > 1:
+        return tuple(Flow(name, name, p2p=p2p) for name in names)
+    if len(names) > 1:
+        return tuple(Flow(a, b, p2p=p2p) for a, b in zip(names, [*names[1:], names[0]], strict=True))
+    if source == target and _WITHIN.fullmatch(source):
+        return (Flow(source, target, p2p=p2p),)
+    return parse_flows(_BETWEEN_FLOWS.sub(", ", text), p2p)
+
+
+def _is_ring(node: YamlNode) -> bool:
+    """Whether a row is of all GPUs with each other, as a collective is: `gpu[0-7]->gpu[0-7]`."""
+    source, _, target = (word.strip() for word in node["flows"].needed().partition("->"))
+    return source == target and len(names_of(source)) > 1
+
+
+def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
+    """Value in SI, the unit it was written in, the metric that this unit means, and how it was taken."""
+    text, note = spellings.rate_or_time(node.as_written(), bits)
+    unit = re.sub(r"[\s\d.,_+-]*(?:[eE][+-]?\d+)?\s*", "", text, count=1) if not text.endswith("1/s") else "1/s"
+    unit = "IOPS" if re.fullmatch(r"[kM]? ?IOPS", unit) else unit
+    metric = {"B/s": "goodput", "s": "latency", "1/s": "iops"}.get(units.si_unit(unit), "")
+    if not metric:
+        raise node.error(f"'{node.as_written()}' is no rate and no time", "write 12.3 GB/s, 100 Gb/s or 2.1 us")
+    value = _parsed(node, text, units.si_unit(unit))
+    if not 0 <= value < math.inf:
+        raise node.error(f"'value' must be finite and not negative, not {node.as_written()}", "write 12.3 GB/s")
+    return value, unit, metric, note
+
+
+def _slot(node: YamlNode) -> str:
+    """'Gen3 x4' of a row's slot; FormatError where it is none."""
+    text = node.as_written()
+    if (match := SLOT.fullmatch(text.strip())) is None:
+        raise node.error(f"'{text}' is no slot", "write for example slot: gen4 x8")
+    return f"Gen{match['gen']} x{match['lanes']}"
+
+
+def _bytes(node: YamlNode) -> int:
+    """The size of a request or copy; FormatError if it is none or not above 0."""
+    value = _parsed(node, spellings.size(node.as_written()), "B")
+    if not 1 <= value < math.inf:
+        raise node.error(f"'bytes' must be finite and above 0, not {node.as_written()}", "for example bytes: 64 MiB")
+    return int(value)
+
+
+def _parsed(node: YamlNode, text: str, unit: str) -> float:
+    """A quantity of that SI unit; FormatError at the node otherwise."""
+    try:
+        return units.parse(text, unit)
+    except LanewiseError as error:
+        error.cause, error.location = f"{node.name}: {error.cause}", node.location
+        raise
+
+
+def path_of(flow: Flow) -> str:
+    """The kind of path as measured rows call it, by the names of the ends."""
+    ends = (flow.src, flow.dst)
+    if flow.src == flow.dst and flow.src.startswith("gpu"):
+        return "GPU memory"
+    if any(_STORAGE.match(end.lower()) for end in ends):
+        return "storage"
+    if any(_MACHINE.match(end) for end in ends) and not any(end.startswith("gpu") for end in ends):
+        return "network"
+    hosts = ["host0" if end.startswith("cpu") else end.partition(":")[0] for end in ends if _HOST.match(end)]
+    other_host = len(set(hosts)) == 2 or hosts not in ([], ["host0"], ["host"], ["host0"] * 2)
+    if other_host or any(end.startswith(("nic", "mlx")) for end in ends):
+        return "network"
+    if len(hosts) == 2:
+        return "host memory"
+    if hosts:
+        return "host to device" if _HOST.match(flow.src) else "device to host"
+    return "peer" if flow.p2p else "peer, staged"
