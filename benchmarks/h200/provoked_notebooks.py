@@ -7,8 +7,6 @@ What each does right or wrong stands in its function alone; what it prints is in
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,8 +15,22 @@ from typing import Any
 import provoked_prints as prints
 import torch
 import torch.distributed as dist
-from provoked_scripts import OTHER, of_all, once, say
-from provoked_torch import GPU, LARGE, MEGA, _device, collective, host, on_gpu, seconds, synchronize
+from provoked_ranks import (
+    GPU,
+    LARGE,
+    MEGA,
+    OTHER,
+    collective,
+    device,
+    host,
+    of_all,
+    on_gpu,
+    once,
+    run,
+    say,
+    seconds,
+    synchronize,
+)
 
 
 def wait() -> None:
@@ -208,7 +220,7 @@ ALONE: dict[str, Callable[[], None]] = {
 def traced_reduce() -> None:
     """all_reduce of three sizes."""
     for size in (2**24, 2**26, 2**28):
-        work, factor = collective("all_reduce", on_gpu(size, _device()), dist.get_world_size())
+        work, factor = collective("all_reduce", on_gpu(size, device()), dist.get_world_size())
         time_s = seconds(work, 20)
         stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         say(prints.tracing(stamp, "all_reduce", size, 20, time_s, factor))
@@ -216,41 +228,41 @@ def traced_reduce() -> None:
 
 def broadcast() -> None:
     """Weights of rank 0 to the others."""
-    data = on_gpu(2000 * MEGA, _device())
+    data = on_gpu(2000 * MEGA, device())
     say(prints.upright("broadcast", 2000 * MEGA, seconds(lambda: dist.broadcast(data, 0), 5)))
 
 
 def layers() -> None:
     """The all_reduces of a token: two for each of 80 layers."""
-    data = on_gpu(16384, _device())
+    data = on_gpu(16384, device())
     time_s = seconds(lambda: [dist.all_reduce(data) for _ in range(160)], 20)
     say(prints.go_log(time.strftime("%Y/%m/%d %H:%M:%S"), 160, 16384, time_s))
 
 
 def gradients() -> None:
     """Gradients in float32, counted as 2 bytes a parameter."""
-    data = on_gpu(2000 * MEGA, _device())
+    data = on_gpu(2000 * MEGA, device())
     time_s = seconds(lambda: dist.all_reduce(data), 5)
     say(prints.grads(data.numel(), data.numel() * 2, time_s))
 
 
 def objects() -> None:
     """Weights of rank 0 to the others as an object: pickled, through the CPUs."""
-    data = {f"layer{number}": on_gpu(32 * MEGA, _device()) for number in range(8)}
+    data = {f"layer{number}": on_gpu(32 * MEGA, device()) for number in range(8)}
     time_s = seconds(lambda: dist.broadcast_object_list([data if not dist.get_rank() else None], src=0), 2)
     say(prints.finished("weights to rank 1", 256 * MEGA, time_s))
 
 
 def scatter_by_gpu() -> None:
     """reduce_scatter, printed of each GPU."""
-    work, factor = collective("reduce_scatter", on_gpu(2**28, _device()), dist.get_world_size())
+    work, factor = collective("reduce_scatter", on_gpu(2**28, device()), dist.get_world_size())
     say(prints.by_gpu("reduce_scatter", 2**28, of_all(seconds(work, 10)), factor))
 
 
 def gather_described() -> None:
     """all_gather, each time measured alone."""
     size = LARGE[-1]
-    work, factor = collective("all_gather", on_gpu(size, _device()), dist.get_world_size())
+    work, factor = collective("all_gather", on_gpu(size, device()), dist.get_world_size())
     work()
     rates = [prints.gb_per_s(size * factor, once(work)) for _ in range(40)]
     say(prints.described(f"all_gather, {size / MEGA:g} MB, 2 ranks", rates))
@@ -258,7 +270,7 @@ def gather_described() -> None:
 
 def reduce_bits() -> None:
     """all_reduce of 64 MiB."""
-    work, _ = collective("all_reduce", on_gpu(2**26, _device()), dist.get_world_size())
+    work, _ = collective("all_reduce", on_gpu(2**26, device()), dist.get_world_size())
     say(prints.bits("allreduce", 2**26, seconds(work, 5)))
 
 
@@ -269,27 +281,5 @@ TOGETHER: dict[str, Callable[[], None]] = {
 }  # fmt: skip
 
 
-def work_of(rank: int, name: str, ranks: int) -> None:
-    """One rank of a program."""
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29523", GLOO_SOCKET_IFNAME="lo")
-    if GPU != "cpu":
-        torch.cuda.set_device(rank)
-    dist.init_process_group("gloo" if GPU == "cpu" else "nccl", rank=rank, world_size=ranks)
-    TOGETHER[name]()
-    dist.all_reduce(torch.ones(1, device=_device()))  # nobody leaves before all are done
-    synchronize()
-    dist.destroy_process_group()
-
-
-def main() -> None:
-    """Run one program."""
-    name = sys.argv[1]
-    if name in ALONE:
-        ALONE[name]()
-        return
-    ranks = torch.cuda.device_count() or 2
-    torch.multiprocessing.start_processes(work_of, (name, ranks), ranks, start_method="fork")
-
-
 if __name__ == "__main__":
-    main()
+    run(ALONE, TOGETHER)

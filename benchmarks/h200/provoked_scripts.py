@@ -8,30 +8,30 @@ What each does right or wrong stands in its function alone; nothing that it prin
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy
 import provoked_forms as forms
 import torch
 import torch.distributed as dist
-from provoked_torch import GPU, LARGE, MEGA, _device, collective, host, on_gpu, seconds, synchronize
-
-OTHER = "cuda:1" if GPU != "cpu" else GPU
-
-
-def once(work: Callable[[], object]) -> float:
-    """Time of one call, all GPUs done."""
-    synchronize()
-    begun = time.perf_counter()
-    work()
-    synchronize()
-    return time.perf_counter() - begun
+from provoked_ranks import (
+    GPU,
+    LARGE,
+    MEGA,
+    OTHER,
+    collective,
+    device,
+    host,
+    of_all,
+    on_gpu,
+    once,
+    run,
+    say,
+    seconds,
+)
 
 
 def pinned_both_ways() -> None:
@@ -190,22 +190,9 @@ ALONE: dict[str, Callable[[], None]] = {
 }  # fmt: skip
 
 
-def of_all(time_s: float) -> list[float]:
-    """The times of all ranks."""
-    found: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(found, time_s)
-    return found
-
-
-def say(text: str) -> None:
-    """Print on rank 0."""
-    if not dist.get_rank():
-        print(text, flush=True)
-
-
 def measured(name: str, size: int, times: int = 10) -> tuple[float, float]:
     """Mean time of a collective, and its bus bandwidth over its algorithm bandwidth."""
-    work, factor = collective(name, on_gpu(size, _device()), dist.get_world_size())
+    work, factor = collective(name, on_gpu(size, device()), dist.get_world_size())
     return seconds(work, times), factor
 
 
@@ -225,7 +212,7 @@ def logged_reduce() -> None:
 
 def each_reduce() -> None:
     """all_reduce from the very first one on."""
-    work, _ = collective("all_reduce", on_gpu(256 * MEGA, _device()), dist.get_world_size())
+    work, _ = collective("all_reduce", on_gpu(256 * MEGA, device()), dist.get_world_size())
     say(forms.each_time("all_reduce", 256 * MEGA, [once(work) for _ in range(8)]))
 
 
@@ -262,8 +249,8 @@ def boxed_gather() -> None:
 
 def trainer() -> None:
     """Steps with an all_reduce for each small gradient."""
-    parts, count = [on_gpu(64_000, _device()) for _ in range(4000)], 4
-    square = torch.ones(2048, 2048, device=_device())
+    parts, count = [on_gpu(64_000, device()) for _ in range(4000)], 4
+    square = torch.ones(2048, 2048, device=device())
 
     def sync() -> None:
         for part in parts:
@@ -295,28 +282,5 @@ TOGETHER: dict[str, Callable[[], None]] = {
 }  # fmt: skip
 
 
-def work_of(rank: int, name: str, ranks: int) -> None:
-    """One rank of a program."""
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29519", GLOO_SOCKET_IFNAME="lo")
-    if GPU != "cpu":
-        torch.cuda.set_device(rank)
-    backend = "gloo" if GPU == "cpu" or name == "reduce_by_metrics" else "nccl"
-    dist.init_process_group(backend, rank=rank, world_size=ranks)
-    TOGETHER[name]()
-    dist.all_reduce(torch.ones(1, device=_device()))  # nobody leaves before all are done
-    synchronize()
-    dist.destroy_process_group()
-
-
-def main() -> None:
-    """Run one program."""
-    name = sys.argv[1]
-    if name in ALONE:
-        ALONE[name]()
-        return
-    ranks = torch.cuda.device_count() or 2
-    torch.multiprocessing.start_processes(work_of, (name, ranks), ranks, start_method="fork")
-
-
 if __name__ == "__main__":
-    main()
+    run(ALONE, TOGETHER, gloo=("reduce_by_metrics",))

@@ -14,49 +14,17 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy
 import torch
 import torch.distributed as dist
+from provoked_ranks import GPU, LARGE, MEGA, collective, device, host, on_gpu, run, seconds, synchronize
 from torch.utils.data import DataLoader, TensorDataset
-
-MEGA = 1_000_000
-GPU = "cuda:0" if torch.cuda.device_count() else "cpu"  # by NVML: ranks are forked; a CPU only where this is tested
-
-
-def synchronize() -> None:
-    """Wait for all GPUs, in a rank for its own."""
-    for device in range(torch.cuda.device_count()) if not dist.is_initialized() else [dist.get_rank()]:
-        if GPU != "cpu":
-            torch.cuda.synchronize(device)
-
-
-def seconds(work: Callable[[], object], times: int = 5) -> float:
-    """Mean time of a call, all GPUs done, after one to warm up."""
-    work()
-    synchronize()
-    begun = time.perf_counter()
-    for _ in range(times):
-        work()
-    synchronize()
-    return (time.perf_counter() - begun) / times
 
 
 def report(what: str, size: int, time_s: float) -> None:
     """A line as an engineer's script prints it."""
     print(f"{what} {size / MEGA:g} MB: {time_s * 1e3:.3f} ms, {size / time_s * 1e-9:.2f} GB/s", flush=True)
-
-
-def host(size: int, pinned: bool = True) -> Any:
-    """Host memory of `size` bytes, written."""
-    memory = torch.ones(size // 4)
-    return memory.pin_memory() if pinned and GPU != "cpu" else memory
-
-
-def on_gpu(size: int, device: str = GPU) -> Any:
-    """GPU memory of `size` bytes, written."""
-    return torch.ones(size // 4, device=device)
 
 
 def to_gpu() -> None:
@@ -192,27 +160,10 @@ PROGRAMS: dict[str, Callable[[], None]] = {
 }  # fmt: skip
 
 
-def collective(name: str, data: Any, ranks: int) -> tuple[Callable[[], Any], float]:
-    """A collective of torch on `data`, and its bus bandwidth over its algorithm bandwidth as nccl-tests counts it."""
-    rank, part = dist.get_rank(), data.numel() // ranks
-    share = torch.ones_like(data[:part])
-    if name == "all_reduce":
-        return lambda: dist.all_reduce(data), 2 * (ranks - 1) / ranks
-    if name == "reduce_scatter":
-        return lambda: dist.reduce_scatter_tensor(share, data), (ranks - 1) / ranks
-    if name == "all_gather":
-        return lambda: dist.all_gather_into_tensor(data, share), (ranks - 1) / ranks
-    other = torch.empty_like(data)
-    if name == "all_to_all":
-        return lambda: dist.all_to_all_single(other, data), (ranks - 1) / ranks
-    operations = [dist.P2POp(dist.isend, data, (rank + 1) % ranks), dist.P2POp(dist.irecv, other, (rank - 1) % ranks)]
-    return lambda: [work.wait() for work in dist.batch_isend_irecv(operations)], 1
-
-
 def table(name: str, amounts: tuple[int, ...], times: int = 10) -> None:
     """A line for each size, printed by rank 0."""
     for size in amounts:
-        work, factor = collective(name, on_gpu(size, _device()), dist.get_world_size())
+        work, factor = collective(name, on_gpu(size, device()), dist.get_world_size())
         time_s = seconds(work, times)
         rate = size / time_s * 1e-9
         if not dist.get_rank():
@@ -228,7 +179,7 @@ def two_kinds() -> None:
 
 def gradients() -> None:
     """An all_reduce for each small gradient of a model."""
-    parts, ranks = [on_gpu(256_000, _device()) for _ in range(1000)], dist.get_world_size()
+    parts, ranks = [on_gpu(256_000, device()) for _ in range(1000)], dist.get_world_size()
     time_s = seconds(lambda: [dist.all_reduce(part) for part in parts])
     rate = 256 * MEGA / time_s * 1e-9 * 2 * (ranks - 1) / ranks
     if not dist.get_rank():
@@ -242,17 +193,12 @@ def waited() -> None:
         dist.all_reduce(data)
         synchronize()
 
-    data = on_gpu(65536, _device())
+    data = on_gpu(65536, device())
     time_s = seconds(work, 100)
     if not dist.get_rank():
         print(f"all_reduce of 64 KiB, each step waited for: {time_s * 1e6:.1f} us a step")
 
 
-def _device() -> str:
-    return f"cuda:{dist.get_rank()}" if GPU != "cpu" else "cpu"
-
-
-LARGE = (16 * MEGA, 64 * MEGA, 256 * MEGA)
 COLLECTIVES: dict[str, Callable[[], None]] = {
     name: (lambda name=name: table(name, LARGE))  # type: ignore[misc]
     for name in ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "sendrecv")
@@ -264,29 +210,7 @@ COLLECTIVES |= {
 }  # fmt: skip
 
 
-def work_of(rank: int, name: str, ranks: int) -> None:
-    """One rank of a collective."""
-    if name == "one_core":
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29517", GLOO_SOCKET_IFNAME="lo")
-    if GPU != "cpu":
-        torch.cuda.set_device(rank)
-    dist.init_process_group("gloo" if GPU == "cpu" or name == "gloo" else "nccl", rank=rank, world_size=ranks)
-    COLLECTIVES[name]()
-    dist.all_reduce(torch.ones(1, device=_device()))  # nobody leaves before all are done
-    synchronize()
-    dist.destroy_process_group()
-
-
-def main() -> None:
-    """Run one program."""
-    name = sys.argv[1]
-    if name in PROGRAMS:
-        PROGRAMS[name]()
-        return
-    ranks = torch.cuda.device_count() or 2
-    torch.multiprocessing.start_processes(work_of, (name, ranks), ranks, start_method="fork")
-
-
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "one_core":  # before the ranks, which inherit it
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    run(PROGRAMS, COLLECTIVES, gloo=("gloo",))
