@@ -92,7 +92,7 @@ def say(text: str) -> None:
 
 
 def run(alone: Programs, together: Programs, gloo: Collection[str] = ()) -> None:
-    """Run the program of the command line: `alone` here, `together` in a process for each GPU, those of `gloo` by it."""
+    """Run the program of the command line: `alone` here, `together` in a process for each GPU, by NCCL or by gloo."""
     name = sys.argv[1]
     if name in alone:
         alone[name]()
