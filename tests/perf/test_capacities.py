@@ -145,7 +145,7 @@ def test_all_traffic_of_a_direction_shares_the_inter_socket_links() -> None:
 
 
 def test_several_gpus_get_of_upi_what_other_cpus_show() -> None:
-    # UPI interleaves: one port may have all of it. Shares of the raw rate: 9.3 of 22.4 GB/s, 18 of 48; Skylake has 20.8.
+    # UPI interleaves: a port may have all of it. Two CPUs show 9.3 of 22.4 and 18 of 48 GB/s; Skylake has 20.8 a link.
     upi = sockets("skylake-sp", "t4", gen=3, links=2)
     assert total(upi, "host0:1->gpu0, host0:1->gpu2") == pytest.approx(2 * 20.8 * (9.3 / 22.4 + 18 / 48) / 2)
     assert total(upi, "host0:1->gpu0") == pytest.approx(builtin().get("t4").number("engine.h2d.gen3") / 1e9)  # type: ignore[operator]

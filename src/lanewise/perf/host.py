@@ -15,9 +15,9 @@ machines with Emerald Rapids (benchmarks/runs/2026-11-22-h200-4gpus to 2026-11-2
 Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory. Devices get more of one node of
 an EPYC, which they reach within a quadrant of the I/O die, than of a whole socket. Four A100 read 0.947 and write 0.881
 of a node of an EPYC 7763, and get 0.926 of it both ways, an RTX 5090 reads 0.94 to 0.97 of one of an EPYC 9754
-(`memory.node_reads`, `memory.node_writes`; of an EPYC without them the median of those that have them). Copies through host memory get less, as they write and read the same few
-chunks of a buffer in turn: at NPS4 two hosts with Rome read 0.85 and 0.81 and write 0.78 and 0.75 of a node. Of an EPYC
-whose own shares nobody measured these are the means.
+(`memory.node_reads`, `memory.node_writes`; of an EPYC without them the median of those that have them). Copies through
+host memory get less, as they write and read the same few chunks of a buffer in turn: at NPS4 two hosts with Rome read
+0.85 and 0.81 and write 0.78 and 0.75 of a node. Of an EPYC whose own shares nobody measured these are the means.
 
 Where other tenants use the socket too (`shared`), a part's shares are the medians of such machines: four virtual
 machines with two of the four H200 of an Emerald Rapids socket get 0.77 to 0.97 of what one with all four gets. Without
