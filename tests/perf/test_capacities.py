@@ -145,16 +145,16 @@ def test_all_traffic_of_a_direction_shares_the_inter_socket_links() -> None:
 
 
 def test_several_gpus_get_of_upi_what_other_cpus_show() -> None:
-    # UPI interleaves: a port may have all of it. Two CPUs show 9.3 of 22.4 and 18 of 48 GB/s; Skylake has 20.8 a link.
+    # UPI interleaves: a port may have all of it. CPUs show 9.3 of 22.4, 13.8 of 32 and 18 of 48 GB/s a link.
     upi = sockets("skylake-sp", "t4", gen=3, links=2)
-    assert total(upi, "host0:1->gpu0, host0:1->gpu2") == pytest.approx(2 * 20.8 * (9.3 / 22.4 + 18 / 48) / 2)
+    assert total(upi, "host0:1->gpu0, host0:1->gpu2") == pytest.approx(2 * 20.8 * 9.3 / 22.4)
     assert total(upi, "host0:1->gpu0") == pytest.approx(builtin().get("t4").number("engine.h2d.gen3") / 1e9)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("left_out", "cpu", "share"), [
     ("", "ice-lake-sp", 9.3 / 22.4),
-    ("h100nvl-6346", "ice-lake-sp", 18 / 48),
-    ("b300-xeon-6767p", "granite-rapids-sp", 9.3 / 22.4),
+    ("h100nvl-6346", "ice-lake-sp", (18 / 48 + 13.8 / 32) / 2),
+    ("b300-xeon-6767p", "granite-rapids-sp", (9.3 / 22.4 + 13.8 / 32) / 2),
 ])  # fmt: skip
 def test_a_cpu_whose_upi_was_not_measured_has_the_share_of_those_that_were(
     left_out: str, cpu: str, share: float

@@ -30,10 +30,10 @@ NVLINK_SHARE = 0.90
 DMA_ENGINE_LINKS = 1.25
 DMA_ENGINE_DOUBT = "one DMA engine does not fill several Infinity Fabric links: HSA_ENABLE_SDMA=0 copies by a kernel"
 # Share of the raw rate of an inter-socket link that carries data: least, typical, most. UPI: GPUs get 0.42 (two H100
-# read the far memory of an Ice Lake), 0.38 and both ways 0.32 (four B300 of each Xeon 6767P), so the typical one is
-# that of the CPUs that were measured (_socket_share). Cores get 0.82: Intel's MLC reads 50.9 GB/s from the far socket
-# of two Xeon Platinum 8269 over three links of 20.8 (public notes). QPI is taken to be alike. xGMI: the measurements
-# named in perf/sockets.py. POWER9: unknown.
+# read the far memory of an Ice Lake), 0.43 or more (one H100 on Sapphire Rapids), 0.38 and both ways 0.32 (four B300 of
+# each Xeon 6767P), so the typical one is that of the CPUs that were measured (_socket_share). Cores get 0.82: Intel's
+# MLC reads 50.9 GB/s from the far socket of two Xeon Platinum 8269 over three links of 20.8 (public notes). QPI is
+# taken to be alike. xGMI: the measurements named in perf/sockets.py. POWER9: unknown.
 SOCKET_SHARE = {"qpi": (0.31, 0.40, 0.82), "upi": (0.31, 0.40, 0.82), "xgmi": (0.57, 0.70, 0.87),
                 "xbus": (0.50, 0.75, 0.89)}  # fmt: skip
 # Width and speed of xGMI links are settings: 36.8 to 55.6 GB/s on links of 64. The range has the least share, too.
