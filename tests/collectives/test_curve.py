@@ -161,7 +161,7 @@ def test_an_intel_cpu_reads_from_its_cache_what_a_gpu_of_its_socket_wrote() -> N
     # Two Xeon 8558P: 35.5 GB/s of four GPUs of one socket, 24.0 of all eight, half of whose data cross the sockets.
     one, two = (machine_bus("rtx5090-xeon-8558p", ranks, Collective.ALL_TO_ALL) for ranks in ("gpu[0-3]", "gpu[0-7]"))
     assert one.limit.startswith("link gpu0->cpu0")
-    assert two.limit in ("memory of cpu0", "memory of cpu1")
+    assert two.limit.startswith("link cpu0->cpu1 (upi x4)")  # with what copy engines get of UPI: 17.3
     assert two.bus_bandwidth < 0.85 * one.bus_bandwidth
 
 

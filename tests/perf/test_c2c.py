@@ -67,7 +67,7 @@ def test_a_gpu_without_figures_has_the_share_of_its_nvlinks_generation_and_c2c_t
 
 def test_a_cpu_that_is_no_grace_has_nvlinks() -> None:
     text = TEXT.replace("gb200", "v100-sxm2").replace("nvlink: auto", "nvlink: 3").replace("nvlink: 18", "nvlink: 3")
-    assert rate(text, "host0->gpu0") == pytest.approx(144.4e9 / 2)
+    assert rate(text, "host0->gpu0") == pytest.approx(145.1e9 / 2)
 
 
 def test_more_links_than_the_gpu_has_are_refused() -> None:

@@ -149,7 +149,7 @@ def test_both_stages_of_a_copy_share_the_port_of_two_gpus_below_one_switch() -> 
         for flows in ("gpu0->gpu1", "gpu0<->gpu1", "gpu0->gpu2")
     )
     up = GEN3_X16 * SHARE * 256 / 280 / 1e9  # packets of 256 B; down the best read of a Gen3 port
-    port = 0.75 * 2 / (1 / 12.44 + 1 / up)
+    port = 0.75 * 2 / (1 / 12.64 + 1 / up)
     assert both.total / 1e9 == pytest.approx(port, rel=1e-3)
     assert "both stages" in both.rates[0].limit
     gap = 1 / (apart.total / 1e9) - 1 / 12.44  # ns a byte, typical

@@ -23,11 +23,11 @@ _ALL = "all-to-all"
 MOST_PAIRS = 100_000
 _TWO_ENDS = "write source->destination, such as gpu0->gpu4 or host0->gpu1"
 _ONE_ARROW = "name its two ends; what lies between follows from the cabling: lanewise route SYSTEM gpu0 gpu1 shows it"
-_RESERVED = ("read", "sm", "cap", "every", "as", "after", _ALL)  # words that are no units
+_RESERVED = ("read", "sm", "interleaved", "cap", "every", "as", "after", _ALL)  # words that are no units
 _NAME = re.compile(r"[A-Za-z]\w*")
 _WORDS = (
-    "use words after the flow: all-to-all, read, sm, 1 GiB, @0.5 ms (start), as a, after a+b, x2 (weight), cap 5 GB/s, "
-    "every 10 s"
+    "use words after the flow: all-to-all, read, sm, interleaved, 1 GiB, @0.5 ms (start), as a, after a+b, "
+    "x2 (weight), cap 5 GB/s, every 10 s"
 )
 
 
@@ -40,7 +40,8 @@ class Flow:
     of a service may.
 
     `read` makes the destination GPU pull peer data instead of the source pushing it; without `p2p` two GPUs exchange
-    data through host memory. `sm` has a kernel copy instead of a copy engine: measured, not modelled.
+    data through host memory. `sm` has a kernel copy instead of a copy engine: measured, not modelled. Flows of a
+    GPU that are `interleaved` are one copy whose pages alternate between their ends, as numactl --interleave has them.
     """
 
     src: str
@@ -54,6 +55,7 @@ class Flow:
     cap_rests_on: str = "stated with the flow"
     read: bool = False
     sm: bool = False
+    interleaved: bool = False
     p2p: bool = True
     every: float = 0.0
     label: str = ""
@@ -148,7 +150,7 @@ def _options(piece: str, rest: str) -> dict[str, _Value]:
 
 
 def _option(word: str, rest: deque[str]) -> tuple[str, _Value]:
-    if word in ("read", "sm", _ALL):
+    if word in ("read", "sm", "interleaved", _ALL):
         return word, True
     if word == "as":
         return "label", _label(rest.popleft() if rest else "")

@@ -13,7 +13,7 @@ from lanewise.errors import Unreachable
 from lanewise.perf.duplex import Copier, RunningFlow, beside_opposite, taken_by_opposite
 from lanewise.perf.flow import Flow
 from lanewise.perf.host import MEMORY, through_buffers
-from lanewise.perf.interleaved_memory import where_pages_alternate
+from lanewise.perf.interleaved_memory import at_one_pace, where_pages_alternate
 from lanewise.perf.one_engine import taking_turns
 from lanewise.perf.resources import (
     END_DOUBT,
@@ -128,9 +128,12 @@ def flow_demands(
         demand if demand.staging is None else replace(demand, staging=demand.staging.as_measured(system))
         for demand in demands
     ]
-    spread = where_pages_alternate(system, [each.routes[0] for each in demands], [each.per_byte for each in demands])
+    routes = [each.routes[0] for each in demands]
+    spread = where_pages_alternate(system, flows, routes, [each.per_byte for each in demands])
     demands = [replace(demand, per_byte=taken) for demand, taken in zip(demands, spread, strict=True)]
-    return beside_each_other(system, demands, copied_by)
+    demands = beside_each_other(system, demands, copied_by)
+    paced = at_one_pace(system, flows, routes, [each.per_byte for each in demands])
+    return [replace(demand, per_byte=taken) for demand, taken in zip(demands, paced, strict=True)]
 
 
 def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: Copier = "engines") -> list[FlowDemand]:

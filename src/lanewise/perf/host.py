@@ -14,10 +14,10 @@ machines with Emerald Rapids (benchmarks/runs/2026-11-22-h200-4gpus to 2026-11-2
 
 Where a socket has several NUMA nodes (`numa_nodes`), each has its part of the memory. Devices get more of one node of
 an EPYC, which they reach within a quadrant of the I/O die, than of a whole socket. Four A100 read 0.947 and write 0.881
-of a node of an EPYC 7763, and get 0.926 of it both ways (`memory.node_reads`, `memory.node_writes`; of an EPYC without
-them the median of those that have them). Copies through host memory get less, as they write and read the same few
-chunks of a buffer in turn: at NPS4 two hosts with Rome read 0.85 and 0.81 and write 0.78 and 0.75 of a node. Of an EPYC
-whose own shares nobody measured these are the means.
+of a node of an EPYC 7763, and get 0.926 of it both ways, an RTX 5090 reads 0.94 to 0.97 of one of an EPYC 9754
+(`memory.node_reads`, `memory.node_writes`; of an EPYC without them the median of those that have them). Copies through
+host memory get less, as they write and read the same few chunks of a buffer in turn: at NPS4 two hosts with Rome read
+0.85 and 0.81 and write 0.78 and 0.75 of a node. Of an EPYC whose own shares nobody measured these are the means.
 
 Where other tenants use the socket too (`shared`), a part's shares are the medians of such machines: four virtual
 machines with two of the four H200 of an Emerald Rapids socket get 0.77 to 0.97 of what one with all four gets. Without
@@ -128,10 +128,11 @@ def _through_buffers(system: System, cpu: str, key: str) -> float:
 
 @memoized_by_figures
 def _typical_direct(system: System, key: str) -> float | None:
-    """The median share of a NUMA node over AMD's CPUs that state it; None without any."""
+    """The median share of a NUMA node over AMD's CPUs of which it was measured; None without any."""
     cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu" and is_of_amd(part)]
-    figures = dict.fromkeys(part.figure(key) for part in cpus if part.figure(key).known)  # inherited ones once
-    return statistics.median(figure.value for figure in figures if isinstance(figure.value, float)) if figures else None
+    figures = [part.figure(key) for part in cpus]
+    own = [each.value for each in figures if isinstance(each.value, float) and not each.carried_from]
+    return statistics.median(own) if own else None
 
 
 def through_buffers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -14,6 +15,7 @@ from lanewise.perf import packets
 from lanewise.perf.known_parts import link_with_speed, part_of
 from lanewise.perf.uncertainty import CARRIED_OVER, RANGES, Bound, Range, figure_range, product, widest
 from lanewise.routes.model import Hop, LinkDirection
+from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
 from lanewise.units import readable, show
 
@@ -27,10 +29,12 @@ NVLINK_SHARE = 0.90
 # over the two links of a pair of MI300A, where several engines get 90 (ROCm/legacy-rocm-build issue 3496).
 DMA_ENGINE_LINKS = 1.25
 DMA_ENGINE_DOUBT = "one DMA engine does not fill several Infinity Fabric links: HSA_ENABLE_SDMA=0 copies by a kernel"
-# Share of the raw rate of an inter-socket link that carries data: least, typical, most. UPI: Intel's MLC reads
-# 50.9 GB/s from the far socket of two Xeon Platinum 8269 over three links of 20.8 (public notes), and none carries more
-# than 8 of 9 flits of data; QPI is taken to be alike. xGMI: the measurements named in perf/sockets.py. POWER9: unknown.
-SOCKET_SHARE = {"qpi": (0.60, 0.82, 0.89), "upi": (0.60, 0.82, 0.89), "xgmi": (0.57, 0.70, 0.87),
+# Share of the raw rate of an inter-socket link that carries data: least, typical, most. UPI: GPUs get 0.42 (two H100
+# read the far memory of an Ice Lake), 0.43 or more (one H100 on Sapphire Rapids), 0.38 and both ways 0.32 (four B300 of
+# each Xeon 6767P), so the typical one is that of the CPUs that were measured (_socket_share). Cores get 0.82: Intel's
+# MLC reads 50.9 GB/s from the far socket of two Xeon Platinum 8269 over three links of 20.8 (public notes). QPI is
+# taken to be alike. xGMI: the measurements named in perf/sockets.py. POWER9: unknown.
+SOCKET_SHARE = {"qpi": (0.31, 0.40, 0.82), "upi": (0.31, 0.40, 0.82), "xgmi": (0.57, 0.70, 0.87),
                 "xbus": (0.50, 0.75, 0.89)}  # fmt: skip
 # Width and speed of xGMI links are settings: 36.8 to 55.6 GB/s on links of 64. The range has the least share, too.
 SOCKET_SETTINGS = (0.65, 1.50)
@@ -198,7 +202,7 @@ def _socket(system: System, hop: Hop) -> Resource | None:
     if isinstance(rate.value, float):
         rests = cite(part, "intersocket.rate", rate)
         return _on_link(hop, kind, rate.value, rate.basis, rests).within(figure_range(rate))
-    one = socket_link(part, hop)
+    one = socket_link(system, part, hop)
     if one is None:
         return None
     count = socket_links(part, hop)
@@ -222,7 +226,7 @@ def socket_links(part: Part, hop: Hop) -> int:
     return most if part.text("intersocket.kind") in ("upi", "qpi", "xbus") else max(1, most - 1)
 
 
-def socket_link(part: Part, hop: Hop) -> Resource | None:
+def socket_link(system: System, part: Part, hop: Hop) -> Resource | None:
     """The data that one inter-socket link of a CPU carries in the direction of `hop`, None if unknown."""
     measured, raw = part.figure("intersocket.link_rate"), part.figure("intersocket.raw")
     stated = hop.link.rate / socket_links(part, hop) if hop.link.rate is not None else None  # raw, of one link
@@ -236,18 +240,31 @@ def socket_link(part: Part, hop: Hop) -> Resource | None:
     raw = raw if stated is None else Figure(stated, "B/s", "the description", basis="physics")
     if not isinstance(raw.value, float) or kind not in SOCKET_SHARE:
         return None
-    low, nominal, high = SOCKET_SHARE[kind]
+    low, nominal, high = _socket_share(system, kind)
     factors = (low / nominal, high / nominal)
     doubt = ""
     if raw.basis == "typical":  # neither the kind of the link nor its rate is known, nor its settings
         factors, doubt = product(factors, product(figure_range(raw), (SOCKET_SETTINGS[0], 1.0))), SOCKET_DOUBT
-    rests = f"{cite(part, 'intersocket.raw', raw)}, times {nominal} (measured on other CPUs, {low} to {high})"
+    rests = f"{cite(part, 'intersocket.raw', raw)}, times {nominal:.2g} (measured on other CPUs, {low} to {high})"
     resource = _on_link(hop, "one link", raw.value * nominal, "typical", rests, doubt).within(factors)
     if stated is not None or not isinstance(measured.value, float):
         return resource
     # Of a CPU that is not named: what such links were measured to carry, within the range of what its links may be.
     capacity = min(max(measured.value, resource.low), resource.high)
     return replace(resource, capacity=capacity, rests_on=cite(part, "intersocket.link_rate", measured))
+
+
+@memoized_by_figures
+def _socket_share(system: System, kind: str) -> tuple[float, float, float]:
+    """Least, typical and most of its raw rate that a link carries of `kind`; of Intel's the median of CPUs measured."""
+    low, nominal, high = SOCKET_SHARE[kind]
+    if kind not in ("upi", "qpi"):
+        return low, nominal, high
+    cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]
+    over_upi = [part for part in cpus if part.text("intersocket.kind") == "upi"]
+    rates = [(part.number("intersocket.link_rate"), part.number("intersocket.raw")) for part in over_upi]
+    shares = {rate / raw for rate, raw in rates if rate and raw}  # inherited ones once
+    return low, statistics.median(shares or [nominal]), high
 
 
 def _nvlink(system: System, hop: Hop) -> Resource | None:

@@ -1,9 +1,10 @@
 """Inter-socket links: what all traffic of a direction shares, what one root port gets, and what peer writes get.
 
-Rate of one link = raw rate x share, all links of a direction together = links x that. Traffic with the memory of the
-other socket uses all links, as its addresses are interleaved. On xGMI the devices of one root port get about what one
-link carries of it, both directions together (_unmeasured_far_memory), on EPYC 7002 a fifth more than one direction and
-two thirds of that to writes (intersocket.memory_both, write_weight), which read requests do not pass (PCI Express Base
+Rate of one link = raw rate x share, all links of a direction together = links x that. Over UPI copies of GPUs get half
+of what cores get (SOCKET_SHARE), which several GPUs show and one hardly does. Traffic with the memory of the other
+socket uses all links, as its addresses are interleaved. On xGMI the devices of one root port get about what one link
+carries of it, both directions together (_unmeasured_far_memory), on EPYC 7002 a fifth more than one direction and two
+thirds of that to writes (intersocket.memory_both, write_weight), which read requests do not pass (PCI Express Base
 Specification, transaction ordering). What a root port sends to devices of the other socket stays on one link: RTX 4090
 on Rome write 22 GB/s over links of 32 (0.69), and behind PEX890xx switches on Turin two flows from one root port move
 40 GB/s together, two from two root ports 76. Over links of 64 GB/s 36.8 to 55.6 were measured. Peer writes between
@@ -153,7 +154,7 @@ def _unmeasured_far_memory(system: System, hop: Hop) -> Resource | None:
     part = part_of(system, hop.start)
     if part is None or part.text("intersocket.kind") not in ("xgmi", None):
         return None
-    one = socket_link(part, hop)
+    one = socket_link(system, part, hop)
     if one is None:
         return None
     most = 2 * socket_links(part, hop) * one.capacity
@@ -173,7 +174,7 @@ def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[R
     The ports of a socket take the links in turn: with more ports than links two of them share one.
     """
     part = part_of(system, hop.start)
-    link = socket_link(part, hop) if part is not None else None
+    link = socket_link(system, part, hop) if part is not None else None
     at = hops.index(hop)
     port = next((before for before in reversed(hops[:at]) if before.link.kind is not LinkKind.SOCKET), None)
     if part is None or link is None or port is None:

@@ -41,7 +41,7 @@ def measurable_flow(flow: Flow, node: int | None, sweep: bool) -> Flow:
         raise InputError("a flow of no bytes cannot be timed", hint="leave the size out, or give one above zero")
     stated = {
         "start": flow.start != 0, "weight": flow.weight != 1, "cap": flow.cap != float("inf"), "every": flow.every != 0,
-        "flow to wait for": bool(flow.after),
+        "flow to wait for": bool(flow.after), "memory of alternating nodes": flow.interleaved,
     }  # fmt: skip
     for word, is_stated in stated.items():
         if is_stated:
