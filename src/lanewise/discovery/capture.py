@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import lzma
-import re
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 import zstandard
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.discovery.config import clean_config
 from lanewise.errors import FormatError, Location
