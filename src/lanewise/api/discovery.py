@@ -106,10 +106,11 @@ def from_dumps(dumps: Sequence[DumpFacts], catalog: Catalog | None, name: str) -
 
 
 def read_dumps(path: Path) -> tuple[DumpFacts, ...]:
-    from lanewise.api.collecting import collect
     from lanewise.discovery.dumps import read_capture, read_dump
 
     if path.is_dir():
+        from lanewise.api.collecting import collect
+
         tops = [folder for folder in (path, *sorted(path.glob("*/"))) if (folder / "sys").is_dir()]
         return read_capture(collect(tops[0] if tops else path, str(path)))
     return read_dump(read_bytes(path), str(path))

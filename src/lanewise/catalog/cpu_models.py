@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
+
+from lanewise import late_re as re
 
 # Model numbers name the generation: the last digit of an EPYC, the second of a Xeon Scalable, v2 to v4 of a Xeon E5.
 # Between words may be blanks or hyphens, so that "EPYC 9554" and "epyc-9554" are the same name.

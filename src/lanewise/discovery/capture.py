@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import lzma
-import re
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -15,9 +14,9 @@ from typing import Any
 
 import zstandard
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.discovery.config import clean_config
-from lanewise.discovery.nvml import same_record
 from lanewise.errors import FormatError, Location
 
 _DEVICE = r"(?:[^/]+/)*[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
@@ -252,7 +251,11 @@ def _content(path: str, data: bytes) -> bytes:
         return _lines(data, rb"(?:model name|cpu|vendor_id|cpu family|model|CPU implementer|CPU part)\s*:.*")
     if path.endswith("/meminfo"):
         return _lines(data, rb"Node \d+ MemTotal:.*")
-    return same_record(data) if path == "nvml.json" else data
+    if path == "nvml.json":
+        from lanewise.discovery.nvml import same_record  # its forms load pydantic
+
+        return same_record(data)
+    return data
 
 
 def _lines(data: bytes, pattern: bytes) -> bytes:

@@ -8,7 +8,6 @@ import re
 from lanewise.discovery import cpu_dumps, lspci, lspci_details, nvidia_smi
 from lanewise.discovery.capture import Capture, read_tar
 from lanewise.discovery.facts import MACHINE, DumpFacts, short_lines
-from lanewise.discovery.nvml import read_nvml
 from lanewise.discovery.sysfs import read_sysfs
 from lanewise.discovery.xml_topology import read_hwloc, read_nccl
 from lanewise.errors import FormatError, Location
@@ -67,6 +66,8 @@ def read_capture(capture: Capture) -> tuple[DumpFacts, ...]:
     """The facts of a captured /sys, of its NVML record and of its capture record."""
     dumps = [read_sysfs(capture)]
     if "nvml.json" in capture.texts:
+        from lanewise.discovery.nvml import read_nvml  # its forms load pydantic
+
         dumps.append(read_nvml(capture.text("nvml.json"), capture.file))
     if "capture.json" in capture.texts:
         dumps.append(_read_record(capture.text("capture.json"), capture.file))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 
+from lanewise import late_re as re
 from lanewise.discovery.config import decode, decode_header
 from lanewise.discovery.facts import OTHER, DumpFacts, Value, address, first, width
 from lanewise.discovery.pci_ids import ids_in

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from lanewise import late_re as re
 from lanewise.discovery.facts import DumpFacts, first
 from lanewise.errors import FormatError, Location
 

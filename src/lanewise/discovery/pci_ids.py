@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from lanewise import late_re as re
 
 NVIDIA, AMD, ATI, INTEL = 0x10DE, 0x1022, 0x1002, 0x8086
 _IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.discovery.capture import GROUPS, Capture
 from lanewise.discovery.config import decode

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from lanewise.errors import unknown_name
 from lanewise.perf.duplex import Copier
 from lanewise.perf.flow import Flow
@@ -144,8 +142,8 @@ def _rate(
     members = [index.setdefault(flow, len(index)) for flow in solver_flows]
     order = _order(schedule, flows)
     ends = finish_times(
-        capacities, list(index), [members[number] for number in order], np.full(len(order), _SIZE),
-        np.zeros(len(order)), _waits(schedule, flows, order), _queues(schedule, flows, order),
+        capacities, list(index), [members[number] for number in order], [_SIZE] * len(order),
+        [0.0] * len(order), _waits(schedule, flows, order), _queues(schedule, flows, order),
     )  # fmt: skip
     return schedule.rounds * _SIZE / float(ends.max())
 

@@ -15,13 +15,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING
 
 import lanewise._native as _native
 from lanewise.errors import InputError
 from lanewise.perf.uncertainty import Bound
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 _OWN_CAP = -1
 COPY = 2.0**28  # bytes of a turn where no transfer says how long it is: the copies of `measure gpu`
@@ -129,6 +131,8 @@ def finish_times(
     of one number in `queues` one runs at a time, in the order in which they could begin; those of -1 do not queue.
     Each transfer runs as its flow says; `count` of the flows is not looked at.
     """
+    import numpy as np  # late: who asks for rates alone needs no columns
+
     waits, indices = _indices(after).reshape(-1, 2), _indices(flow_indices)
     sizes = np.ascontiguousarray(sizes, dtype=np.float64)
     with native_errors():
@@ -175,6 +179,8 @@ def network_of(
 
 def _indices(column: ArrayLike) -> NDArray[np.int32]:
     """Indices of flows as int32; a fraction or a number too large becomes no index silently."""
+    import numpy as np
+
     values = np.asarray(column)
     with np.errstate(invalid="ignore"):  # the comparison below finds what does not fit
         indices = values.astype(np.int32, order="C")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")

@@ -6,10 +6,11 @@ measure of one that stands on a lower rung. What a text says nothing of explains
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+
+from lanewise import late_re as re
 
 
 def _words(*patterns: str) -> re.Pattern[str]:

@@ -6,7 +6,7 @@ another machine are no measure of each other.
 
 from __future__ import annotations
 
-import re
+from lanewise import late_re as re
 
 # What `tool` says of rows that were read from sentences and tables of no known tool.
 PLAIN_TEXT, TABLE, OWN_PROGRAM = "plain text", "table", "a program's own lines"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+
+from lanewise import late_re as re
 
 SLOT = re.compile(r"(?i)gen(?P<gen>[1-6]) x(?P<lanes>16|8|4|2|1)")
 _ON_OFF = (r"(?i)on|off|yes|no|enabled|disabled|true|false|1|0", "on, off")

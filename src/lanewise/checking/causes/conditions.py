@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise.checking.cause import Cause
 
 # A program's option or mode, whatever it is.

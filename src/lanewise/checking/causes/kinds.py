@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from lanewise import late_re as re
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import CONDITIONS, FAR, MEMORY, MTU, SHARED
 from lanewise.checking.references.texts import words_of

@@ -6,10 +6,10 @@ number of requests, 21 in a virtual machine and 13 in a setting (`tests/checking
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from lanewise import late_re as re
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.commonest import LINK, REQUESTS
 from lanewise.checking.causes.conditions import AWAY, CONDITIONS, FAR, LESSER_LINK, NVLINK, OWN_CONDITIONS, SETTING

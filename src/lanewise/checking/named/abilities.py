@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import product
 
+from lanewise import late_re as re
 from lanewise.catalog import Catalog, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.results.observation import Observation

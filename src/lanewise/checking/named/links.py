@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
+from lanewise import late_re as re
 from lanewise.checking.named.abilities import GpuAbility
 from lanewise.results.figure_words import PLAIN_TEXT
 from lanewise.results.observation import Observation

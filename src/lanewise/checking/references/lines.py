@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility, raw_rate
 from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference, tunnel_copy

@@ -7,10 +7,10 @@ setting. It is fine where it reaches the line or a nominal value that stands bes
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.checking.expectation import expectation
 from lanewise.checking.references.lines import FINE_SHARE, SLOW_SHARE

@@ -5,10 +5,10 @@ An expectation is of the best row of each flow alone: a table of sizes begins wi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.readers.plain_text.figure import TextFigure
 from lanewise.readers.plain_text.text import claims_of

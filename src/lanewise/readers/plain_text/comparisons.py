@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from lanewise import late_re as re
 from lanewise.readers.plain_text.figure import LETTERS, TextFigure, plain
 from lanewise.readers.plain_text.lines import other_of_lines
 from lanewise.readers.plain_text.tables import other_of_table

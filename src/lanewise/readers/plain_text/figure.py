@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise.readers.words import path_words
 from lanewise.readers.words.quantities import TextQuantity
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.readers.plain_text.figure import LETTERS, TextFigure, plain
 from lanewise.readers.words.devices import size_in
 from lanewise.readers.words.gpus import gpus_in

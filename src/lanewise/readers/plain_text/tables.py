@@ -6,9 +6,9 @@ cells of a row if the heads of their columns do. Other tests, sizes, numbers and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.readers.plain_text.figure import LETTERS, TextFigure
 from lanewise.readers.words.devices import size_in
 from lanewise.readers.words.gpus import gpus_in

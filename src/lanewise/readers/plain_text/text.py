@@ -7,10 +7,10 @@ itself puts beside them: what was expected, a nominal value, or the same thing u
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.readers.plain_text import tables
 from lanewise.readers.plain_text.comparisons import with_expectations

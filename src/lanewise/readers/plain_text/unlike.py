@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.catalog.drive_models import drive_series
 from lanewise.readers.plain_text.figure import TextFigure
 from lanewise.readers.words.devices import copy_of

@@ -6,9 +6,9 @@ performance metrics: memory moves twice a clock, 2 x clock x width / 8 (H100: 2 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.readers.posted.links import NumberedLine
 from lanewise.results.posted import Statement
 

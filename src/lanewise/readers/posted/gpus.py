@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from lanewise import late_re as re
 
 _QUICK = ("UUID", "GPU[", "Device ", "Product Name", "|")
 _LISTED = (

@@ -6,10 +6,10 @@ singled out: one that has fewer lanes is what is asked about.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from lanewise import late_re as re
 from lanewise.results.posted import Statement
 
 NumberedLine: TypeAlias = tuple[int, str]

@@ -5,9 +5,9 @@ Each line is looked at by itself. A statement is evidence for a cause; what is b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.readers.posted.gpu_memory import memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
 from lanewise.readers.posted.links import (

@@ -9,10 +9,10 @@ algorithm's, whose quotient tells the ranks (nccl-tests, doc/PERFORMANCE.md).
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.programs.records import ProgramQuantity, ProgramRecord, ranks_in, records, with_plain_words
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

@@ -7,9 +7,10 @@ in the head of its column. GBps counts bytes, Gbps bits.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+from lanewise import late_re as re
 
 _NUMBER = r"(?P<number>\d{1,15}(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?)"
 _GROUPED = r"(?P<grouped>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?)"

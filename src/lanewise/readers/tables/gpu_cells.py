@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from lanewise import late_re as re
 from lanewise.readers.words.devices import NAME_OF_COLLECTIVE, named_collective, size_in
 from lanewise.readers.words.gpus import gpus_in
 from lanewise.results.observation import Observation

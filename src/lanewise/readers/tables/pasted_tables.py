@@ -7,10 +7,10 @@ Source of kbench: github.com/yasker/kbench, fio/iops.fio (4 KiB) and bandwidth.f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.errors import LanewiseError, Location
 from lanewise.readers.tables.gpu_cells import GpuCell, gpus_by_number, is_of_collectives, of_gpus

@@ -6,10 +6,10 @@ the rates are kept, but nothing judges them. KB of a size is 1024 B, GB/s of a r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from lanewise import late_re as re
 
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kmgt]?)(?:i?b)?", re.IGNORECASE)

@@ -7,11 +7,11 @@ lib_timing.c (MB of 1e6 bytes), likwid-bench's manual (MByte of 1e6 bytes).
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation

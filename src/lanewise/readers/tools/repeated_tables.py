@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lanewise import late_re as re
 from lanewise.results.observation import Observation
 
 IN_PLACE = " in place"

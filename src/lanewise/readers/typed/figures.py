@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.flow import Flow, names_of, parse_flows

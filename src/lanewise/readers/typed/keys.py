@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from difflib import SequenceMatcher
 
+from lanewise import late_re as re
 from lanewise.yaml_positions import YamlNode
 
 # How alike two words are of which one is the other, mistyped: one letter more, less or other of five and more.

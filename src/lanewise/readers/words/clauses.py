@@ -6,9 +6,9 @@ versions and counts stand elsewhere, or have a unit of their own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.readers.words.gpus import spans_of_parts
 from lanewise.readers.words.path_words import line_of
 from lanewise.readers.words.quantities import TextQuantity, parsed, times_in

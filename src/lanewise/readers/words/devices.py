@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.catalog.drive_models import drive_series
 from lanewise.errors import LanewiseError

@@ -5,9 +5,9 @@ Lists of tools (`posted.gpus`) know more than sentences: what is named here coun
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.results.posted import PostedFacts, Statement
 
 # Models of the makers' product pages: GeForce, RTX, Quadro and data-centre cards of NVIDIA, AMD's Radeon and Instinct,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from lanewise import late_re as re
 
 _PATHS = (
     ("service", re.compile(r"\btok(?:en)?s?\b|\d ?t/s\b|\breq(?:uest)?s?\b|infer(?:ence)?s?\b|\bv?llm\b|triton|\bqps\b|"

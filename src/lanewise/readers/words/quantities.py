@@ -5,11 +5,11 @@ A line is searched once by each pattern, and none of them can try a letter twice
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.errors import LanewiseError
 from lanewise.readers.words.spellings import rate_or_time

@@ -6,7 +6,7 @@ K, M and G of a request's size are powers of 1024, as fio, dd and perftest take 
 
 from __future__ import annotations
 
-import re
+from lanewise import late_re as re
 
 _NUMBER = r"\d[\d,_]*(?:\.\d*)?(?:[eE][+-]?\d+)?"
 _PLAIN = re.compile(rf"\s*(?:[~≈<>]|about |ca\.? )?\s*({_NUMBER}|\.\d+)\s*(.*)$", re.IGNORECASE)

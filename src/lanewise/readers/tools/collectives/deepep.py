@@ -6,9 +6,9 @@ RDMA is what each GPU sends to others over the network; what it sends over NVLin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, observation

@@ -6,9 +6,9 @@ Source: HabanaAI/hccl_demo (format_bw and describe_stat): the rate of the algori
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

@@ -6,10 +6,10 @@ set of figures, that in place or that out of place, below the heads of both.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, figure
 from lanewise.readers.tool_results import ImportedResults, check_rows, observation

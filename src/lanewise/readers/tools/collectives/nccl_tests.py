@@ -6,11 +6,11 @@ algorithm's rate times a factor that makes it comparable with one link of a ring
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from lanewise import late_re as re
 from lanewise.collectives.model import Launch
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, figure

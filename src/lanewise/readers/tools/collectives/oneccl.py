@@ -5,9 +5,9 @@ Source: its own source (oneapi-src/oneCCL, examples/benchmark): `#bytes`, times 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

@@ -6,10 +6,10 @@ github.com/deepspeedai/DeepSpeedExamples, benchmarks/communication). GBps is 1e9
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

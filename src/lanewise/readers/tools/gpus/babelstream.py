@@ -6,9 +6,9 @@ what is written; here the payload of a copy counts once, as in other tools. Sums
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

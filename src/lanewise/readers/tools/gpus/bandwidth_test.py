@@ -6,9 +6,9 @@ Source: the sample's own sources (github.com/NVIDIA/cuda-samples).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation

@@ -6,9 +6,9 @@ the column Total is their sum.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

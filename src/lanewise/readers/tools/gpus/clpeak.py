@@ -7,9 +7,9 @@ backend: `enqueuewritebuffer`, `h2d_pinned`). What the text says of compression 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, observation

@@ -10,10 +10,10 @@ sum; GB is 1e9), NVIDIA/cuda-samples (simpleMultiCopy: pinned memory), NVIDIA-de
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import GIB, MIB, ImportedResults, ToolValue, check_rows, observation

@@ -6,9 +6,9 @@ Version 4 names the GPU of a line in the left column (`Info: GPU0`). The GPUs' P
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.catalog.pci_parts import PARTS
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import count, figure

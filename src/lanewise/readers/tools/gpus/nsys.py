@@ -6,10 +6,10 @@ GPU nor the kind of host memory, and its copies may be of all sizes: the row is 
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

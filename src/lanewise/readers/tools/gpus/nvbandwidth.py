@@ -8,11 +8,11 @@ case from the row to the column. The GPUs of `multinode_` cases are the ranks of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, cut_note, figure, matrix
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

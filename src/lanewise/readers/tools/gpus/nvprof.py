@@ -5,10 +5,10 @@ Its GB are 2^30 bytes: 1.0000GB in 209.30 ms are shown as 4.7779GB/s (numba/numb
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, observation

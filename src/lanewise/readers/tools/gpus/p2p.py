@@ -7,10 +7,10 @@ the sum of both ways. Numbers of one GPU with itself count every byte twice (rea
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, cut_note, matrix
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

@@ -7,9 +7,9 @@ RRZE-HPC/gpu-benches (gpu-stream/main.cu: streams of eight bytes an element; onl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

@@ -6,9 +6,9 @@ matrix is the sum of both ways. Copies within a device are memory's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, ends_within, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

@@ -5,9 +5,9 @@ Source of what is read: the sample's own sources (github.com/NVIDIA/cuda-samples
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import GIB, ImportedResults, ToolValue, observation

@@ -6,9 +6,9 @@ source -> executor -> destination; G and F are memory of a GPU, C and B of a CPU
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import MAX_COLUMNS, WHOLE, count, ends_within, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

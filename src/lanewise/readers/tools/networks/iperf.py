@@ -5,10 +5,10 @@ Source of what is read: the tools' own sources (github.com/esnet/iperf, sourcefo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, merge, observation

@@ -5,9 +5,9 @@ Source of what is read: the tool's own sources (github.com/ai-dynamo/nixl, bench
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

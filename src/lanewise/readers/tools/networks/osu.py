@@ -6,9 +6,9 @@ the sender's first. Two GPUs are taken for those of one host unless a command li
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import count, figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

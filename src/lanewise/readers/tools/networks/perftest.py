@@ -7,9 +7,9 @@ Source: the tool's own sources (github.com/linux-rdma/perftest).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, figure

@@ -5,9 +5,9 @@ Sources: the manual pages of the tools; sockperf's latency is half a round trip 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, observation

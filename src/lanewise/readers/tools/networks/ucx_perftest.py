@@ -6,10 +6,10 @@ two processes are taken for those of two hosts unless the text names this host.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation

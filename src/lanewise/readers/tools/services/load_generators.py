@@ -6,9 +6,9 @@ benchmarks/benchmark_serving.py. Rates are counts a second; nothing says here wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation

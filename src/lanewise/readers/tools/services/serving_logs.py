@@ -6,9 +6,9 @@ transfers' times), lmcache/v1/cache_engine.py (gb and GB/s are of 2^30 bytes), v
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import GIB, MIB, ImportedResults, ToolValue, check_rows, observation

@@ -7,9 +7,9 @@ hdparm's manual pages, the header of CrystalDiskMark's reports ("MB/s = 1,000,00
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, observation

@@ -9,10 +9,10 @@ BW, 1 MiB for sequential, requests in flight by its copies; MiB/s as fio gives i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation

@@ -5,10 +5,10 @@ fio's bw is KiB/s, bw_bytes B/s; clat_ns is nanoseconds, the clat of version 2 m
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lanewise import late_re as re
 from lanewise import units
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import figure

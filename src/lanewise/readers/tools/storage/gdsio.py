@@ -5,9 +5,9 @@ The line names neither file nor GPU; the command line above it does (-f, -D, -d)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import GIB, ImportedResults, ToolValue, check_rows, observation

@@ -6,9 +6,9 @@ Source: the tool's own sources (github.com/spdk/spdk, app/spdk_nvme_perf).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import count, figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
