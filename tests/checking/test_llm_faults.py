@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from collectives.collective_systems import two_nodes
+from collectives.collective_systems import pcie_box, two_nodes
 
 from lanewise import api
 from lanewise.checking.checkup import Checkup
@@ -76,6 +76,18 @@ def test_peers_that_are_off_are_named_in_collectives_and_in_kv_blocks(tmp_path: 
     staged = api.predict_blocks(PAIR, "gpu0->gpu1", "8192 x 1 MiB", p2p=False).transfers[0].time
     (what,) = causes(api.check([block_rows(tmp_path, "8192 x 1 MiB", staged)], PAIR))
     assert what == "these GPUs exchange data over PCIe: their NVLinks are down or not in use"
+
+
+@pytest.mark.parametrize("described", ["off", "translate"])
+def test_an_iommu_that_translates_is_named_where_it_is_not_described(tmp_path: Path, described: str):
+    box = pcie_box("milan", part="rtx-4090")
+    free = replace(box, policies=replace(box.policies, iommu="off"))
+    translating = replace(box, policies=replace(box.policies, iommu="translate"))
+    nccl = table(translating, "gpu[0-3]", 4, settings=CollectiveSettings(small_pages=True))
+    found = causes(checked(tmp_path, free if described == "off" else translating, nccl))
+    # Described, the range of the expected value has it.
+    named = "the IOMMU translates, and pages of shared memory are of 4 KiB"
+    assert found == ([named] if described == "off" else [])
 
 
 @pytest.mark.parametrize(("cards", "left", "title"), [(2, 1, "one network card of"), (8, 4, "4 network cards of")])

@@ -127,21 +127,6 @@ def test_shared_memory_costs_less_where_ports_carry_one_direction() -> None:
     assert bus(four, "gpu[0-3]", collective="broadcast", settings=off) == pytest.approx(both, rel=0.05)
 
 
-def test_what_kernels_get_of_shared_memory_behind_a_translating_iommu_is_unknown() -> None:
-    # Nobody published it; eight RTX 4090 at two EPYC 7543, held out, get 0.26 to 0.62 of what is predicted in a socket.
-    off, free = replace(PLAIN, p2p=False), pcie_box()
-    translating = replace(free, policies=replace(free.policies, iommu="translate"))
-    plain, unknown = (
-        predict_collective(system, Collective.ALL_REDUCE, "gpu[0-3]", [GiB], off).points[0]
-        for system in (free, translating)
-    )
-    assert (unknown.bus_bandwidth, unknown.high) == (plain.bus_bandwidth, plain.high)
-    assert unknown.low == pytest.approx(0.25 * plain.bus_bandwidth, rel=0.01)
-    on = replace(PLAIN, p2p=True)
-    peers = predict_collective(translating, Collective.ALL_REDUCE, "gpu[0-3]", [GiB], on).points[0]
-    assert peers.low > 0.6 * peers.bus_bandwidth
-
-
 def machine_bus(machine: str, ranks: str, collective: Collective) -> CollectivePoint:
     """1 GiB over shared memory on a measured machine."""
     system = next(m for m in ready_machines() if m.name == machine).system(builtin())
@@ -160,7 +145,6 @@ def test_shared_memory_is_no_faster_than_a_measured_cpu() -> None:
 def test_an_intel_cpu_reads_from_its_cache_what_a_gpu_of_its_socket_wrote() -> None:
     # Two Xeon 8558P: 35.5 GB/s of four GPUs of one socket, 24.0 of all eight, half of whose data cross the sockets.
     one, two = (machine_bus("rtx5090-xeon-8558p", ranks, Collective.ALL_TO_ALL) for ranks in ("gpu[0-3]", "gpu[0-7]"))
-    assert one.limit.startswith("link gpu0->cpu0")
     assert two.limit.startswith("link cpu0->cpu1 (upi x4)")  # with what copy engines get of UPI: 17.3
     assert two.bus_bandwidth < 0.85 * one.bus_bandwidth
 

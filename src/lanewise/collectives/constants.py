@@ -8,10 +8,11 @@ from functools import cache
 from typing import Any
 
 from lanewise import package_data
-from lanewise.collectives.model import Algorithm, Protocol
+from lanewise.collectives.model import Algorithm, CollectiveSettings, Protocol
 from lanewise.errors import FormatError
 from lanewise.yaml_positions import load
 
+_CUMEM_SINCE = [2, 24]
 NODES = 3  # columns of a row by nodes: one, two, more
 _MICROSECOND, _GB = 1e-6, 1e9
 
@@ -95,6 +96,17 @@ def library_named(name: str, version: str = "") -> Library:
     first, last = map(_numbers, entry["versions"].split(" to ")) if " to " in entry["versions"] else (wanted, wanted)
     other = "" if first <= wanted <= last else version
     return Library(entry["library"], entry["versions"], entry["source"], entry, other)
+
+
+def has_small_pages(settings: CollectiveSettings) -> bool:
+    """Whether shared memory is of 4 KiB pages for certain: files of /dev/shm.
+
+    From 2.24 on it is memory of cuMem functions where CUDA's driver has them and no container forbids them (NCCL's
+    documentation of NCCL_CUMEM_HOST_ENABLE).
+    """
+    if settings.small_pages is not None:
+        return settings.small_pages
+    return bool(settings.version) and _numbers(settings.version) < _CUMEM_SINCE
 
 
 def check_version(version: str) -> None:

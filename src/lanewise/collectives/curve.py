@@ -20,6 +20,7 @@ from lanewise.collectives.model import (
     ComparedAlgorithm,
     Launch,
     Protocol,
+    TransportPeak,
 )
 from lanewise.collectives.peaks import algorithm_peaks
 from lanewise.collectives.ranks import RankSet, rank_set
@@ -41,6 +42,7 @@ _PCIE_LATENCY = 0.5  # of what NCCL plans for PCIe
 # The interval's factors of the bandwidth, by size: latency, ramp, peak.
 _SMALL, _MIDDLE, _LONG = (0.55, 1.4), (0.6, 1.45), (0.88, 1.08)
 _MIDDLE_FROM, _LONG_FROM = 2.0**20, 2.0**28
+_WALKED = "SHM of 4 KiB pages behind a translating IOMMU"
 # Sends and receives of more than two ranks run on fewer channels than a pair's: 0.49 to 0.62 of what its ramp says from
 # 1 to 64 MiB of sendrecv on four H200, 0.86 at 256 MiB, all at 1 GiB (the same run).
 _SENDS = 0.45
@@ -70,8 +72,27 @@ class CollectiveModel:
         return CollectiveCurve(
             self.system, self.collective, self.members.ranks, self.settings, self.library.title, points,
             self.fabric.order, tuple(self.peaks.values()), _sources(points), self.compared(max(sizes)),
-            self.choice.tuner,
+            self.choice.tuner, self.transports(),
         )  # fmt: skip
+
+    def transports(self) -> tuple[TransportPeak, ...]:
+        """What long messages reach over PCIe by each transport that the GPUs and the IOMMU of one node may allow."""
+        if self.fabric.kind is not FabricKind.PCIE or self.network is not None:
+            return ()
+        through_memory = replace(self.settings, p2p=False)
+        translating = replace(self.system, policies=replace(self.system.policies, iommu="translate"))
+        ways = (
+            ("P2P", self.system, replace(self.settings, p2p=True)),
+            ("SHM", self.system, through_memory),
+            (_WALKED, translating, replace(through_memory, small_pages=True)),
+        )
+        peaks = []
+        for name, system, settings in ways:
+            model = collective_model(system, self.collective, self.members.ranks, settings)
+            if model.fabric.staged == (name != "P2P") and (name != _WALKED or model.fabric.walks is not None):
+                peak = next(iter(model.peaks.values()))
+                peaks.append(TransportPeak(name, peak.bus_bandwidth, peak.low, peak.high))
+        return tuple(peaks)
 
     def compared(self, size: float) -> tuple[ComparedAlgorithm, ...]:
         """What could run at `size` B: the algorithm that does, then the others from the least planned time on."""
@@ -113,6 +134,9 @@ def collective_model(
     network = node_network(system, members, settings.gdr) if len(members.nodes) > 1 else None
     plans = _plans(members, fabric, network)
     peaks = algorithm_peaks(collective, members, fabric, network, plans, settings)
+    if fabric.perhaps_staged and network is None:
+        staged = collective_model(system, collective, members.ranks, replace(settings, p2p=False)).peaks
+        peaks = {name: replace(peak, low=min(peak.low, staged[name].low)) for name, peak in peaks.items()}
     library = members.library(settings.version)
     choice = choice_model(library, collective, members, fabric, plans, network.kind if network is not None else "")
     return CollectiveModel(system, collective, members, settings, fabric, network, peaks, choice, library)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise, permutations
 
+from lanewise.collectives.learned import learned
 from lanewise.collectives.model import Collective, CollectiveSettings
 from lanewise.collectives.ranks import RankSet
 from lanewise.collectives.rings import disjoint_rings
+from lanewise.collectives.translation import PageWalks, page_walks
 from lanewise.errors import Unreachable
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, beside_each_other, flow_demand, solver_input
@@ -56,8 +58,9 @@ class LocalFabric:
 
     `ring` is what each rank sends over PCIe, to the next one in a ring or to all others, with its range, `staged`
     whether part of it passes host memory, `duplex` whether a port then carries both directions, `memory` what the CPUs'
-    measured rates of DMA allow of it, `translated` whether an IOMMU translates what passes it; `rings` are the disjoint
-    rings of a mesh, `order` the order of the ranks in a ring.
+    measured rates of DMA allow of it, `translated` whether an IOMMU translates what passes it, `walks` what its page
+    walks allow. `far_share` is what the share of writes to the other socket rests on, `perhaps_staged` says that some
+    GPUs may have no peer access. `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a ring.
     """
 
     kind: FabricKind
@@ -73,6 +76,9 @@ class LocalFabric:
     duplex: bool = False
     memory: RingRate | None = None
     translated: bool = False
+    walks: PageWalks | None = None
+    far_share: str = ""
+    perhaps_staged: bool = False
     limit: str = ""
     generation: int = 4
 
@@ -142,36 +148,52 @@ def _nvlink_rates(system: System, gpu: str, ranks: RankSet) -> tuple[float, floa
     return raw, planning, nvlink.number("nvlink.goodput") or planning
 
 
+@dataclass(frozen=True, slots=True)
+class _Leg:
+    """A flow of a ring: a peer write, or half of a step through shared memory.
+
+    `cached` data is read from the CPU's cache; `far`: it is written to memory of the other socket.
+    """
+
+    flow: Flow
+    cached: bool = False
+    far: bool = False
+
+
 def _pcie_fabric(
     system: System, ranks: RankSet, node: Sequence[str], settings: CollectiveSettings, collective: Collective
 ) -> LocalFabric:
     """The steps of a collective over PCIe and whatever NVLinks lie on them, all at once."""
-    flows: list[Flow] = []
-    cached: list[bool] = []
-    senders, receivers = set(), set()
-    for a, b in _steps(node, collective):
-        if _peers(system, ranks, a, b, len(node), settings):
-            flows.append(Flow(a, b))
-            cached.append(False)
-        else:
-            # The buffer is in the receiver's memory (NCCL 2.30.7, src/transport/shm.cc, NCCL_SHM_LOCALITY).
-            memory = cpu_above(system, b)
-            flows += [Flow(a, memory), Flow(memory, b)]
-            cached += [False, ranks.vendor == _WRITES_INTO_CACHE and cpu_above(system, a) == memory]
-            senders.add(a)
-            receivers.add(b)
-    staged = bool(senders)
+    steps = _steps(node, collective)
+    through_memory = [step for step in steps if not _peers(system, ranks, *step, len(node), settings)]
+    legs = [leg for step in steps for leg in _legs(system, ranks, step, step in through_memory)]
+    staged = bool(through_memory)
     peers = len(node) - 1 if collective is Collective.ALL_TO_ALL else 1
-    demands = [flow_demand(system, flow) for flow in flows]
-    links = _slowest(_of_kernels(system, _without_memory(demands)), peers)
-    measured = _with_memory(system, demands, cached)
-    memory_rate = _slowest(_of_kernels(system, measured), peers) if staged else None
+    demands = [flow_demand(system, leg.flow) for leg in legs]
+    far = learned("far_memory_share", ["shared memory"], settings.without)
+    links = _slowest(_far_written(_of_kernels(system, _without_memory(demands)), legs, far.value), peers)
+    measured = _with_memory(system, demands, [leg.cached for leg in legs])
     return LocalFabric(
         FabricKind.PCIE, tuple(node), ring=links.rate, low=links.low, high=links.high, staged=staged,
-        duplex=bool(senders & receivers), memory=memory_rate,
+        duplex=bool({a for a, _ in through_memory} & {b for _, b in through_memory}),
+        memory=_slowest(_of_kernels(system, measured), peers) if staged else None,
         translated=staged and system.policies.iommu == "translate",
+        walks=page_walks(system, ranks.vendor, through_memory, peers, settings.without),
+        far_share=far.rests_on if any(leg.far for leg in legs) else "",
+        perhaps_staged=any(demand.other_route is not None for demand in demands),
         limit=links.limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
     )  # fmt: skip
+
+
+def _legs(system: System, ranks: RankSet, step: tuple[str, str], through_memory: bool) -> list[_Leg]:
+    """The flows of a step; a buffer is in the receiver's memory (NCCL 2.30.7, src/transport/shm.cc)."""
+    sender, receiver = step
+    if not through_memory:
+        return [_Leg(Flow(sender, receiver))]
+    memory = cpu_above(system, receiver)
+    near = cpu_above(system, sender) == memory
+    cached = near and ranks.vendor == _WRITES_INTO_CACHE
+    return [_Leg(Flow(sender, memory), far=not near), _Leg(Flow(memory, receiver), cached=cached)]
 
 
 def _steps(node: Sequence[str], collective: Collective) -> list[tuple[str, str]]:
@@ -200,6 +222,20 @@ def _without_memory(demands: Sequence[FlowDemand]) -> list[FlowDemand]:
         replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if r.kind not in MEMORY})
         for demand in demands
     ]
+
+
+def _far_written(demands: Sequence[FlowDemand], legs: Sequence[_Leg], share: float) -> list[FlowDemand]:
+    """The demands where writes to the other socket get a share of the sender's link and engine.
+
+    Capacities between sockets are of such writes anyhow.
+    """
+    return [
+        replace(demand, per_byte={
+            r: amount / share if leg.far and (r.is_engine or leg.flow.src in r.place) else amount
+            for r, amount in demand.per_byte.items()
+        })
+        for demand, leg in zip(demands, legs, strict=True)
+    ]  # fmt: skip
 
 
 def _with_memory(system: System, demands: Sequence[FlowDemand], cached: Sequence[bool]) -> list[FlowDemand]:

@@ -61,8 +61,8 @@ class CollectiveSettings:
 
     `version` is the library's ("2.27.7"; '' for the newest known), `algorithm` what NCCL_ALGO forces. `p2p` is None for
     NCCL's own rule (PCIe peers below one host bridge), False with NCCL_P2P_DISABLE=1, True with NCCL_P2P_LEVEL=SYS;
-    `gdr` False: cards exchange with host memory. `without` names measured machines of which no
-    learned figure may come.
+    `gdr` False: cards exchange with host memory. `small_pages` says whether shared memory is of 4 KiB pages, None by
+    the version. `without` names measured machines of which no learned figure may come.
     """
 
     version: str = ""
@@ -70,6 +70,7 @@ class CollectiveSettings:
     algorithm: Algorithm | None = None
     p2p: bool | None = None
     gdr: bool = True
+    small_pages: bool | None = None
     without: frozenset[str] = frozenset()
 
 
@@ -106,12 +107,23 @@ class ComparedAlgorithm:
 
 
 @dataclass(frozen=True, slots=True)
+class TransportPeak:
+    """The bus bandwidth (B/s), from `low` to `high`, that long messages over PCIe reach with one transport of NCCL."""
+
+    transport: str
+    bus_bandwidth: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class CollectiveCurve:
     """A collective of `ranks` at several sizes; `library` names the version that the constants come from.
 
     `order` is the order of the ranks in a ring, `peaks` the bus bandwidth of each algorithm for long messages,
     `sources` what those rest on. `compared` are the algorithms at the largest size, the one that runs first; empty
-    where one is forced or there is only one. `chosen_by` says what decided beside the planned times.
+    where one is forced or there is only one. `chosen_by` says what decided beside the planned times. `transports` are
+    what NCCL may use over PCIe, by settings that a description may not know; empty elsewhere.
     """
 
     system: System
@@ -125,6 +137,7 @@ class CollectiveCurve:
     sources: tuple[str, ...]
     compared: tuple[ComparedAlgorithm, ...] = ()
     chosen_by: str = ""
+    transports: tuple[TransportPeak, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

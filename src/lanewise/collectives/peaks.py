@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from lanewise.collectives.constants import has_small_pages
 from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, RingRate
 from lanewise.collectives.learned import LearnedFigure, learned
 from lanewise.collectives.model import Algorithm, AlgorithmPeak, Collective, CollectiveSettings
@@ -92,22 +93,27 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     """Over PCIe: a share of what the links carry, and through shared memory no more than the memory does.
 
     Ports that carry both directions of shared memory reach less than those that carry one. Kernels copy, which on GPUs
-    of compute capability 12 have fewer loads in flight than on others. Where an IOMMU translates, what they load and
-    store of shared memory is unknown: it is of 4 KiB pages (NCCL 2.30.7, src/misc/shmutils.cc), of which each is a miss
-    of the IOMMU's cache at such rates (perf/translation.py), and nobody published what a kernel's misses cost.
+    of compute capability 12 have fewer loads in flight than on others. Where an IOMMU translates, pages of 4 KiB cost
+    walks (collectives/translation.py), and those of cuMem allocations perhaps nothing: a range, if either may be.
     """
-    if fabric.duplex:
+    few_loads = ranks.capability >= _FEWER_LOADS
+    if fabric.duplex or (fabric.staged and few_loads):
         figure = learned("shared_memory_share", ["pcie"], settings.without)
     else:
-        figure = learned("peer_share", ["sm120" if ranks.capability >= _FEWER_LOADS else "sm80"], settings.without)
+        figure = learned("peer_share", ["sm120" if few_loads else "sm80"], settings.without)
     links = RingRate(figure.value * fabric.low, figure.value * fabric.ring, figure.value * fabric.high, fabric.limit)
     slowest = min((rate for rate in (links, fabric.memory) if rate is not None), key=lambda rate: rate.rate)
-    low = min(links.low, slowest.low) * _PCIE_RANGE[0]
+    low, high = min(links.low, slowest.low) * _PCIE_RANGE[0], slowest.high * _PCIE_RANGE[1]
+    walks = fabric.walks
+    if walks is not None and walks.rate < slowest.rate and has_small_pages(settings):
+        limit = f"{walks.limit} (through shared memory)"
+        return AlgorithmPeak(
+            Algorithm.RING, walks.rate, walks.low, min(walks.high, high), limit, walks.rests_on, "typical"
+        )
     if fabric.translated:
-        low = min(low, RANGES[UNKNOWN][0] * slowest.rate)
-    return AlgorithmPeak(
-        Algorithm.RING, slowest.rate, low, slowest.high * _PCIE_RANGE[1], slowest.limit, figure.rests_on, "typical"
-    )
+        low = min(low, RANGES[UNKNOWN][0] * slowest.rate if walks is None else walks.low)
+    rests_on = "; ".join(text for text in (figure.rests_on, fabric.far_share) if text)
+    return AlgorithmPeak(Algorithm.RING, slowest.rate, low, high, slowest.limit, rests_on, "typical")
 
 
 def _peak(algorithm: Algorithm, rate: float, figure: LearnedFigure, limit: str) -> AlgorithmPeak:

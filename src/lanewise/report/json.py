@@ -97,6 +97,10 @@ def collective_curve(curve: CollectiveCurve) -> dict[str, Any]:
              "bus_bandwidth": each.bus_bandwidth} for each in curve.compared
         ],
         "chosen_by": curve.chosen_by or "planned time",
+        "transports": [
+            {"transport": each.transport, "bus_bandwidth": each.bus_bandwidth, "low": each.low, "high": each.high}
+            for each in curve.transports
+        ],
     }  # fmt: skip
 
 

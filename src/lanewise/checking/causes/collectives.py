@@ -184,6 +184,12 @@ def _changes(system: System) -> Iterator[_Change]:
         f"{_LOG} 'via SHM'; unset NCCL_P2P_DISABLE, and look at nvidia-smi topo -p2p r", system,
         CollectiveSettings(p2p=False),
     )  # fmt: skip
+    translating = replace(system, policies=replace(system.policies, iommu="translate"))
+    yield (
+        ("collective", "iommu"), "the IOMMU translates, and pages of shared memory are of 4 KiB",
+        f"{_LOG} 'via SHM'; cat /sys/kernel/iommu_groups/*/type (DMA translates), boot with iommu=pt", translating,
+        CollectiveSettings(small_pages=True),
+    )  # fmt: skip
     yield (
         ("collective", "algorithm", "Ring"), "NCCL runs a ring where NVLink switches could reduce (NVLS is off)",
         f"{_LOG} 'NVLS'; unset NCCL_ALGO and NCCL_NVLS_ENABLE=0, and look whether the fabric manager runs", system,

@@ -33,6 +33,7 @@ def render_collective(curve: CollectiveCurve, screen: Screen = PLAIN) -> str:
     return "\n".join([
         heading(curve.system), screen.wrap(what, indent=2), render_table(table, screen), "",
         screen.wrap(f"long messages reach: {'; '.join(peaks)}", indent=2),
+        *([screen.wrap(_transports(curve), indent=2)] if len(curve.transports) > 1 else []),
         *([screen.wrap(_choice(curve), indent=2)] if curve.compared else []), notes.render(screen),
     ])  # fmt: skip
 
@@ -47,6 +48,19 @@ def _choice(curve: CollectiveCurve) -> str:
     size = units.size(max(point.size for point in curve.points))
     decided = curve.chosen_by or f"by the times that {curve.library.partition(' ')[0]} itself plans"
     return f"choice at {size}, {decided}: {'; '.join(texts)} (--algorithm forces one)"
+
+
+def _transports(curve: CollectiveCurve) -> str:
+    """What each transport over PCIe would reach, and what tells which one runs."""
+    texts = [
+        f"{each.transport} {units.number(each.bus_bandwidth / 1e9, 3)} GB/s "
+        f"({range_text(each.bus_bandwidth, each.low, each.high)})"
+        for each in curve.transports
+    ]
+    steps = ["NCCL_DEBUG=INFO prints 'via P2P' or 'via SHM'", "nvidia-smi topo -p2p r whether P2P is allowed"]
+    if any("IOMMU" in each.transport for each in curve.transports):
+        steps.append("/sys/kernel/iommu_groups/*/type whether the IOMMU translates (DMA)")
+    return f"by transport: {'; '.join(texts)}. {', '.join(steps)}"
 
 
 def _line(point: CollectivePoint, notes: Footnotes) -> tuple[str, ...]:

@@ -1,0 +1,166 @@
+"""Rings through shared memory: page walks of an IOMMU, buffers of the other socket, transports that may run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from collectives.collective_systems import gpu_node, pcie_box
+
+from lanewise.collectives.curve import predict_collective
+from lanewise.collectives.model import Collective, CollectiveCurve, CollectivePoint, CollectiveSettings
+from lanewise.collectives.translation import PAGE
+from lanewise.report.text.collective import render_collective
+from lanewise.topology.model import System
+from lanewise.topology.read import read_system
+
+GiB = 2.0**30
+OLD = CollectiveSettings(version="2.20.5", p2p=False)  # /dev/shm
+NEW = CollectiveSettings(version="2.27.7", p2p=False)  # perhaps cuMem allocations
+
+
+def translating(system: System) -> System:
+    """The same with an IOMMU that translates."""
+    return replace(system, policies=replace(system.policies, iommu="translate"))
+
+
+def two_sockets(cpu: str = "genoa", gpu: str = "rtx-4090", lanes: str = "gen4 x16") -> System:
+    """Four GPUs at root ports of two sockets."""
+    return read_system(
+        f"""
+lanewise: 1
+system: two-sockets
+devices: {{"cpu[0-1]": {{cpu: {cpu}}}, "gpu[0-3]": {{gpu: {gpu}}}}}
+links:
+  - {{from: cpu0, to: cpu1, socket: "?"}}
+  - {{from: cpu0, to: "gpu[0-1]", pcie: {lanes}}}
+  - {{from: cpu1, to: "gpu[2-3]", pcie: {lanes}}}
+""",
+        "two-sockets.yaml",
+    )
+
+
+def pairs(gpu: str) -> System:
+    """Two pairs of GPUs, each below a switch."""
+    return read_system(
+        f"""
+lanewise: 1
+system: pairs
+devices: {{cpu0: {{cpu: turin}}, "sw[0-1]": {{switch: null}}, "gpu[0-3]": {{gpu: {gpu}}}}}
+links:
+  - {{from: cpu0, to: "sw[0-1]", pcie: gen4 x16}}
+  - {{from: "sw[0-1]", to: "gpu[0-3]", pairs: true, pcie: gen4 x16}}
+policies: {{peers: system}}
+""",
+        "pairs.yaml",
+    )
+
+
+def point(
+    system: System, ranks: str, settings: CollectiveSettings = OLD, collective: Collective = Collective.ALL_REDUCE
+) -> CollectivePoint:
+    """1 GiB."""
+    return curve(system, ranks, settings, collective).points[0]
+
+
+def curve(
+    system: System, ranks: str, settings: CollectiveSettings = OLD, collective: Collective = Collective.ALL_REDUCE
+) -> CollectiveCurve:
+    """A curve of 1 GiB."""
+    return predict_collective(system, collective, ranks, [GiB], settings)
+
+
+def rate(system: System, ranks: str, collective: Collective = Collective.ALL_REDUCE) -> float:
+    """GB/s of long messages."""
+    return curve(system, ranks, OLD, collective).peaks[0].bus_bandwidth / 1e9
+
+
+def test_page_walks_take_as_long_at_any_width_and_for_any_number_of_gpus() -> None:
+    # RTX 4090 at two EPYC 7543: 4.4 of a pair with one at x8, 4.5 of one at x16, 4.45 and 4.65 of four.
+    wide, narrow = translating(two_sockets()), translating(two_sockets(lanes="gen4 x8"))
+    four = translating(pcie_box(part="rtx-4090"))
+    assert rate(wide, "gpu[0-1]") == pytest.approx(4.45, rel=0.01)
+    assert rate(narrow, "gpu[0-1]") == rate(wide, "gpu[0-1]") == pytest.approx(rate(four, "gpu[0-3]"))
+    assert point(wide, "gpu[0-1]").limit.startswith("address translation at root port")
+
+
+def test_a_port_that_carries_one_way_walks_half_the_pages() -> None:
+    box = translating(pcie_box(part="rtx-4090"))
+    ring = rate(box, "gpu[0-1]")
+    assert rate(box, "gpu[0-1]", Collective.BROADCAST) == pytest.approx(2 * ring)
+    # Of three sends and three receives each is a third of what a ring sends and receives.
+    assert rate(box, "gpu[0-3]", Collective.ALL_TO_ALL) == pytest.approx(ring)
+
+
+def test_pages_of_the_other_socket_take_longer() -> None:
+    # The same machine: 0.7 and 0.8 GB/s of pairs over both sockets, 0.8 of all eight.
+    machine = translating(two_sockets())
+    assert rate(machine, "gpu[0,2]") == pytest.approx(0.8, rel=0.02)
+    assert rate(machine, "gpu[0-3]") == pytest.approx(rate(machine, "gpu[0,2]"))
+
+
+def test_a_link_slower_than_its_walks_limits_as_before() -> None:
+    slow = two_sockets(lanes="gen3 x2")
+    assert rate(translating(slow), "gpu[0-1]") == rate(slow, "gpu[0-1]")
+
+
+def test_pages_of_unknown_size_give_a_range() -> None:
+    free = two_sockets()
+    plain, old = point(free, "gpu[0-1]", NEW), point(translating(free), "gpu[0-1]", OLD)
+    new = point(translating(free), "gpu[0-1]", NEW)
+    assert (new.bus_bandwidth, new.high) == (plain.bus_bandwidth, plain.high)
+    assert new.low == pytest.approx(old.low, rel=0.02)
+    assert old.high < plain.bus_bandwidth
+
+
+def test_nobody_measured_the_walks_of_other_vendors() -> None:
+    free = two_sockets("sapphire-rapids")
+    plain, unknown = point(free, "gpu[0-1]"), point(translating(free), "gpu[0-1]")
+    assert unknown.bus_bandwidth == plain.bus_bandwidth
+    assert unknown.low == pytest.approx(0.25 * plain.bus_bandwidth, rel=0.01)
+
+
+def test_a_machine_is_not_predicted_from_its_own_walks() -> None:
+    without = replace(OLD, without=frozenset({"rtx4090-milan-stock"}))
+    other = curve(translating(two_sockets()), "gpu[0-1]", without).peaks[0]
+    assert other.bus_bandwidth == pytest.approx(PAGE / (2 * 0.33e-6))
+    assert "SIGCOMM 2018" in other.rests_on
+
+
+def test_peers_need_no_pages_of_the_host() -> None:
+    box, on = pcie_box(), replace(OLD, p2p=True)
+    free, walked = point(box, "gpu[0-3]", on), point(translating(box), "gpu[0-3]", on)
+    assert (walked.bus_bandwidth, walked.low) == (free.bus_bandwidth, free.low)
+
+
+def test_writes_to_the_other_socket_get_less_of_their_link() -> None:
+    # RTX 4090 at EPYC Genoa, 16.0 of 18.2 GB/s; A10, 12.8 of 15.2; eight of four at Xeon 4416+, 14.2 of 16.8.
+    machine = two_sockets()
+    assert rate(machine, "gpu[0,2]") / rate(machine, "gpu[0,1]") == pytest.approx(0.85, abs=0.02)
+    assert rate(machine, "gpu[0-3]") == pytest.approx(rate(machine, "gpu[0,2]"))
+
+
+def test_few_loads_in_flight_cost_rings_whose_ports_carry_one_way() -> None:
+    # Of each pair one GPU writes shared memory and the other reads it: pairs of RTX PRO 6000 get half of their links.
+    default = replace(OLD, p2p=None)
+    few, many = (point(pairs(gpu), "gpu[0-3]", default) for gpu in ("rtx-pro-6000-blackwell-server", "l40s"))
+    assert all(each.limit.endswith("(through shared memory)") for each in (few, many))
+    assert few.bus_bandwidth < 0.75 * many.bus_bandwidth
+
+
+def test_unnamed_gpus_may_have_no_peer_access() -> None:
+    box = pcie_box(part="null", gpus=2)
+    peers, memory = point(box, "gpu[0-1]", replace(OLD, p2p=None)), point(box, "gpu[0-1]")
+    assert peers.low <= memory.low < memory.bus_bandwidth < peers.bus_bandwidth
+
+
+def test_a_curve_names_the_transports_and_what_tells_them_apart() -> None:
+    found = curve(pcie_box(), "gpu[0-3]", replace(NEW, p2p=None))
+    peers, memory, walked = found.transports
+    assert [peers.transport, memory.transport] == ["P2P", "SHM"]
+    assert peers.bus_bandwidth > memory.bus_bandwidth > walked.bus_bandwidth
+    assert memory.bus_bandwidth == found.peaks[0].bus_bandwidth
+    text = render_collective(found)
+    assert "nvidia-smi topo -p2p r" in text
+    assert "'via P2P' or 'via SHM'" in text
+    assert not curve(gpu_node("h100-sxm"), "gpu[0-7]", replace(NEW, p2p=None)).transports
