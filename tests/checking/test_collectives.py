@@ -11,9 +11,9 @@ import pytest
 from collectives.collective_systems import accelerators, gpu_node, pcie_box, two_nodes
 
 from lanewise import api
-from lanewise.checking import collective_rows
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.verdict import Verdict
+from lanewise.collectives import curve
 from lanewise.collectives.curve import CollectiveModel, collective_model, predict_collective
 from lanewise.collectives.model import Algorithm, Collective, CollectiveSettings
 from lanewise.errors import InputError
@@ -131,7 +131,7 @@ def test_a_table_of_many_sizes_needs_each_model_once(monkeypatch: pytest.MonkeyP
         calls.append(collective)
         return collective_model(system, collective, ranks, settings)
 
-    monkeypatch.setattr(collective_rows, "collective_model", counted)
+    monkeypatch.setattr(curve, "collective_model", counted)
     checked(NODE, {8 * GiB: 60.0})
     one_size = len(calls)
     calls.clear()

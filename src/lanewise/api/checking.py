@@ -356,12 +356,12 @@ def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> M
 
 def _earlier_rows(expect: Paths) -> list[tuple[str, Sequence[Observation]]]:
     """The rows of the runs to compare with, by file; none for the model. InputError for a run without any."""
-    from lanewise.results.compare import rows_of
-    from lanewise.results.observation import Source
-
     several = one_or_more(expect)
     if [str(path) for path in several] == [MODEL]:
         return []
+    from lanewise.results.compare import rows_of
+    from lanewise.results.observation import Source
+
     rows_of_runs: list[tuple[str, Sequence[Observation]]] = []
     for path in several:
         run = run_of(Path(path))

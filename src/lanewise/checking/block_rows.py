@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lanewise.blocks.transfer import predict_blocks
 from lanewise.perf.flow import Flow
 from lanewise.results.block_rows import GOODPUT, limit_text, pieces_of_settings, software_of_scenario
 from lanewise.results.observation import Observation
@@ -25,6 +24,8 @@ def block_expectation(system: System, row: Observation, flows: Sequence[Flow], o
 
     Raises what predict_blocks raises.
     """
+    from lanewise.blocks.transfer import predict_blocks  # here: only described machines need it
+
     software, pieces = software_of_scenario(row.scenario), pieces_of_settings(row.settings)
     if software is None or pieces is None:
         return {"note": "the row names no blocks"}

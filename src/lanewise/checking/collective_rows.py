@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from lanewise.collectives.curve import CollectiveModel, collective_model
 from lanewise.collectives.model import Collective, CollectivePoint, CollectiveSettings, Launch, collective_named
 from lanewise.errors import UnknownName
 from lanewise.perf.flow import Flow, parse_flows
 from lanewise.results.observation import Observation
 from lanewise.topology.model import Kind, System
+
+if TYPE_CHECKING:
+    from lanewise.collectives.curve import CollectiveModel
 
 BUS_BANDWIDTH = "bus_bandwidth"
 # Shorter messages (B) take as long as whoever issues them: torch, one process for all GPUs, a CUDA graph.
@@ -30,6 +33,8 @@ class CollectiveModels:
         self, system: System, collective: Collective, ranks: Sequence[str], settings: CollectiveSettings
     ) -> CollectiveModel:
         """As of collective_model, with its errors."""
+        from lanewise.collectives.curve import collective_model  # here: only described machines need it
+
         key = (id(system), collective, tuple(ranks), settings)  # a model keeps its system, so that no other has its id
         if key not in self._models:
             self._models[key] = collective_model(system, collective, ranks, settings)

@@ -7,7 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lanewise.checking.block_rows import block_expectation, is_of_blocks
 from lanewise.checking.changes import ModelChange
@@ -18,10 +18,7 @@ from lanewise.checking.tolerances import TOLERANCES, Tolerance
 from lanewise.collectives.model import CollectivePoint
 from lanewise.errors import InputError, LanewiseError
 from lanewise.perf.flow import Flow, parse_flows
-from lanewise.perf.flow_demand import ENGINE_DOUBT
-from lanewise.perf.latency import latency
-from lanewise.perf.predict import FlowRate, predict
-from lanewise.perf.resources import NO_RATE
+from lanewise.perf.resources import ENGINE_DOUBT, NO_RATE
 from lanewise.results.estimate import robust_deviation
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation, Source
@@ -29,13 +26,16 @@ from lanewise.routes.find import route as find_route
 from lanewise.routes.model import LinkDirection, Route, Via
 from lanewise.topology.model import Kind, LinkKind, System
 
+if TYPE_CHECKING:
+    from lanewise.perf.predict import FlowRate
+
 # A launch costs about 10 us: below this size (B) it is more than 3 % of a copy at 50 GB/s. Smaller I/O and messages
 # than these tell how many of them a second there are, not what the path carries.
 LEAST_COPY = 16 * 2**20
 # Times one copy without one before it: 34 of 55 GB/s of an idle H100 (cuda-samples, simpleMultiCopy.cu).
 COLD = "simpleMultiCopy"
 LEAST = {"storage": 128 * 2**10, "network": 64 * 2**10}
-# What copies reach of a link where no figure of their engine is known (perf.flow_demand.ENGINE_DOUBT).
+# What copies reach of a link where no figure of their engine is known (perf.resources.ENGINE_DOUBT).
 ENGINE_SHARE = 0.84
 # Medians of repeated runs lie within 1 to 2 % of each other (H200); forums post single ones.
 NOISE = 0.03
@@ -197,12 +197,16 @@ class ExpectationModel:
     def _rates_of(self, flows: tuple[Flow, ...], change: ModelChange) -> tuple[FlowRate, ...]:
         key = (change.key, flows)
         if key not in self._rates:
+            from lanewise.perf.predict import predict  # here: only described machines need it
+
             system = self._changed(change)
             own = [change.change_flow(system, flow) for flow in flows]
             self._rates[key] = predict(system, [*own, *change.concurrently]).rates[: len(own)]
         return self._rates[key]
 
     def _latency(self, row: Observation, change: ModelChange) -> Expectation:
+        from lanewise.perf.latency import latency
+
         system = self._changed(change)
         flow = change.change_flow(system, self.flows(row)[0])
         result = latency(system, flow.src, flow.dst, flow.p2p)

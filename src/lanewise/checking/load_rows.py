@@ -9,8 +9,6 @@ from lanewise import units
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
 from lanewise.topology.model import System
-from lanewise.weights.loaders import weight_loader_names
-from lanewise.weights.prediction import LoadLimit, WeightSource, predict_load
 
 LOAD = "load"  # the path of the rows of `measure load`
 _COLD = " cold"
@@ -18,8 +16,12 @@ _COLD = " cold"
 
 def is_of_loader(row: Observation) -> bool:
     """Whether a row is a load from storage by a library, whose reads are its own."""
-    loader = row.how.get("mode", "").removesuffix(_COLD)
-    return row.path == LOAD and row.how.get("mode") == loader + _COLD and loader in weight_loader_names()
+    mode = row.how.get("mode", "")
+    if row.path != LOAD or not mode.endswith(_COLD):
+        return False
+    from lanewise.weights.loaders import weight_loader_names
+
+    return mode.removesuffix(_COLD) in weight_loader_names()
 
 
 def is_warm_load(row: Observation) -> bool:
@@ -32,6 +34,12 @@ def load_expectation(system: System, row: Observation, flows: Sequence[Flow]) ->
 
     Raises what predict_load raises.
     """
+    from lanewise.weights.prediction import (  # here: only described machines need it
+        LoadLimit,
+        WeightSource,
+        predict_load,
+    )
+
     loader, size = row.how["mode"].removesuffix(_COLD), row.how.get("data size")
     source = flows[0].src
     if source not in system.volumes:

@@ -17,6 +17,7 @@ from lanewise.perf.interleaved_memory import at_one_pace, where_pages_alternate
 from lanewise.perf.one_engine import taking_turns
 from lanewise.perf.resources import (
     END_DOUBT,
+    ENGINE_DOUBT,
     REQUESTS,
     UNKNOWN_END,
     UNKNOWN_LINK,
@@ -37,9 +38,6 @@ from lanewise.routes.model import Route, Via
 from lanewise.routes.paths import cpus_passed, memoized_by_figures
 from lanewise.routes.rules import ASSUMED_SCOPE, known_scope, staging_socket
 from lanewise.topology.model import Kind, LinkKind, System, Volume
-
-ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
-
 
 PACKET_LINKS = (LinkKind.PCIE, LinkKind.FABRIC)
 # What several flows reach of a PCIe link beside one: 0.91 to 1.00 behind six hosts' Gen5 switches, median 0.965

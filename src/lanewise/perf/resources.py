@@ -28,6 +28,7 @@ NVLINK_SHARE = 0.90
 # A copy by one DMA engine of an AMD GPU fills one Infinity Fabric link and a quarter of a second one: about 60 GB/s
 # over the two links of a pair of MI300A, where several engines get 90 (ROCm/legacy-rocm-build issue 3496).
 DMA_ENGINE_LINKS = 1.25
+ENGINE_DOUBT = "no copy-engine figure known: a ceiling, CUDA copies reach 84 to 87 % of it"
 DMA_ENGINE_DOUBT = "one DMA engine does not fill several Infinity Fabric links: HSA_ENABLE_SDMA=0 copies by a kernel"
 # Share of the raw rate of an inter-socket link that carries data: least, typical, most. UPI: GPUs get 0.42 (two H100
 # read the far memory of an Ice Lake), 0.43 or more (one H100 on Sapphire Rapids), 0.38 and both ways 0.32 (four B300 of

@@ -10,11 +10,8 @@ from typing import Any
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.tool_results import ImportedResults
-from lanewise.results.codec import decode, run_from_json
 from lanewise.results.observation import Source
 from lanewise.results.posted import PostedFacts
-from lanewise.results.run_1 import row_2
-from lanewise.results.sample import Sample, summarise
 
 
 def is_run(text: str) -> bool:
@@ -24,6 +21,8 @@ def is_run(text: str) -> bool:
 
 def read_run(text: str, file: str) -> ImportedResults:
     """The measured rows of a run, those of its studies too; FormatError if it has none."""
+    from lanewise.results.codec import run_from_json  # here, as below: pasted texts do not need it
+
     run = run_from_json(text, file)
     every = [*run.rows, *(row for study in run.studies for row in study.rows)]
     rows = [row for row in every if row.source is Source.MEASURED]
@@ -47,6 +46,10 @@ def is_samples(lines: Sequence[str]) -> bool:
 
 def read_samples(lines: Sequence[str], file: str) -> ImportedResults:
     """Observations of the samples, joined by identity; a last line that a crash cut off is left out and noted."""
+    from lanewise.results.codec import decode
+    from lanewise.results.run_1 import row_2
+    from lanewise.results.sample import Sample, summarise
+
     samples: list[Sample] = []
     notes: tuple[str, ...] = ()
     filled = [number for number, line in enumerate(lines, 1) if line.strip()]

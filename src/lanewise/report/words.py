@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Iterable
 from functools import cache
-from importlib import resources
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lanewise import units
 from lanewise.report.table import TableCell
-from lanewise.results import statistics
-from lanewise.results.statistics import Residuals
 from lanewise.topology.model import Link, System
+
+if TYPE_CHECKING:
+    from lanewise.results.statistics import Residuals
 
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
 
@@ -39,9 +39,11 @@ def heading(system: System) -> str:
 
 def grade(residual_pct: float | None) -> str:
     """'' up to 5 %, 'off' up to 10 %, 'far' beyond."""
-    if residual_pct is None or abs(residual_pct) <= statistics.CLOSE_PCT:
+    from lanewise.results.statistics import CLOSE_PCT, FAR_PCT
+
+    if residual_pct is None or abs(residual_pct) <= CLOSE_PCT:
         return ""
-    return "far" if abs(residual_pct) > statistics.FAR_PCT else "off"
+    return "far" if abs(residual_pct) > FAR_PCT else "off"
 
 
 def plural(count: int, noun: str) -> str:
@@ -138,5 +140,7 @@ def basis_note(bases: Iterable[str]) -> str:
 @cache
 def _errors_by_basis() -> dict[str, Any]:
     """What `make accuracy` wrote (`evidence_page.basis_errors`)."""
+    from importlib import resources
+
     text = (resources.files("lanewise.data") / "accuracy.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
