@@ -26,6 +26,7 @@ FEW = examples(100, suppress_health_check=[HealthCheck.too_slow])
 
 @MANY
 @given(SERVERS, st.integers(1, 8), st.integers(0, 10**6))
+@example(made(2, 1, 7, 1615), 2, 7)  # one name for the far memory one way, the other way and both ways
 def test_nothing_carries_more_than_it_can_and_every_flow_has_a_limit(system: System, count: int, seed: int) -> None:
     found = predict(system, flows_in(system, count, seed))
     assert max(found.utilization.values()) <= 1 + 1e-9

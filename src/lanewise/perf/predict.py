@@ -117,11 +117,14 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
                 raw[resource.place] += goodput * amount
     used = zip(resources, solution.utilization, strict=True)
     utilization = [(resource, share) for resource, share in used if resource.kind != REQUESTS]
+    fullest: dict[str, float] = defaultdict(float)  # a far socket's memory has one name one way, the other way and both
+    for resource, share in utilization:
+        fullest[resource.name] = max(fullest[resource.name], share)
     counted = slice(1 if schedule.first_only else len(flows))
     return Prediction(
         system,
         rates[counted],
-        utilization={resource.name: share for resource, share in utilization},
+        utilization=dict(fullest),
         loads=dict(loads),
         raw=dict(raw),
         link_utilization={resource.link: share for resource, share in utilization if resource.link is not None},
