@@ -137,6 +137,9 @@ _PLAIN: dict[str, Key] = {
     "nvlink.switched_both_ways": Key(
         ("nvlink",), "1", "the same over NVSwitches, where they carry less of it than links between two GPUs"
     ),
+    "nvlink.forwards": Key(
+        ("nvlink",), TEXT, "whether GPUs with such links pass data on between two that have no link of their own", _YES_NO
+    ),
     "nvlink.practical": Key(("nvlink",), "B/s", "planning figure of one link, one direction"),
 }
 
