@@ -243,7 +243,8 @@ links:
 # The links between the dies of four MI250 as AMD draws them, and what one die measured with another, both ways.
 DIES = {(0, 1): 4, (2, 3): 4, (4, 5): 4, (6, 7): 4, (0, 6): 2, (2, 4): 2,
         (0, 2): 1, (1, 3): 1, (1, 5): 1, (4, 6): 1, (5, 7): 1, (3, 7): 1}  # fmt: skip
-WIDE = ({0, 1, 6, 7}, {2, 3, 4, 5})  # 100.9 to 101.7 GB/s within each, 79.2 to 81.4 between them (rocm-bandwidth-test -A)
+# rocm-bandwidth-test -A: 100.9 to 101.7 GB/s within each, 79.2 to 81.4 between them.
+WIDE = ({0, 1, 6, 7}, {2, 3, 4, 5})
 
 
 def dies(part="mi250x"):
@@ -262,7 +263,7 @@ def test_dies_without_a_direct_link_take_the_widest_path_over_others():
             found = route(system, f"gpu{a}", f"gpu{b}")
             direct = DIES.get((min(a, b), max(a, b)))
             width = min(hop.link.count for hop in found.hops)
-            assert found.via is Via.NVLINK and found.cls == f"NV{width}"
+            assert (found.via, found.cls) == (Via.NVLINK, f"NV{width}")
             assert width == (direct or (2 if any({a, b} <= side for side in WIDE) else 1))
             assert len(found.hops) == (1 if direct else 3 if (min(a, b), max(a, b)) in ((1, 7), (3, 5)) else 2)
             back = route(system, f"gpu{b}", f"gpu{a}")

@@ -176,17 +176,19 @@ def _of_unknown_speed(system: System, hop: Hop) -> Resource:
 
     Of kind UNKNOWN_LINK where the ends are not known either, so that nothing tells the rate.
     """
-    link = link_with_speed(system, hop.link)
+    link, least, most = (link_with_speed(system, hop.link, bound) for bound in ("nominal", "low", "high"))
     is_known = link.gen is not None and link.lanes is not None
     gen, lanes = link.gen or NEWEST_SLOT[0], link.lanes or NEWEST_SLOT[1]
-    slow_gen, slow_lanes = hop.link.gen or min(gen, SLOWEST_SLOT[0]), hop.link.lanes or min(lanes, SLOWEST_SLOT[1])
-    label = f"of unknown speed, at most Gen{gen} x{lanes}" if is_known else "of unknown speed"
+    fast_gen, fast_lanes = most.gen or gen, most.lanes or lanes
+    slow_gen = hop.link.gen or min(least.gen or gen, SLOWEST_SLOT[0])
+    slow_lanes = hop.link.lanes or min(least.lanes or lanes, SLOWEST_SLOT[1])
+    label = f"of unknown speed, at most Gen{fast_gen} x{fast_lanes}" if is_known else "of unknown speed"
     rests = "what its ends can do" if is_known else "the slowest and the fastest slots in use"
-    capacity = packets.raw_rate(gen, lanes) * packets.PACKET_SHARE
+    low, capacity, high = (packets.raw_rate(*speed) * packets.PACKET_SHARE
+                           for speed in ((slow_gen, slow_lanes), (gen, lanes), (fast_gen, fast_lanes)))  # fmt: skip
     resource = _on_link(hop, label, capacity, "typical", rests, SPEED_DOUBT.format(link.name))
-    slowest = packets.raw_rate(slow_gen, slow_lanes) * packets.PACKET_SHARE
     kind = resource.kind if is_known else UNKNOWN_LINK
-    return replace(resource, low=min(slowest, capacity), high=capacity, kind=kind)
+    return replace(resource, low=min(low, capacity), high=high, kind=kind)
 
 
 def _socket(system: System, hop: Hop) -> Resource | None:

@@ -6,6 +6,7 @@ completions and costs one request per max read request in the other direction; r
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from lanewise.perf.resources import (
 )
 from lanewise.perf.sockets import socket_demand
 from lanewise.perf.translation import translation_demand
-from lanewise.perf.uncertainty import figure_range, widest
+from lanewise.perf.uncertainty import Bound, figure_range, widest
 from lanewise.routes.model import Hop, LinkDirection, Route
 from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
@@ -233,14 +234,24 @@ def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float
             return
         case _:
             return
-    pcie = [link_with_speed(system, hop.link) for hop in segment.hops if hop.link.kind in _PACKETS]
-    links = [link for link in pcie if link.gen is not None]
-    for kind in kinds if links else ():
-        demand = engine_demand(system, gpu, kind, min(links, key=_speed))
+    slowest = _slowest_link(system, segment)
+    if slowest is None:
+        return
+    for kind in kinds:
+        demand = engine_demand(system, gpu, kind, slowest)
         if demand is not None:
             engine, amount = demand
+            least, most = (_speed(_slowest_link(system, segment, bound)) / _speed(slowest) for bound in ("low", "high"))
+            if least < most:  # behind a chipset that is not named
+                engine = replace(engine, low=engine.low * least, high=engine.high * most)
             unnamed = kind == "h2d" and system.part(segment.src) is None
             yield engine.within(widest([engine.factors, UNNAMED_READS])) if unnamed else engine, amount
+
+
+def _slowest_link(system: System, segment: Segment, bound: Bound = "nominal") -> Link | None:
+    """The slowest PCIe link of a segment whose generation is known or follows from its ends, at an end of its range."""
+    pcie = [link_with_speed(system, hop.link, bound) for hop in segment.hops if hop.link.kind in _PACKETS]
+    return min((link for link in pcie if link.gen is not None), key=_speed, default=None)
 
 
 def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
@@ -384,8 +395,8 @@ def _transport(hop: Hop) -> LinkKind:
     return LinkKind.PCIE if hop.link.kind in _PCIE_TRANSPORT else hop.link.kind
 
 
-def _speed(link: Link) -> float:
-    return packets.raw_rate(link.gen, link.lanes) if link.gen and link.lanes else float("inf")
+def _speed(link: Link | None) -> float:
+    return packets.raw_rate(link.gen, link.lanes) if link and link.gen and link.lanes else math.inf
 
 
 def _is_cpu(system: System, name: str) -> bool:

@@ -1,7 +1,8 @@
 """Shortest paths over links: through switches, up to a root port, between sockets, over NVLink and networks.
 
 Switches (within a partition) forward; a RAID controller forwards between its drives and its host; no other
-endpoint does, but GPUs of some fabrics between themselves (`widest`). Fewest hops win, then the order of the description. The path back is the same path, reversed.
+endpoint does, but GPUs of some fabrics between themselves (`widest`). Fewest hops win, then the order of the
+description. The path back is the same path, reversed.
 """
 
 from __future__ import annotations
