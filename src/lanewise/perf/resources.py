@@ -46,6 +46,12 @@ SLOWEST_NETWORK, FASTEST_NETWORK = 1.25e9, 100e9  # B/s: 10GbE and 800 Gb/s
 UNKNOWN_END = "unknown_end"  # the kind of a drive or card of unknown rate
 NO_RATE = "no figure for the rate of the drive"  # what doubts of ends of unknown rate begin with
 END_DOUBT = f"{NO_RATE} or card known: a ceiling of the links"
+# By the figure that a drive or card of unknown rate does not state: what would tell its rate.
+WHY_UNKNOWN = {
+    "read.rate": "read rate of {} unknown: name its part, state read.rate, or run lanewise measure storage",
+    "write.rate": "write rate of {} unknown: name its part, state write.rate, or run lanewise measure storage",
+    "": "network rate of {} unknown: name its part, state net.rate, or run lanewise measure network",
+}
 NETWORK_DOUBT = "the rate of {} is not known: see ethtool or ibstat, or lanewise measure network"
 SPEED_DOUBT = "the speed of link {} is not known: see LnkSta of lspci -vv while it is busy, or lanewise measure gpu"
 
