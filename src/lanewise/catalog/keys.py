@@ -92,6 +92,9 @@ _PLAIN: dict[str, Key] = {
     "cpu.sockets_max": Key(("cpu",), "1", "sockets that work without a node controller"),
     "completion.payload": Key(("cpu",), "B", "payload of the read completions the root complex returns"),
     "peer.payload": Key(("cpu",), "B", "payload to which the root ports split peer-to-peer writes"),
+    "peer.both_ways": Key(
+        ("cpu",), "1", "what peers of two root ports write both ways in all, of what they write one way alone"
+    ),
     "peer.scope": Key(
         ("cpu",), TEXT, "how far peer writes are forwarded", ("root-complex", "socket", "system", "none")
     ),

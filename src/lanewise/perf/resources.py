@@ -64,7 +64,8 @@ _ENGINES = {
 LABELS = {
     **_ENGINES, "drive_reads": "drive reads", "drive_writes": "drive writes", "raid_controller": "RAID controller",
     "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
-    "peer_root_port": "peer writes through the root complex", "peer_socket": "peer writes between sockets",
+    "peer_root_port": "peer writes through the root complex", "peers_both_ways": "peers both ways",
+    "peer_socket": "peer writes between sockets",
     "host_link": "reads over the host link", "host_bridge": "host bridge", "far_memory": "memory of the far socket",
 }  # fmt: skip
 # The figures engine.<name>.gen<n> of an engine; the second is used where a part does not state the first.

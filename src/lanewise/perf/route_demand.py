@@ -10,7 +10,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
+from lanewise.catalog import Figure
 from lanewise.perf import packets
 from lanewise.perf.best_copy import best_read
 from lanewise.perf.drives import unknown_end
@@ -31,7 +33,7 @@ from lanewise.perf.resources import (
 )
 from lanewise.perf.sockets import socket_demand
 from lanewise.perf.translation import translation_demand
-from lanewise.perf.uncertainty import Bound, figure_range, widest
+from lanewise.perf.uncertainty import BOUNDS, Bound, figure_range, widest
 from lanewise.routes.model import Hop, LinkDirection, Route
 from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
@@ -145,6 +147,7 @@ def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Re
             yield from memory_demand(system, segment.src, segment.dst, route.memory_node)
         if segment.hops[0].link.kind in _PCIE_TRANSPORT:
             yield from _peer_root_ports(system, segment)
+            yield from _peers_both_ways(system, segment)
             yield from socket_demand(system, segment.hops, _joins_devices(system, segment, route), segment.is_read)
             yield from _engines(system, segment)
             yield from bridge_demand(system, segment.hops)
@@ -205,6 +208,67 @@ def _peer_root_ports(system: System, segment: Segment) -> Iterator[tuple[Resourc
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
             name = f"{resource.name} at {out.link.port or out.end}"
             yield replace(resource, place=out.direction, name=name), 1.0
+
+
+def _peers_both_ways(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
+    """What two root ports of a CPU pass of peer writes of both directions together (`peer.both_ways`).
+
+    Of desktops' CPUs some pass twice one direction (AM5), some hardly more than one (AM4: 4.4 of 3.6 GB/s). One that
+    nobody measured, or named, may be like the least of those measured.
+    """
+    if not segment.is_peer(system) or segment.is_read:
+        return
+    pairs = [(into, out) for into, out in pairwise(segment.hops) if _is_cpu(system, into.end)]
+    if len(pairs) != 1 or any(hop.link.kind is LinkKind.SOCKET for hop in pairs[0]):
+        return
+    (into, out), cpu = pairs[0], pairs[0][0].end
+    part, figure = system.part(cpu), _both_ways_figure(system, cpu)
+    if figure is None:
+        return
+    alone = [*_links(system, segment), *_peer_root_ports(system, segment), *_write_engines(system, segment)]
+    if not alone:
+        return
+    low, value, high = (min(resource.at(bound) / amount for resource, amount in alone) for bound in BOUNDS)
+    place = (cpu, *sorted((into.link.port or into.start, out.link.port or out.end)))
+    name = f"peers of {place[1]} and {place[2]} of {cpu}, both ways"
+    share = figure.value if isinstance(figure.value, float) else 2.0
+    rests = cite(part, "peer.both_ways", figure) if part is not None else figure.source
+    whole = Resource(
+        kind="peers_both_ways", place=place, name=name, capacity=value * share, basis=figure.basis, rests_on=rests
+    )
+    # One way alone keeps its own interval.
+    least, most = figure_range(figure)
+    yield whole.within((min(1.0, low / value) * least, max(1.0, high / value) * most)), 1.0
+
+
+def _write_engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
+    """The engines that write to the peer, of either end: both directions are to have one capacity."""
+    slowest = _slowest_link(system, segment)
+    if slowest is None:
+        return
+    for gpu in (segment.src, segment.dst):
+        demand = engine_demand(system, gpu, "p2p_write", slowest)
+        if demand is not None:
+            yield demand
+
+
+def _both_ways_figure(system: System, cpu: str) -> Figure | None:
+    """`peer.both_ways` of a CPU; of one without a name, or a desktop's that nobody measured, 2 down to the least known.
+
+    None for CPUs for servers, whose peers get both ways in full (EPYC, Xeon).
+    """
+    part = system.part(cpu)
+    stated = part.figure("peer.both_ways") if part is not None else None
+    if stated is not None and stated.known:
+        return stated
+    if part is not None and part.number("cpu.sockets_max") != 1:
+        return None
+    others = [value for each in system.catalog.parts.values()
+              if each.kind == "cpu" and (value := each.number("peer.both_ways"))]  # fmt: skip
+    if not others:
+        return None
+    source = "twice one way; the least that CPUs were measured to pass"
+    return Figure(2.0, "1", source, basis="typical", low=min(others), high=2.0)
 
 
 def _split_writes(system: System, out: Hop) -> float:
