@@ -23,6 +23,7 @@ from lanewise.perf.payload import DEFAULT, SMALL_COMPLETIONS, Payload, completio
 from lanewise.perf.reads_of_gpu import reads_of_gpu
 from lanewise.perf.resources import (
     NETWORK_SHARE,
+    UNKNOWN_LINK,
     Resource,
     cite,
     engine_demand,
@@ -226,7 +227,7 @@ def _peers_both_ways(system: System, segment: Segment) -> Iterator[tuple[Resourc
     if figure is None:
         return
     alone = [*_links(system, segment), *_peer_root_ports(system, segment), *_write_engines(system, segment)]
-    if not alone:
+    if all(resource.kind == UNKNOWN_LINK for resource, _ in alone):  # nothing tells a rate
         return
     low, value, high = (min(resource.at(bound) / amount for resource, amount in alone) for bound in BOUNDS)
     place = (cpu, *sorted((into.link.port or into.start, out.link.port or out.end)))
@@ -252,16 +253,20 @@ def _write_engines(system: System, segment: Segment) -> Iterator[tuple[Resource,
             yield demand
 
 
+_EPYC_LANES = 128  # of one socket (AMD EPYC 7002 to 9005 data sheets)
+
+
 def _both_ways_figure(system: System, cpu: str) -> Figure | None:
     """`peer.both_ways` of a CPU; of one without a name, or a desktop's that nobody measured, 2 down to the least known.
 
-    None for CPUs for servers, whose peers get both ways in full (EPYC, Xeon).
+    None for CPUs for servers, whose peers get both ways in full on 18 hosts: EPYC, Xeon, Threadripper PRO, which has
+    EPYC's lanes.
     """
     part = system.part(cpu)
     stated = part.figure("peer.both_ways") if part is not None else None
     if stated is not None and stated.known:
         return stated
-    if part is not None and part.number("cpu.sockets_max") != 1:
+    if part is not None and (part.number("cpu.sockets_max") != 1 or part.number("pcie.lanes") == _EPYC_LANES):
         return None
     others = [value for each in system.catalog.parts.values()
               if each.kind == "cpu" and (value := each.number("peer.both_ways"))]  # fmt: skip
