@@ -238,3 +238,38 @@ links:
         route(system, "gpu0", "sw0")
     assert refused.value.location is not None
     assert refused.value.location.line == 5
+
+
+# The links between the dies of four MI250 as AMD draws them, and what one die measured with another, both ways.
+DIES = {(0, 1): 4, (2, 3): 4, (4, 5): 4, (6, 7): 4, (0, 6): 2, (2, 4): 2,
+        (0, 2): 1, (1, 3): 1, (1, 5): 1, (4, 6): 1, (5, 7): 1, (3, 7): 1}  # fmt: skip
+# rocm-bandwidth-test -A: 100.9 to 101.7 GB/s within each, 79.2 to 81.4 between them.
+WIDE = ({0, 1, 6, 7}, {2, 3, 4, 5})
+
+
+def dies(part="mi250x"):
+    links = "".join(f"  - {{from: gpu{a}, to: gpu{b}, nvlink: {count}}}\n" for (a, b), count in DIES.items())
+    return read_system(
+        "lanewise: 1\nsystem: dies\ndevices:\n  cpu0: {cpu: rome}\n"
+        f"  'gpu[0-7]': {{gpu: {part}}}\nlinks:\n  - {{from: cpu0, to: 'gpu[0-7]', pcie: gen4 x16}}\n{links}",
+        "dies.yaml",
+    )
+
+
+def test_dies_without_a_direct_link_take_the_widest_path_over_others():
+    system = dies()
+    for a in range(8):
+        for b in set(range(8)) - {a}:
+            found = route(system, f"gpu{a}", f"gpu{b}")
+            direct = DIES.get((min(a, b), max(a, b)))
+            width = min(hop.link.count for hop in found.hops)
+            assert (found.via, found.cls) == (Via.NVLINK, f"NV{width}")
+            assert width == (direct or (2 if any({a, b} <= side for side in WIDE) else 1))
+            assert len(found.hops) == (1 if direct else 3 if (min(a, b), max(a, b)) in ((1, 7), (3, 5)) else 2)
+            back = route(system, f"gpu{b}", f"gpu{a}")
+            assert [hop.reverse for hop in reversed(back.hops)] == list(found.hops)
+
+
+def test_gpus_of_nvidia_pass_on_nothing_and_neither_do_dies_without_peer_access():
+    assert route(dies("a100-sxm4-80gb"), "gpu0", "gpu3").via is not Via.NVLINK
+    assert route(dies(), "gpu0", "gpu3", p2p=False).via is Via.STAGED

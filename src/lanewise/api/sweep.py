@@ -130,14 +130,17 @@ def _flow_rows(system: System, swept: SweptPrediction, settings: Mapping[str, in
     shown = prediction.rates if len(prediction.rates) <= _FEW else (slow,)
     names = [rate.flow.name if len(prediction.rates) <= _FEW else SLOWEST for rate in shown]
     rows = [
-        _row(system.name, settings, name, "goodput", rate.rate, "GB/s", low=rate.low, high=rate.high, limit=rate.limit,
-             basis=Basis(rate.basis), rests_on=rate.rests_on, note=rate.doubt)
+        _row(system.name, settings, name, "goodput", None if rate.why_unknown else rate.rate, "GB/s", low=rate.low,
+             high=rate.high, limit=rate.limit, basis=Basis(rate.basis), rests_on=rate.rests_on,
+             note=rate.why_unknown or rate.doubt)
         for name, rate in zip(names, shown, strict=True)
     ]  # fmt: skip
     if len(prediction.rates) > 1:
         basis = Basis(weakest([rate.basis for rate in prediction.rates]))
-        rows.append(_row(system.name, settings, TOTAL, "goodput", prediction.total, "GB/s", low=prediction.total_low,
-                         high=prediction.total_high, limit=slow.limit, basis=basis))  # fmt: skip
+        total = None if prediction.why_unknown else prediction.total
+        rows.append(_row(system.name, settings, TOTAL, "goodput", total, "GB/s", low=prediction.total_low,
+                         high=prediction.total_high, limit=slow.limit, basis=basis,
+                         note=prediction.why_unknown))  # fmt: skip
     return tuple(rows)
 
 

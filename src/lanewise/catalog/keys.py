@@ -92,6 +92,9 @@ _PLAIN: dict[str, Key] = {
     "cpu.sockets_max": Key(("cpu",), "1", "sockets that work without a node controller"),
     "completion.payload": Key(("cpu",), "B", "payload of the read completions the root complex returns"),
     "peer.payload": Key(("cpu",), "B", "payload to which the root ports split peer-to-peer writes"),
+    "peer.both_ways": Key(
+        ("cpu",), "1", "what peers of two root ports write both ways in all, of what they write one way alone"
+    ),
     "peer.scope": Key(
         ("cpu",), TEXT, "how far peer writes are forwarded", ("root-complex", "socket", "system", "none")
     ),
@@ -118,6 +121,10 @@ _PLAIN: dict[str, Key] = {
     "latency.memory_read": Key(("cpu",), "s", "a root port's read of host memory, there and back"),
     "latency.intersocket": Key(("cpu",), "s", "crossing to the other socket, one way"),
     "switch.ports": Key(("switch",), "1", "ports of the switch"),
+    "switch.uplink_gen": Key(("switch",), "1", "PCIe generation of a chipset's link to its CPU"),
+    "switch.uplink_lanes": Key(("switch",), "1", "lanes of a chipset's link to its CPU"),
+    "switch.slot_gen": Key(("switch",), "1", "PCIe generation of a chipset's slots"),
+    "switch.slot_lanes": Key(("switch",), "1", "lanes of the widest slot that a chipset has"),
     "switch.cut_through": Key(("switch", "adapter"), "s", "time from a packet's head coming in to going out"),
     "switch.window_tags": Key(("switch", "adapter"), "1", "reads a fabric that proxies requesters keeps open"),
     "switch.window_payload": Key(("switch", "adapter"), "B", "bytes one such read carries"),
@@ -136,6 +143,9 @@ _PLAIN: dict[str, Key] = {
     "nvlink.both_ways": Key(("nvlink",), "1", "what both directions at once carry, of twice one direction"),
     "nvlink.switched_both_ways": Key(
         ("nvlink",), "1", "the same over NVSwitches, where they carry less of it than links between two GPUs"
+    ),
+    "nvlink.forwards": Key(
+        ("nvlink",), TEXT, "whether GPUs with such links pass data on between two without a link of their own", _YES_NO
     ),
     "nvlink.practical": Key(("nvlink",), "B/s", "planning figure of one link, one direction"),
 }

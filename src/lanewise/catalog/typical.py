@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.model import Catalog, Figure, Part
+from lanewise.catalog.ports import CHIPSET_KEYS, is_chipset
 
 _MAKERS = ("NVIDIA", "AMD", "Intel")
 _ENGINES = tuple(f"engine.{name}.gen{gen}" for name in ("h2d", "d2h") for gen in GENERATIONS)
@@ -152,6 +153,9 @@ def _missing(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:
             figure = _typical(catalog, part, key)
             if figure is not None:
                 yield key, figure
+    for key in CHIPSET_KEYS if is_chipset(part) else ():
+        if not part.figure(key).known and (figure := _typical(catalog, part, key)) is not None:
+            yield key, figure
     for key in _LATENCIES if part.kind == "gpu" else ():
         if not part.figure(key).known and (small := _typical_latency(catalog, part, key)) is not None:
             yield key, small

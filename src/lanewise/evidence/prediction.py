@@ -142,7 +142,8 @@ def _rate(system: System, row: EvidenceRow, blank: Observation) -> Observation:
         blank, value=sum(flow.rate for flow in flows) / divisor,
         low=ends[0] / divisor, high=ends[1] / divisor,
         basis=Basis(weakest([flow.basis for flow in flows])), limit=slowest.limit, rests_on=slowest.rests_on,
-        path=rate_kind(system, prediction, flow_set_of(row.flows)), note=slowest.doubt,
+        path=rate_kind(system, prediction, flow_set_of(row.flows)),
+        note="; ".join(filter(None, (prediction.why_unknown, slowest.doubt))),
         comparisons=_rival(system, prediction, row),
     )  # fmt: skip
 

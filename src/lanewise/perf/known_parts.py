@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lanewise.catalog import Part
+from lanewise.catalog import Figure, Part
+from lanewise.catalog.ports import is_chipset, port
 from lanewise.catalog.typical import completed, typical_part
+from lanewise.perf.uncertainty import Bound
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
 _TYPICAL = (Kind.CPU, Kind.GPU, Kind.SWITCH)
@@ -31,15 +33,28 @@ def number_of(system: System, device: str, key: str) -> float | None:
     return part.number(key) if part is not None else None
 
 
-def link_with_speed(system: System, link: Link) -> Link:
-    """A PCIe link with the generation and lanes that its ends can do where the description has none, if they tell."""
+def link_with_speed(system: System, link: Link, bound: Bound = "nominal") -> Link:
+    """A PCIe link with the generation and lanes that its ends can do where the description has none, if they tell.
+
+    Of a chipset that is not named the typical ones, or with `bound` the least or most that any has.
+    """
     if link.gen is not None and link.lanes is not None:
         return link
-    parts = [part for end in (link.a, link.b) if (part := system.part(end)) is not None]
-    # The lanes of a CPU or switch are those of all its ports.
-    ends = [part for part in parts if part.kind not in ("cpu", "switch")]
-    return replace(link, gen=link.gen or _least(parts, "pcie.gen"), lanes=link.lanes or _least(ends, "pcie.lanes"))
+    ports = [port(_named(system, part), is_upper) for end, is_upper in ((link.a, True), (link.b, False))
+             if (part := system.part(end)) is not None]  # fmt: skip
+    gen, lanes = (_least(figures, bound) for figures in zip(*ports, strict=True)) if ports else (None, None)
+    return replace(link, gen=link.gen or gen, lanes=link.lanes or lanes)
 
 
-def _least(parts: Sequence[Part], key: str) -> int | None:
-    return min((round(value) for part in parts if (value := part.number(key)) is not None), default=None)
+def _named(system: System, part: Part) -> Part:
+    return completed(system.catalog, part) if is_chipset(part) else part
+
+
+def _least(figures: Sequence[Figure | None], bound: Bound) -> int | None:
+    values = [_at(figure, bound) for figure in figures if figure is not None]
+    return min((round(value) for value in values if value is not None), default=None)
+
+
+def _at(figure: Figure, bound: Bound) -> float | None:
+    end = {"low": figure.low, "nominal": None, "high": figure.high}[bound]
+    return end if end is not None else figure.value if isinstance(figure.value, float) else None

@@ -14,7 +14,7 @@ from lanewise.topology.model import Kind, System
 
 @dataclass(frozen=True, slots=True)
 class RateMatrix:
-    """`cells[i][j]` is the value from names[i] to names[j] in B/s or s; None on the diagonal or for no way."""
+    """`cells[i][j]` is the value from names[i] to names[j] in B/s or s; None on the diagonal or if unknown."""
 
     names: tuple[str, ...]
     cells: tuple[tuple[float | None, ...], ...]
@@ -28,10 +28,11 @@ def bandwidth_matrix(
 ) -> RateMatrix:
     """Goodput in B/s of every pair alone; `both_ways` gives the sum of the two directions, as the CUDA sample does."""
 
-    def goodput(a: str, b: str) -> tuple[float, str]:
+    def goodput(a: str, b: str) -> tuple[float | None, str]:
         back = [Flow(b, a, p2p=p2p)] if both_ways else []
         prediction = predict(system, [Flow(a, b, p2p=p2p), *back])
-        return prediction.total, prediction.rates[0].limit
+        unknown = prediction.why_unknown
+        return (None, unknown) if unknown else (prediction.total, prediction.rates[0].limit)
 
     direction = "both ways, sum" if both_ways else "one way"
     return _matrix(system, names, goodput, "B/s", f"goodput, {direction}, P2P {'on' if p2p else 'off'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -12,12 +12,13 @@ from typing import Literal
 from lanewise.perf.doubts import merge_doubts
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input, writes_first
-from lanewise.perf.resources import REQUESTS, Resource, weakest
+from lanewise.perf.resources import REQUESTS, UNKNOWN_END, WHY_UNKNOWN, Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import Shares
 from lanewise.perf.uncertainty import RANGES, SHARED, TIE, independent, is_tie
 from lanewise.routes.model import LinkDirection, Route
 from lanewise.topology.model import System
+from lanewise.topology.ranges import fold
 
 _ENDS: tuple[Literal["low", "high"], ...] = ("low", "high")
 
@@ -28,7 +29,9 @@ class FlowRate:
 
     `low` and `high` are the ends of its interval: what it reaches with all capacities at the low or the high end of
     their ranges, and with the stages of copies in turn or overlapped; `raw` is the largest rate in B/s that it puts
-    on any wire it crosses; `doubt` is what a reader must know before trusting it.
+    on any wire it crosses; `doubt` is what a reader must know before trusting it. `why_unknown` says which drive or
+    card of unknown rate may limit it, and what to state or measure: the answer is the interval then, and `rate`, what
+    such drives typically do, is for ranking alone.
     """
 
     flow: Flow
@@ -41,6 +44,7 @@ class FlowRate:
     high: float
     raw: float
     doubt: str = ""
+    why_unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,7 +67,8 @@ class Prediction:
     schedule: Schedule = TOGETHER
 
     def __repr__(self) -> str:
-        rates = ", ".join(f"{rate.flow.name} {rate.rate / 1e9:.4g} GB/s" for rate in self.rates)
+        words = ["unknown" if each.why_unknown else f"{each.rate / 1e9:.4g} GB/s" for each in self.rates]
+        rates = ", ".join(f"{each.flow.name} {word}" for each, word in zip(self.rates, words, strict=True))
         return f"<Prediction on {self.system.name}: {rates}>"
 
     @property
@@ -74,6 +79,11 @@ class Prediction:
             (a, b) for a, b in pairs
             if a.rate != b.rate and is_tie((a.low, a.rate, a.high), (b.low, b.rate, b.high))
         )  # fmt: skip
+
+    @property
+    def why_unknown(self) -> str:
+        """Why the sum of the flows is unknown, '' where it is known."""
+        return "; ".join(dict.fromkeys(rate.why_unknown for rate in self.rates if rate.why_unknown))
 
     @property
     def total(self) -> float:
@@ -102,8 +112,9 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     if schedule.rounds == 1 and len(flows) == 2 and all(demand.staging is None for demand in demands):
         cases = _slower_ends_alone(system, flows, cases)
     limits = [None if index is None else resources[index] for index in solution.limits]  # None: the flow's own cap
+    unknown = _unknown_ends(demands, solution.rates)
     rates = tuple(
-        flow_rate(system, demand, flow_cases, limit, schedule)
+        replace(flow_rate(system, demand, flow_cases, limit, schedule), why_unknown=_why_unknown(demand, unknown))
         for demand, flow_cases, limit in zip(demands, zip(*cases, strict=True), limits, strict=True)
     )
     loads: dict[LinkDirection, float] = defaultdict(float)
@@ -207,3 +218,23 @@ def flow_rate(
         low=min(flow_cases), high=max(flow_cases), raw=flow_cases[0] * max(wires, default=1.0),
         doubt=merge_doubts((doubt, *slower)),
     )  # fmt: skip
+
+
+def _unknown_ends(demands: Sequence[FlowDemand], rates: Sequence[float]) -> set[Resource]:
+    """The drives and cards of unknown rate that may carry less than these flows take at `rates` in B/s."""
+    taken: dict[Resource, float] = defaultdict(float)
+    for demand, rate in zip(demands, rates, strict=True):
+        for resource, amount in demand.per_byte.items():
+            if resource.kind == UNKNOWN_END:
+                taken[resource] += rate * amount
+    return {resource for resource, sum_of_all in taken.items() if resource.low < sum_of_all * (1 + TIE)}
+
+
+def _why_unknown(demand: FlowDemand, unknown: Collection[Resource]) -> str:
+    """Which of the `unknown` drives and cards a flow needs, and what to state or to measure of them."""
+    devices: dict[str, list[str]] = defaultdict(list)
+    for resource in demand.per_byte:
+        if resource in unknown:
+            device, key = resource.place
+            devices[key].append(device)
+    return "; ".join(WHY_UNKNOWN[key].format(", ".join(fold(names))) for key, names in devices.items())

@@ -51,6 +51,12 @@ SLOWEST_NETWORK, FASTEST_NETWORK = 1.25e9, 100e9  # B/s: 10GbE and 800 Gb/s
 UNKNOWN_END = "unknown_end"  # the kind of a drive or card of unknown rate
 NO_RATE = "no figure for the rate of the drive"  # what doubts of ends of unknown rate begin with
 END_DOUBT = f"{NO_RATE} or card known: a ceiling of the links"
+# By the figure that a drive or card of unknown rate does not state: what would tell its rate.
+WHY_UNKNOWN = {
+    "read.rate": "read rate of {} unknown: name its part, state read.rate, or run lanewise measure storage",
+    "write.rate": "write rate of {} unknown: name its part, state write.rate, or run lanewise measure storage",
+    "": "network rate of {} unknown: name its part, state net.rate, or run lanewise measure network",
+}
 NETWORK_DOUBT = "the rate of {} is not known: see ethtool or ibstat, or lanewise measure network"
 SPEED_DOUBT = "the speed of link {} is not known: see LnkSta of lspci -vv while it is busy, or lanewise measure gpu"
 
@@ -63,7 +69,8 @@ _ENGINES = {
 LABELS = {
     **_ENGINES, "drive_reads": "drive reads", "drive_writes": "drive writes", "raid_controller": "RAID controller",
     "memory": "memory", "ports_in": "network ports (in)", "ports_out": "network ports (out)",
-    "peer_root_port": "peer writes through the root complex", "peer_socket": "peer writes between sockets",
+    "peer_root_port": "peer writes through the root complex", "peers_both_ways": "peers both ways",
+    "peer_socket": "peer writes between sockets",
     "host_link": "reads over the host link", "host_bridge": "host bridge", "far_memory": "memory of the far socket",
 }  # fmt: skip
 # The figures engine.<name>.gen<n> of an engine; the second is used where a part does not state the first.
@@ -181,17 +188,19 @@ def _of_unknown_speed(system: System, hop: Hop) -> Resource:
 
     Of kind UNKNOWN_LINK where the ends are not known either, so that nothing tells the rate.
     """
-    link = link_with_speed(system, hop.link)
+    link, least, most = (link_with_speed(system, hop.link, bound) for bound in ("nominal", "low", "high"))
     is_known = link.gen is not None and link.lanes is not None
     gen, lanes = link.gen or NEWEST_SLOT[0], link.lanes or NEWEST_SLOT[1]
-    slow_gen, slow_lanes = hop.link.gen or min(gen, SLOWEST_SLOT[0]), hop.link.lanes or min(lanes, SLOWEST_SLOT[1])
-    label = f"of unknown speed, at most Gen{gen} x{lanes}" if is_known else "of unknown speed"
+    fast_gen, fast_lanes = most.gen or gen, most.lanes or lanes
+    slow_gen = hop.link.gen or min(least.gen or gen, SLOWEST_SLOT[0])
+    slow_lanes = hop.link.lanes or min(least.lanes or lanes, SLOWEST_SLOT[1])
+    label = f"of unknown speed, at most Gen{fast_gen} x{fast_lanes}" if is_known else "of unknown speed"
     rests = "what its ends can do" if is_known else "the slowest and the fastest slots in use"
-    capacity = packets.raw_rate(gen, lanes) * packets.PACKET_SHARE
+    low, capacity, high = (packets.raw_rate(*speed) * packets.PACKET_SHARE
+                           for speed in ((slow_gen, slow_lanes), (gen, lanes), (fast_gen, fast_lanes)))  # fmt: skip
     resource = _on_link(hop, label, capacity, "typical", rests, SPEED_DOUBT.format(link.name))
-    slowest = packets.raw_rate(slow_gen, slow_lanes) * packets.PACKET_SHARE
     kind = resource.kind if is_known else UNKNOWN_LINK
-    return replace(resource, low=min(slowest, capacity), high=capacity, kind=kind)
+    return replace(resource, low=min(low, capacity), high=high, kind=kind)
 
 
 def _socket(system: System, hop: Hop) -> Resource | None:

@@ -6,10 +6,13 @@ completions and costs one request per max read request in the other direction; r
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
+from lanewise.catalog import Figure
 from lanewise.perf import packets
 from lanewise.perf.best_copy import best_read
 from lanewise.perf.drives import unknown_end
@@ -20,6 +23,7 @@ from lanewise.perf.payload import DEFAULT, SMALL_COMPLETIONS, Payload, completio
 from lanewise.perf.reads_of_gpu import reads_of_gpu
 from lanewise.perf.resources import (
     NETWORK_SHARE,
+    UNKNOWN_LINK,
     Resource,
     cite,
     engine_demand,
@@ -30,7 +34,7 @@ from lanewise.perf.resources import (
 )
 from lanewise.perf.sockets import socket_demand
 from lanewise.perf.translation import translation_demand
-from lanewise.perf.uncertainty import figure_range, widest
+from lanewise.perf.uncertainty import BOUNDS, Bound, figure_range, widest
 from lanewise.routes.model import Hop, LinkDirection, Route
 from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
@@ -144,6 +148,7 @@ def _amounts(system: System, route: Route, peer_read: bool) -> Iterator[tuple[Re
             yield from memory_demand(system, segment.src, segment.dst, route.memory_node)
         if segment.hops[0].link.kind in _PCIE_TRANSPORT:
             yield from _peer_root_ports(system, segment)
+            yield from _peers_both_ways(system, segment)
             yield from socket_demand(system, segment.hops, _joins_devices(system, segment, route), segment.is_read)
             yield from _engines(system, segment)
             yield from bridge_demand(system, segment.hops)
@@ -206,6 +211,71 @@ def _peer_root_ports(system: System, segment: Segment) -> Iterator[tuple[Resourc
             yield replace(resource, place=out.direction, name=name), 1.0
 
 
+def _peers_both_ways(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
+    """What two root ports of a CPU pass of peer writes of both directions together (`peer.both_ways`).
+
+    Of desktops' CPUs some pass twice one direction (AM5), some hardly more than one (AM4: 4.4 of 3.6 GB/s). One that
+    nobody measured, or named, may be like the least of those measured.
+    """
+    if not segment.is_peer(system) or segment.is_read:
+        return
+    pairs = [(into, out) for into, out in pairwise(segment.hops) if _is_cpu(system, into.end)]
+    if len(pairs) != 1 or any(hop.link.kind is LinkKind.SOCKET for hop in pairs[0]):
+        return
+    (into, out), cpu = pairs[0], pairs[0][0].end
+    part, figure = system.part(cpu), _both_ways_figure(system, cpu)
+    if figure is None:
+        return
+    alone = [*_links(system, segment), *_peer_root_ports(system, segment), *_write_engines(system, segment)]
+    if all(resource.kind == UNKNOWN_LINK for resource, _ in alone):  # nothing tells a rate
+        return
+    low, value, high = (min(resource.at(bound) / amount for resource, amount in alone) for bound in BOUNDS)
+    place = (cpu, *sorted((into.link.port or into.start, out.link.port or out.end)))
+    name = f"peers of {place[1]} and {place[2]} of {cpu}, both ways"
+    share = figure.value if isinstance(figure.value, float) else 2.0
+    rests = cite(part, "peer.both_ways", figure) if part is not None else figure.source
+    whole = Resource(
+        kind="peers_both_ways", place=place, name=name, capacity=value * share, basis=figure.basis, rests_on=rests
+    )
+    # One way alone keeps its own interval.
+    least, most = figure_range(figure)
+    yield whole.within((min(1.0, low / value) * least, max(1.0, high / value) * most)), 1.0
+
+
+def _write_engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
+    """The engines that write to the peer, of either end: both directions are to have one capacity."""
+    slowest = _slowest_link(system, segment)
+    if slowest is None:
+        return
+    for gpu in (segment.src, segment.dst):
+        demand = engine_demand(system, gpu, "p2p_write", slowest)
+        if demand is not None:
+            yield demand
+
+
+_EPYC_LANES = 128  # of one socket (AMD EPYC 7002 to 9005 data sheets)
+
+
+def _both_ways_figure(system: System, cpu: str) -> Figure | None:
+    """`peer.both_ways` of a CPU; of one without a name, or a desktop's that nobody measured, 2 down to the least known.
+
+    None for CPUs for servers, whose peers get both ways in full on 18 hosts: EPYC, Xeon, Threadripper PRO, which has
+    EPYC's lanes.
+    """
+    part = system.part(cpu)
+    stated = part.figure("peer.both_ways") if part is not None else None
+    if stated is not None and stated.known:
+        return stated
+    if part is not None and (part.number("cpu.sockets_max") != 1 or part.number("pcie.lanes") == _EPYC_LANES):
+        return None
+    others = [value for each in system.catalog.parts.values()
+              if each.kind == "cpu" and (value := each.number("peer.both_ways"))]  # fmt: skip
+    if not others:
+        return None
+    source = "twice one way; the least that CPUs were measured to pass"
+    return Figure(2.0, "1", source, basis="typical", low=min(others), high=2.0)
+
+
 def _split_writes(system: System, out: Hop) -> float:
     """The most that a link carries of packets of `peer.payload` (B/s), 0 if the CPU does not split them.
 
@@ -233,14 +303,24 @@ def _engines(system: System, segment: Segment) -> Iterator[tuple[Resource, float
             return
         case _:
             return
-    pcie = [link_with_speed(system, hop.link) for hop in segment.hops if hop.link.kind in _PACKETS]
-    links = [link for link in pcie if link.gen is not None]
-    for kind in kinds if links else ():
-        demand = engine_demand(system, gpu, kind, min(links, key=_speed))
+    slowest = _slowest_link(system, segment)
+    if slowest is None:
+        return
+    for kind in kinds:
+        demand = engine_demand(system, gpu, kind, slowest)
         if demand is not None:
             engine, amount = demand
+            least, most = (_speed(_slowest_link(system, segment, bound)) / _speed(slowest) for bound in ("low", "high"))
+            if least < most:  # behind a chipset that is not named
+                engine = replace(engine, low=engine.low * least, high=engine.high * most)
             unnamed = kind == "h2d" and system.part(segment.src) is None
             yield engine.within(widest([engine.factors, UNNAMED_READS])) if unnamed else engine, amount
+
+
+def _slowest_link(system: System, segment: Segment, bound: Bound = "nominal") -> Link | None:
+    """The slowest PCIe link of a segment whose generation is known or follows from its ends, at an end of its range."""
+    pcie = [link_with_speed(system, hop.link, bound) for hop in segment.hops if hop.link.kind in _PACKETS]
+    return min((link for link in pcie if link.gen is not None), key=_speed, default=None)
 
 
 def _root_port(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
@@ -384,8 +464,8 @@ def _transport(hop: Hop) -> LinkKind:
     return LinkKind.PCIE if hop.link.kind in _PCIE_TRANSPORT else hop.link.kind
 
 
-def _speed(link: Link) -> float:
-    return packets.raw_rate(link.gen, link.lanes) if link.gen and link.lanes else float("inf")
+def _speed(link: Link | None) -> float:
+    return packets.raw_rate(link.gen, link.lanes) if link and link.gen and link.lanes else math.inf
 
 
 def _is_cpu(system: System, name: str) -> bool:

@@ -23,6 +23,7 @@ class FinishedTransfer:
 
     Of that `delay` s passes before data flows: the API's time for a small copy where it is known, else the wire's
     alone. `limit`, `basis` and `rests_on` are those while all transfers run together; `routes` are the ones it takes.
+    `why_unknown` is that of FlowRate: the times are then those of what such drives typically do.
     """
 
     flow: Flow
@@ -33,6 +34,7 @@ class FinishedTransfer:
     basis: str
     rests_on: tuple[str, ...]
     routes: tuple[Route, ...]
+    why_unknown: str = ""
 
     @property
     def rate(self) -> float:
@@ -64,7 +66,7 @@ def finish_times(system: System, flows: Sequence[Flow]) -> tuple[FinishedTransfe
         begins[i] = max(begins[i], ends[awaited] + flows[i].start)
     together = predict(system, flows).rates
     return tuple(
-        FinishedTransfer(flow, begin, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes)
+        FinishedTransfer(flow, begin, end, delay, rate.limit, rate.basis, rate.rests_on, rate.routes, rate.why_unknown)
         for flow, begin, end, delay, rate in zip(flows, begins, ends, delays, together, strict=True)
     )
 

@@ -16,6 +16,7 @@ from lanewise.catalog import Figure
 Range: TypeAlias = tuple[float, float]
 Interval: TypeAlias = tuple[float, float, float]  # low end, rate, high end
 Bound: TypeAlias = Literal["low", "nominal", "high"]
+BOUNDS: tuple[Bound, ...] = ("low", "nominal", "high")
 
 CARRIED_OVER, UNKNOWN = "carried over", "unknown"
 RANGES: dict[str, Range] = {

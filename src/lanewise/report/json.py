@@ -62,7 +62,8 @@ def system_head(system: System) -> dict[str, Any]:
 def flow_rates(prediction: Prediction) -> dict[str, Any]:
     """Flows together: goodput, interval, limit and basis."""
     flows = [_flow_rate(rate) for rate in prediction.rates]
-    totals = {"total": prediction.total, "total_low": prediction.total_low, "total_high": prediction.total_high}
+    total = None if prediction.why_unknown else prediction.total
+    totals = {"total": total, "total_low": prediction.total_low, "total_high": prediction.total_high}
     head = {**system_head(prediction.system), "schedule": prediction.schedule.name}
     ties = [[a.flow.name, b.flow.name] for a, b in prediction.ties]
     return {**head, **totals, "unit": "B/s", "flows": flows, "ties": ties}
@@ -70,8 +71,9 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
 
 def _flow_rate(flow: FlowRate) -> dict[str, Any]:
     return {
-        "flow": flow.flow.name, "goodput": flow.rate, "low": flow.low, "high": flow.high, "raw": flow.raw,
-        "limit": flow.limit, "basis": flow.basis, "rests_on": flow.rests_on, "doubt": flow.doubt or None,
+        "flow": flow.flow.name, "goodput": None if flow.why_unknown else flow.rate, "low": flow.low, "high": flow.high,
+        "raw": None if flow.why_unknown else flow.raw, "why_unknown": flow.why_unknown or None, "limit": flow.limit,
+        "basis": flow.basis, "rests_on": flow.rests_on, "doubt": flow.doubt or None,
         "routes": [_route(route) for route in flow.routes],
     }  # fmt: skip
 
@@ -170,8 +172,8 @@ def transfers(system: System, finished: Sequence[FinishedTransfer]) -> dict[str,
     data = [
         {
             "flow": f.flow.name, "size": f.flow.size, "start": f.start, "latency": f.delay, "finish": f.finish,
-            "goodput": f.rate, "limit": f.limit, "basis": f.basis, "rests_on": f.rests_on,
-            "ways": [route.nodes for route in f.routes],
+            "goodput": f.rate, "why_unknown": f.why_unknown or None, "limit": f.limit, "basis": f.basis,
+            "rests_on": f.rests_on, "ways": [route.nodes for route in f.routes],
         }
         for f in finished
     ]  # fmt: skip

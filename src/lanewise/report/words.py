@@ -14,9 +14,11 @@ from lanewise.report.table import TableCell
 from lanewise.topology.model import Link, System
 
 if TYPE_CHECKING:
+    from lanewise.perf.predict import FlowRate, Prediction
     from lanewise.results.statistics import Residuals
 
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
+UNKNOWN_RATE = "unknown"
 
 
 def link_speed(link: Link) -> str:
@@ -124,6 +126,27 @@ def range_text(rate: float, low: float, high: float) -> str:
     """'24.9 to 27.4': the interval of a rate (B/s) in GB/s, '' where it is not wider than 3 % of the rate."""
     narrow = high - low <= _NARROW * rate
     return "" if narrow else f"{units.number(low / 1e9, 3)} to {units.number(high / 1e9, 3)}"
+
+
+def rate_text(rate: FlowRate) -> str:
+    """The rate of a flow in GB/s, or `unknown`."""
+    return UNKNOWN_RATE if rate.why_unknown else units.number(rate.rate / 1e9)
+
+
+def rate_interval(rate: FlowRate) -> str:
+    """The interval of a flow's rate as `range_text`, and always where the rate is unknown."""
+    return range_text(0.0 if rate.why_unknown else rate.rate, rate.low, rate.high)
+
+
+def total_text(prediction: Prediction) -> str:
+    """The sum of all flows in GB/s, or `unknown`."""
+    return UNKNOWN_RATE if prediction.why_unknown else units.number(prediction.total / 1e9)
+
+
+def total_interval(prediction: Prediction) -> str:
+    """The interval of that sum, always shown where it is unknown."""
+    known = 0.0 if prediction.why_unknown else prediction.total
+    return range_text(known, prediction.total_low, prediction.total_high)
 
 
 def basis_note(bases: Iterable[str]) -> str:

@@ -33,7 +33,8 @@ def class_of(system: System, hops: Hops) -> str:
     if LinkKind.NETWORK in kinds:
         return NET
     if kinds == {LinkKind.NVLINK} and not cpus_passed(system, hops):
-        return f"NV{bonds(system, hops[0].start, hops[-1].end)}"
+        over_gpus = any(system.device(hop.end).kind is Kind.GPU for hop in hops[:-1])
+        return f"NV{min(h.link.count for h in hops) if over_gpus else bonds(system, hops[0].start, hops[-1].end)}"
     names = [hops[0].start, *(hop.end for hop in hops)]
     cpus = {name for name in names if system.device(name).kind is Kind.CPU}
     if not cpus:

@@ -24,6 +24,7 @@ from lanewise.routes.paths import (
     over_roots,
     shortest,
     simple_paths,
+    widest,
 )
 from lanewise.routes.rules import domain_key, peer_hops, refusal, staging_socket, why_not_below_root
 from lanewise.topology.model import Kind, LinkKind, System
@@ -127,10 +128,17 @@ def _peer(system: System, a: str, b: str) -> Route:
 
 
 def _nvlinks(system: System, a: str, b: str) -> Iterator[Route]:
-    """Every NVLink between two GPUs, and the path through every NVSwitch that joins them."""
+    """Every NVLink between two GPUs, the path through every NVSwitch that joins them, else that over other GPUs.
+
+    A copy over other GPUs takes the widest path: all 28 pairs of the dies of four MI250 in AMD's example do (both ways
+    101 GB/s where all hops have two links or more, 80 where one has a single link; Instinct acceptance documentation,
+    rocm-bandwidth-test -A), also the two pairs whose shortest path is narrower.
+    """
     if {system.device(a).kind, system.device(b).kind} != {Kind.GPU}:
         return
     shortest_hops = shortest(system, a, b, NVLINKS)
+    if shortest_hops is None and (over_gpus := widest(system, a, b)):
+        yield _one_copy(system, a, b, over_gpus)
     for hops in simple_paths(system, a, b, NVLINKS) if shortest_hops else ():
         if len(hops) == len(shortest_hops or ()):
             yield _one_copy(system, a, b, hops)

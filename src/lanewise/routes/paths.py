@@ -1,7 +1,8 @@
 """Shortest paths over links: through switches, up to a root port, between sockets, over NVLink and networks.
 
 Switches (within a partition) forward; a RAID controller forwards between its drives and its host; no other
-endpoint does. Fewest hops win, then the order of the description. The path back is the same path, reversed.
+endpoint does, but GPUs of some fabrics between themselves (`widest`). Fewest hops win, then the order of the
+description. The path back is the same path, reversed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import wraps
 from operator import attrgetter
@@ -19,7 +20,7 @@ from weakref import WeakKeyDictionary
 from lanewise import package_data
 from lanewise.errors import Unreachable
 from lanewise.routes.model import Hop, reversed_hops
-from lanewise.topology.model import Device, Kind, LinkKind, System
+from lanewise.topology.model import Device, Kind, Link, LinkKind, System
 from lanewise.topology.trees import uplink
 
 Hops = tuple[Hop, ...]
@@ -145,6 +146,36 @@ def simple_paths(system: System, a: str, b: str, kinds: frozenset[LinkKind]) -> 
             elif hop.end not in passed:
                 queue.append((hop.end, (*hops, hop)))
     return tuple(paths[:MAX_PATHS])
+
+
+@memoized
+def widest(system: System, a: str, b: str) -> Hops | None:
+    """The path from `a` to `b` over GPUs that pass data on whose narrowest hop has most links, of these the shortest.
+
+    None if there is none; from `b` to `a` it has the same links.
+    """
+    if order(system)[a] > order(system)[b]:
+        hops = widest(system, b, a)
+        return None if hops is None else reversed_hops(hops)
+    links = [link for link in system.links if link.kind is LinkKind.NVLINK]
+    for width in sorted({link.count for link in links}, reverse=True):
+        wide = [link for link in links if link.count >= width]
+        if (hops := _over_gpus(system, a, b, wide)) is not None:
+            return hops
+    return None
+
+
+def _over_gpus(system: System, a: str, b: str, links: Sequence[Link]) -> Hops | None:
+    """A shortest path over these links and GPUs that pass data on; None if there is none."""
+    paths: dict[str, Hops] = {a: ()}
+    queue = deque([a])
+    while queue and b not in paths:
+        name = queue.popleft()
+        for link in links:
+            if name in (link.a, link.b) and link.far_end(name) not in paths and system.gpu_forwards(link.far_end(name)):
+                paths[link.far_end(name)] = (*paths[name], Hop(link, down=link.a == name))
+                queue.append(link.far_end(name))
+    return paths.get(b)
 
 
 @memoized_by_cabling

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lanewise import units
-from lanewise.catalog import Catalog, Part
+from lanewise.catalog import Catalog, Figure, Part
+from lanewise.catalog.ports import is_chipset, port
 from lanewise.errors import Contradiction, FormatError
 from lanewise.topology import speeds
 from lanewise.topology.model import Device, Kind, Link, LinkKind
@@ -20,8 +21,11 @@ _NVLINKS = ("nvlink.links", "NVLinks")
 
 def whole_figure(part: Part | None, key: str) -> int | None:
     """A figure of a part as a whole number, None if there is no part or the figure is unknown."""
-    value = part.number(key) if part else None
-    return None if value is None else int(value)
+    return _whole(part.figure(key)) if part else None
+
+
+def _whole(figure: Figure | None) -> int | None:
+    return int(figure.value) if figure is not None and isinstance(figure.value, float) else None
 
 
 def pcie_speed(link: Link, stated: speeds.Pcie, parts: Ends, most_lanes: int | None = None) -> Link:
@@ -29,16 +33,18 @@ def pcie_speed(link: Link, stated: speeds.Pcie, parts: Ends, most_lanes: int | N
 
     `most_lanes` are those of an end whose part is unknown; what is stated may exceed them.
     """
-    gens = {part.name: gen for part in parts if part and (gen := whole_figure(part, "pcie.gen"))}
-    widths = {part.name: width for part in parts if part and (width := _width(part))}
+    ports = [(part, *port(part, is_upper)) for part, is_upper in zip(parts, (True, False), strict=True) if part]
+    gens = {part.name: gen for part, figure, _ in ports if (gen := _whole(figure))}
+    widths = {part.name: width for part, _, figure in ports if (width := _whole(figure) or _width(part))}
     _check(stated.gen, gens, "Gen{}", "gen{}")
     _check(stated.lanes, widths, "x{}", "x{}")
     if most_lanes is not None:
         widths[""] = most_lanes
+    is_open = any(is_chipset(part) and not figure.known for part, figure, _ in ports)  # a chipset that is not named
     return replace(
         link,
-        gen=min(gens.values(), default=None) if stated.auto_gen else stated.gen,
-        lanes=min(widths.values(), default=None) if stated.auto_lanes else stated.lanes,
+        gen=(None if is_open else min(gens.values(), default=None)) if stated.auto_gen else stated.gen,
+        lanes=(None if is_open else min(widths.values(), default=None)) if stated.auto_lanes else stated.lanes,
     )
 
 

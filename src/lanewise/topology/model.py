@@ -265,6 +265,12 @@ class System:
         groups = self._groups[switch]
         return bool(groups[id(one)] & groups[id(other)])
 
+    def gpu_forwards(self, gpu: str) -> bool:
+        """Whether a GPU passes data on between its links to other GPUs (`nvlink.forwards` of their part)."""
+        part = self.part(gpu)
+        link = part.figure("nvlink.part").value if part is not None and part.kind == "gpu" else None
+        return isinstance(link, str) and self.catalog.get(link).figure("nvlink.forwards").value == "yes"
+
     def links_between(self, a: str, b: str) -> tuple[Link, ...]:
         """The links whose two ends are these devices."""
         return tuple(link for link in self.links_at(a) if link.far_end(a) == b)
@@ -321,7 +327,8 @@ class System:
         """The parts' words that routes depend on."""
         keys = {Kind.CPU: "peer.scope", Kind.GPU: "peer.access"}
         figures = [(self.part(d.name), keys[d.kind]) for d in self.devices.values() if d.kind in keys]
-        return tuple(part and part.figure(key).value for part, key in figures)
+        forwards = [self.gpu_forwards(gpu) for gpu in self.of_kind(Kind.GPU)]
+        return (*(part and part.figure(key).value for part, key in figures), *forwards)
 
     @cached_property
     def _adjacent(self) -> dict[str, tuple[Link, ...]]:

@@ -7,7 +7,7 @@ from lanewise.perf.overview import MOST_PATHS, PathGroup, PathOverview
 from lanewise.perf.predict import Prediction
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, render_table
-from lanewise.report.words import NONE, basis_note, heading, range_text
+from lanewise.report.words import NONE, basis_note, heading, range_text, rate_interval, rate_text
 from lanewise.topology.ranges import fold
 
 
@@ -38,9 +38,8 @@ def _alone(group: PathGroup, notes: Footnotes) -> tuple[str, ...]:
     where = f"{route.cls} {route.via}", group.flow.name, str(group.count)
     if rate is None:
         return path, *where, NONE, "", "unknown", "", notes.mark([group.reason])
-    sources = notes.mark([*rate.rests_on, rate.doubt])
-    interval = range_text(rate.rate, rate.low, rate.high)
-    return path, *where, units.number(rate.rate / 1e9), interval, rate.limit, rate.basis, sources
+    sources = notes.mark([rate.why_unknown, *rate.rests_on, rate.doubt])
+    return path, *where, rate_text(rate), rate_interval(rate), rate.limit, rate.basis, sources
 
 
 def _together(prediction: Prediction, notes: Footnotes) -> tuple[str, ...]:

@@ -11,7 +11,16 @@ from lanewise.perf.transfers import FinishedTransfer
 from lanewise.report import services
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, number_columns, render_matrix, render_table
-from lanewise.report.words import basis_note, clock, heading, plural, range_text
+from lanewise.report.words import (
+    basis_note,
+    clock,
+    heading,
+    plural,
+    rate_interval,
+    rate_text,
+    total_interval,
+    total_text,
+)
 from lanewise.routes.rules import ASSUMED_SCOPE
 from lanewise.serving.steady import ServiceRate
 from lanewise.topology.model import System
@@ -29,8 +38,7 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
     ]  # fmt: skip
     table = Table(columns, [_flow_row(rate, notes) for rate in prediction.rates])
     if len(table.rows) > 1:
-        interval = range_text(prediction.total, prediction.total_low, prediction.total_high)
-        table.add("all together", "", units.number(prediction.total / 1e9), interval, "", "", "")
+        table.add("all together", "", total_text(prediction), total_interval(prediction), "", "", "")
     accuracy = basis_note(rate.basis for rate in prediction.rates)
     schedule = prediction.schedule
     title = heading(prediction.system) + (f", {schedule.name}: {schedule.what}" if schedule.source else "")
@@ -65,11 +73,10 @@ def _wrapped(text: str, screen: Screen) -> list[str]:
 
 
 def _flow_row(rate: FlowRate, notes: Footnotes) -> tuple[str, ...]:
-    interval = range_text(rate.rate, rate.low, rate.high)
-    sources = notes.mark([*rate.rests_on, rate.doubt])
+    sources = notes.mark([rate.why_unknown, *rate.rests_on, rate.doubt])
     first, *others = rate.routes
     route = f"{first.cls} {first.via}{f' and {len(others)} more' if others else ''}"
-    return rate.flow.name, route, units.number(rate.rate / 1e9), interval, rate.limit, rate.basis, sources
+    return rate.flow.name, route, rate_text(rate), rate_interval(rate), rate.limit, rate.basis, sources
 
 
 def render_transfers(system: System, transfers: Sequence[FinishedTransfer], screen: Screen = PLAIN) -> str:
@@ -88,7 +95,9 @@ def render_transfers(system: System, transfers: Sequence[FinishedTransfer], scre
     note = "latency: that of a small copy, as far as it is known (the wire alone where the API's time is unknown)"
     if not all(transfer.delay for transfer in transfers):
         note += "; where it is ?, no figure is known, and a small copy takes longer than this table says"
-    facts = [screen.wrap(note, indent=2), *_wrapped(basis_note(transfer.basis for transfer in transfers), screen)]
+    unknown = dict.fromkeys(transfer.why_unknown for transfer in transfers if transfer.why_unknown)
+    facts = [screen.wrap(f"{why}; times are those of typical ones", indent=2) for why in unknown]
+    facts += [screen.wrap(note, indent=2), *_wrapped(basis_note(transfer.basis for transfer in transfers), screen)]
     return "\n".join([heading(system), render_table(table, screen), "", *facts, "", render_timeline(transfers, screen)])
 
 
