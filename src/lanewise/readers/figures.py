@@ -205,7 +205,8 @@ def _wanted(node: YamlNode, path: str, size: int) -> dict[str, str]:
 
 def _is_counted(node: YamlNode) -> bool:
     """Whether a row's value counts tokens, requests or the like."""
-    return spelled_quantities.rate_or_time(node["value"].as_written(), bits=False)[0].endswith(" 1/s")
+    unit = spelled_quantities.rate_or_time(node["value"].as_written(), bits=False)[0].rpartition(" ")[2]
+    return unit != "IOPS" and units.si_unit(unit) == "1/s"
 
 
 def _flows(text: str, collective: bool, p2p: bool, counted: bool) -> tuple[Flow, ...]:

@@ -42,7 +42,7 @@ _FLOWS = {
 _NO_HEADING = re.compile(r"^\W*$|^\d{4}-\d\d|^\d\d:\d\d|^[-=_*#|+ ]+$")
 _ALGORITHM = re.compile(r"\balg(?:o|orithm)?[ _.-]?(?:bw|bandwidth)\b", re.IGNORECASE)
 _BUS = re.compile(r"\b(?:bus|nw)[ _.-]?(?:bw|bandwidth)\b", re.IGNORECASE)
-_METRICS = {"B/s": ("goodput", "GB/s"), "1/s": ("iops", "1/s"), "s": ("latency", "us")}
+_METRICS = {"B/s": "goodput", "1/s": "iops", "s": "latency"}
 
 
 @dataclass
@@ -233,19 +233,17 @@ def _port(reading: _Reading) -> str:
 
 def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     """A figure as a row, of what its words say of it."""
-    metric, shown = _METRICS[figure.quantity.si]
+    metric, unit = _METRICS[figure.quantity.si], figure.quantity.unit
     label = figure.words.label
     how = {"tool": PLAIN_TEXT, "heading": figure.heading, "label": label, "about": figure.path, "way": figure.way}
     how |= {"after": figure.words.after.strip()[:60]} if LETTERS.search(figure.words.after) else {}
     if port and figure.crosses and figure.quantity.si == "B/s" and _by_its_line(figure, units.parse(port, "B/s")):
         how["line"] = port
     elif figure.expected[0]:
-        unit = figure.quantity.unit
         how |= {"expected": units.show(figure.expected[0], unit), "expectation": figure.expected[1]}
         how |= {"against": figure.against} if figure.against else {}
     elif port and figure.crosses and figure.quantity.si == "B/s":
         how["line"] = port
-    unit = figure.quantity.unit if metric != "iops" else shown
     flow, path = _FLOWS[figure.path][figure.way], "" if figure.path == "device" else figure.path
     if figure.copy and metric == "goodput":
         flow, path = text_devices.flow_of(figure.copy, figure.gpu), figure.copy

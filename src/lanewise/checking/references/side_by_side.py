@@ -74,7 +74,8 @@ def of_fewer_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
         return
     like = [
         each for each in rows
-        if each.metric == row.metric and each.value and 0 < len(_gpus(each)) < len(gpus) and _gpus(each) <= gpus
+        if each.metric == row.metric and each.value and each.display_unit == row.display_unit
+        and 0 < len(_gpus(each)) < len(gpus) and _gpus(each) <= gpus
         and each.how.get("tool") == row.how.get("tool") and _model(each) == _model(row)
     ]  # fmt: skip
     if (best := best_of(like)) is not None:
@@ -167,4 +168,6 @@ def _kind(row: Observation) -> tuple[object, ...]:
     how = tuple(row.how.get(key, "") for key in ("tool", "pattern", "mode"))
     note = frozenset(re.findall(r"\w+", row.how.get("note", "").lower()))
     kernel_and_work = map(sorted, kind_of_work(row))
-    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), sorted(note), *kernel_and_work
+    counted = row.display_unit if row.metric == COUNTS else ""  # requests are not tokens
+    what = (row.metric, counted, row.path)
+    return *what, how, sorted(row.settings.items()), line_of(row), sorted(note), *kernel_and_work

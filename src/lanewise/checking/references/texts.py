@@ -119,7 +119,7 @@ def rate_of_each(row: Observation) -> bool:
 def _but_threads(row: Observation) -> tuple[object, ...]:
     """What figures of different numbers of threads share: the words, but for what stands in brackets."""
     name = re.sub(r"\([^()]*\)", " ", row.scenario.lower())
-    return row.metric, row.unit, row.flow, row.how.get("heading", ""), frozenset(_PLAIN.findall(name))
+    return row.metric, _counted(row), row.flow, row.how.get("heading", ""), frozenset(_PLAIN.findall(name))
 
 
 def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None:
@@ -212,13 +212,18 @@ def _differences(row: Observation, other: Observation) -> Iterator[tuple[str, st
         yield " ".join(w for w in mine if w not in theirs), " ".join(w for w in theirs if w not in mine)
 
 
+def _counted(row: Observation) -> str:
+    """The SI unit of a row; of counts what is counted: requests are not tokens."""
+    return row.display_unit if row.unit == "1/s" else row.unit
+
+
 def _kind(row: Observation) -> tuple[object, ...]:
     """What rows must share: kind of quantity, path, direction, work, and the words that name no condition."""
     label = CONDITION.sub(" ", without_counts(row.how.get("label", "")))
     names = frozenset(word.lower() for word in _PLAIN.findall(label))
     return (
         row.metric,
-        row.unit,
+        _counted(row),
         row.how.get("about", ""),
         row.flow,
         row.how.get("way", ""),
