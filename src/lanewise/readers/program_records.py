@@ -64,6 +64,8 @@ _HEAD, _CELL = re.compile(r"[A-Za-z]"), re.compile(r"[\w.+-]{1,30}")
 _BARS = "|\u2502\u2503"  # also those that tabulate and rich draw
 # A line of a block: 'Bandwidth: 52.3 GB/s', 'size_mb: 256'.
 _NAMED = re.compile(r"\s{0,8}(?:- )?[A-Za-z_][\w ()/-]{0,30}:\s{1,12}\S.{0,60}$")
+# The head of a block: 'gpu1:', '- gpu: 1'. What is indented deeper is of it.
+_HEAD_OF_BLOCK = re.compile(r" {0,8}(?:(?P<key>[A-Za-z_][\w :-]{0,30}):|- (?P<item>[A-Za-z_]\w{0,20}: \d{1,2}))\s*$")
 _LONGEST, _MOST = 400, 12
 
 
@@ -104,7 +106,7 @@ class ProgramRecord:
 def records(lines: Sequence[str]) -> Iterator[tuple[int, ProgramRecord]]:
     """Each line that has quantities, by its place; rows of tables take their units from the heads above."""
     heads: list[str] = []
-    for place, line in _whole_blocks(_whole_objects(lines)):
+    for place, line in _whole_blocks(_of_their_gpus(_whole_objects(lines))):
         cells = _cells(line)
         if len(line) > _LONGEST or not _has_figure(line):
             heads = cells if _are_heads(cells) else heads
@@ -114,6 +116,19 @@ def records(lines: Sequence[str]) -> Iterator[tuple[int, ProgramRecord]]:
         record = _of_cells(heads, cells) if len(cells) == len(heads) > 1 else _of_line(line)
         if record.quantities:
             yield place, record
+
+
+def _of_their_gpus(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines; those of a block of YAML below the name of a GPU behind that name: 'gpu1 h2d gbps: 25'."""
+    heads: list[tuple[int, str]] = []
+    for place, line in lines:
+        indent = len(line) - len(line.lstrip(" "))
+        heads = [each for each in heads if each[0] < indent or not line.strip()]
+        if match := _HEAD_OF_BLOCK.match(line):
+            heads.append((indent, with_plain_words(match["key"] or match["item"])))
+        names = " ".join(name for _, name in heads)
+        is_member = match is None and re.search(r"\bgpu\d", names) and _NAMED.match(line)
+        yield place, f"{names} {line.strip().removeprefix('- ')}" if is_member else line
 
 
 def _whole_blocks(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -147,7 +147,7 @@ def _judged(result: PathResult, value: float, limit: str, fine: float, slow: flo
     most = _too_much(row, value)
     if most and measured > most:
         verdict, low, high = Verdict.FAST, None, most
-    elif row.metric.startswith("latency"):
+    elif row.unit == "s":
         verdict = Verdict.SLOW if measured > _LATE * value else Verdict.UNKNOWN
         low, high = None, _LATE * value
     else:
