@@ -51,6 +51,7 @@ def test_tokens_are_not_compared_with_requests():
         ("gpu[0-7]->gpu[0-7]", "gpu[0-7]->gpu[0-7]"),
         ("host0->gpu[0-3]", "host0->gpu[0-3]"),
         ("gpu[0-3]->gpu[4-7]", "gpu[0-3]->gpu[4-7]"),
+        ("nvme[0-3]n1->host0", "nvme[0-3]n1->host0"),
         ("gpu0->gpu1, gpu1->gpu0", "gpu0->gpu1, gpu1->gpu0"),
         ("gpu0->gpu4, gpu1->gpu4, gpu2->gpu5", "gpu0->gpu4, gpu1->gpu4, gpu2->gpu5"),
         ("gpu0->gpu2, gpu1->gpu3, gpu4->gpu5", "gpu0->gpu2, gpu1->gpu3, gpu4->gpu5"),

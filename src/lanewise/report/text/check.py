@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
@@ -142,8 +143,10 @@ def _flow(row: Observation) -> str:
 def _folded(ends: Sequence[str]) -> str:
     """Ends that are all the same, or of consecutive numbers, as one name: gpu[0-7]; empty for others."""
     names = [*dict.fromkeys(ends)]
-    patterns = fold(names) if len(names) in (1, len(ends)) else []
-    return patterns[0] if len(patterns) == 1 else ""
+    same = re.search(r"[A-Za-z]\d*$", names[0])  # nvme0n1, nvme1n1
+    tail = same[0] if same and len(names) > 1 and all(name.endswith(same[0]) for name in names) else ""
+    patterns = fold([name.removesuffix(tail) for name in names]) if len(names) in (1, len(ends)) else []
+    return f"{patterns[0]}{tail}" if len(patterns) == 1 else ""
 
 
 def _metric(row: Observation) -> str:
