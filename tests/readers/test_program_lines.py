@@ -348,3 +348,27 @@ def test_a_list_of_rates_is_no_block():
 def test_what_stands_beside_a_block_of_a_gpu_is_not_its():
     rows = rows_of("gpu1:", "  h2d_gbps: 25.6", "d2h_gbps: 6.4")
     assert [row.flow for row in rows] == ["host0->gpu1", "gpu0->host0"]
+
+
+SEVERAL_TIMES = [
+    ("Copying 1 GB to the GPU takes 180 ms with pageable memory and 42 ms with pinned memory.", [5.6, 23.8]),
+    ("A card. A 1 GB upload to the GPU took pageable 180 ms, pinned 42 ms. What is wrong?", [5.6, 23.8]),
+    ("copying 1 GB takes 180 ms pageable, 42 ms pinned", [5.6, 23.8]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "rates"), SEVERAL_TIMES)
+def test_each_time_of_a_sentence_is_a_copy_of_its_own(line: str, rates: list[float]):
+    rows = rows_of(line)
+    assert [round((row.value or 0) / 1e9, 1) for row in rows] == rates
+    assert [row.how["host memory"] for row in rows] == ["pageable", "pinned"]
+    assert {(row.flow, row.settings["bytes"]) for row in rows} == {("host0->gpu0", 10**9)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["The step takes 12 ms with 1 GPU and 9 ms with 2 GPUs.", "pinned to core 3 the copy of 1 GB takes a while",
+     "a call takes 3 us, copies reach 25 GB/s"],
+)  # fmt: skip
+def test_times_of_no_size_are_no_copies(line: str):
+    assert rows_of(line) == ()

@@ -29,6 +29,11 @@ _MOST_OF_LINE = 40
 # A line that carries so much payload is full (`references.lines`: fine from there on).
 _FILLED, _TOO_MUCH = 0.7, 1.2
 _LOCAL = re.compile(r"\blocal|\bcache|\bdis[ck]s?\b|\bdrives?\b|\bmemory\b", re.IGNORECASE)
+# Data that stays within a host does not take the line that a text states of its network.
+_WITHIN_ONE = re.compile(
+    r"\b(?:inside|within|in|on) (?:one|a single|the same|each) (?:node|host|machine|server|box)\b|\bintra-?node\b",
+    re.IGNORECASE,
+)
 _LONGEST_HEADING = 120
 _FLOWS = {
     "network": {"": "host0->host1", "write": "host0->host1", "read": "host1->host0"},
@@ -169,6 +174,7 @@ def _figure(
     role = "expected" if falls or (role == "" and text_words.heads_expectation(reading.heading)) else role
     crosses = crosses or quantity.unit.endswith("b/s")
     line = f"{words.before} {words.after}"
+    crosses = crosses and _WITHIN_ONE.search(words.between) is None
     near = (path == "network" and crosses) or (path == "storage" and text_words.is_over_network(line))
     own = f"{words.between} {words.after if words.suffixed else ''}"
     clause = text_devices.clause_of(words.before, words.after)

@@ -53,7 +53,9 @@ _ACROSS = re.compile(r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|\binter-?nod
 _OF_A_HOST, _MOST_BYTES = 8, 2.0**62
 # A key that says the direction of its rate, and words of something that takes a time.
 _KEYED = re.compile(r"(?P<to>h2d|htod|host_to_(?:device|gpu))|d2h|dtoh|(?:device|gpu)_to_host", re.IGNORECASE)
-_TAKES = re.compile(r"\b(?:took|takes?|in)\b", re.IGNORECASE)
+_TAKES = re.compile(r"\b(?:took|takes?|needs?|needed|lasts?|lasted|in)\b", re.IGNORECASE)
+_COPYING = re.compile(r"\b(?:cop(?:y|ies|ying)|memcpy|transfer\w*)\b", re.IGNORECASE)
+_KIND_OF_MEMORY = re.compile(r"\b(?:pageable|(?:pinned|page-?locked)(?! (?:to|on) ))\b", re.IGNORECASE)
 _REPEATED = re.compile(r"\b(?:iteration|iter|run|pass|step|rep)(?:e?s)?(?=\d|\b) ?\d*:?")
 _KEYS = re.compile(r"\b[\w/]+=(?=[\s,;)]|$)|[\"'][\w /()]+[\"']: *(?=[,}]|$)")
 # A size in elements of so many bytes; both directions of so many bytes each.
@@ -282,6 +284,8 @@ def _moved(words: str, heading: str) -> ToolValue | None:
     if copy == "peer":
         flow = "->".join(above) if len(above) == 2 else "gpu0->gpu1"
         return ToolValue(flow, flow, path="peer")
+    if not copy and _COPYING.search(words) and _KIND_OF_MEMORY.search(words):
+        copy = "host to device"  # pageable and pinned memory is a host's, and a link carries as much either way
     return _host_copy(copy, gpu) if copy else None
 
 
