@@ -24,6 +24,13 @@ _SCALE: dict[str, tuple[str, float]] = {
     "T/s": ("T/s", 1.0), "GT/s": ("T/s", 1e9),
     "%": ("1", 0.01), "1": ("1", 1.0), "x": ("1", 1.0), "m": ("m", 1.0), "W": ("W", 1.0),
 }  # fmt: skip
+# What services, networks, drives and programs count a second, as people write it.
+COUNTED = (
+    "inferences", "requests", "queries", "tokens", "samples", "images", "frames", "operations", "packets", "messages",
+    "transactions", "batches", "files", "events", "iterations", "hashes", "signatures", "verifications", "steps",
+    "calls", "records", "keys",
+)  # fmt: skip
+_SCALE |= {f"{noun}/s": ("1/s", 1.0) for noun in COUNTED}
 
 # The unit in which people state each kind of quantity.
 NATURAL = {"B/s": "GB/s", "B": "B", "s": "ns", "T/s": "GT/s"}

@@ -207,3 +207,25 @@ def test_a_described_machine_predicts_nothing_of_words(tmp_path: Path):
     path.write_text("GPU H2D copy: 3 GB/s\n")
     checkup = api.check([path], "falcon-4010-epyc")
     assert verdict_of(checkup) == "unknown"
+
+
+STRIPED = [
+    ("One drive alone reads 3.1 GB/s, a RAID 0 of four reads 3.3 GB/s. Why is it not faster?", "slow"),
+    ("one NVMe drive alone 3.1 GB/s, RAID of four 3.3 GB/s", "slow"),
+    ("A single SSD reads 3.1 GB/s, the stripe of four SSDs reads 11.2 GB/s. Fine?", "unknown"),
+    ("A single SSD reads 3.1 GB/s. The RAID 1 of two SSDs reads 3.2 GB/s.", "unknown"),
+    ("One drive alone reads 3.1 GB/s, a RAID 0 of four reads 4.5 GB/s.", "unknown"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "verdict"), STRIPED)
+def test_striped_drives_have_more_than_one_alone(text: str, verdict: str, tmp_path: Path):
+    checkup = checked(text, tmp_path)
+    assert verdict_of(checkup) == verdict
+    assert verdict != "slow" or first_causes(checkup)[0] == "shared"
+
+
+def test_what_stays_within_a_server_does_not_take_its_line(tmp_path: Path):
+    text = "Inside one server all_reduce of 8 H100 has 480 GB/s, over two servers only 45 GB/s. Cards of 400 Gb/s."
+    verdicts = {round((each.row.value or 0) / 1e9): each.verdict for each in checked(text, tmp_path).results}
+    assert verdicts == {480: "unknown", 45: "ok"}

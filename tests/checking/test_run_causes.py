@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from checking.thread_list import first_causes, verdict_of
 from lanewise import api
 from lanewise.checking.causes.drive_runs import _limit
 from lanewise.checking.checkup import Checkup
+from lanewise.checking.symptom import keeps_to, said_quantity
+from lanewise.errors import FormatError
+from lanewise.readers.kinds import read_results
 
 HEAD = "[ ID] Interval           Transfer     Bitrate         Retr\n"
 RUN = (
@@ -155,3 +159,14 @@ def test_counts_of_reads_or_writes_are_counts(words, tmp_path):
     text = (Path(__file__).parent / "provoked/storage/third-throttled-write-iops.txt").read_text()
     lines = text.splitlines(keepends=True)
     assert verdict_of(checked(f"The volume should have {words}.\n{''.join(lines[1:])}", tmp_path)) == "slow"
+
+
+def test_captured_runs_with_a_rate_asked_for_either_keep_it_or_are_far_from_it():
+    shares = []
+    for file in (Path(__file__).parent / "provoked" / "networks").glob("*.txt"):
+        with suppress(FormatError):
+            for row in read_results(file.read_text(encoding="utf-8"), file.name).observations:
+                asked = said_quantity(row, "asked for", "B/s") * max(1, row.settings.get("connections", 1))
+                shares += [(row.value / asked, keeps_to(row.value, asked))] if asked and row.value else []
+    assert len(shares) >= 5
+    assert all(kept is (share > 0.5) for share, kept in shares), shares

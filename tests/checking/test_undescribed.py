@@ -347,7 +347,7 @@ def test_a_collective_is_judged_by_its_bounds_and_ok_near_its_links(rate: float,
     assert (len(checkup.results), checkup.left_aside, checkup.exit_code) == (2, (), exit_code)
     if verdict is Verdict.UNKNOWN:
         (finding,) = checkup.findings
-        assert finding.title == "without a description of the machine a collective is checked by bounds alone"
+        assert finding.title.startswith("the rate is possible; what it should be depends on what joins the GPUs")
         assert "-o fine.json" in finding.step
     if verdict is Verdict.FAST:
         assert all(cause.key != ("nvlink",) for finding in checkup.findings for cause in finding.causes)
@@ -412,6 +412,6 @@ def test_two_ranks_gather_at_less_of_their_nvlinks_than_more_do(ranks: int, verd
 def test_the_sizes_of_a_collective_are_one_line():
     text = render_checkup(checked(nccl_table({2**28: 262.0, 2**29: 264.0, 2**30: 265.0})))
     (line,) = [line for line in text.splitlines() if "all_reduce, 3 sizes" in line]
-    assert line.split()[:4] == ["unknown", "ring", "of", "gpu0,1,2,3,4,5,6,7"]
+    assert line.split()[:4] == ["unknown", "ring", "of", "gpu[0-7]"]
     assert "262 to 265 GB/s" in line
     assert "6 rows: 6 unknown" in text

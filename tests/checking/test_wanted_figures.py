@@ -97,6 +97,37 @@ def test_memory_is_compared_with_what_its_stated_modules_carry(tmp_path: Path, m
     assert [result.verdict.value for result in results] == ([verdict] if verdict else [])
 
 
+STREAM = "Function    Best Rate MB/s  Avg time     Min time     Max time\n"
+STREAM += "Triad:           {}.1     0.110     0.109     0.111\n"
+POSTED_MODULES = [
+    ("Dual EPYC 7763, 16 x 32 GB DDR4-3200, Ubuntu", 62000, "slow"),
+    ("a server with 256GB (8x32GB) DDR4-3200 and one socket", 150000, "ok"),
+    ("GPU memory of 8 x 16 GDDR5-7000", 62000, "unknown"),
+    ("host a has 8 x 32 GB DDR4-3200, host b 12 x 32 GB DDR5-4800", 20000, "unknown"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "rate", "verdict"), POSTED_MODULES)
+def test_modules_that_a_text_names_beside_a_tool_are_those_of_the_host(
+    tmp_path: Path, words: str, rate: int, verdict: str
+):
+    assert verdict_of(checked(tmp_path, f"{words}\n\n{STREAM.format(rate)}")) == verdict
+
+
+def test_the_time_of_a_long_all_reduce_is_compared_as_its_bus_bandwidth():
+    ring = 'flows: "gpu[0-7]->gpu[0-7]", bytes: 1 GB'
+    (row,) = rows_of(f"path: all_reduce, {ring}, value: 40 ms, expected: 400 GB/s")
+    assert (row.metric, row.value, row.how["expected"]) == ("bus_bandwidth", 1e9 * 1.75 / 40e-3, "400 GB/s")
+    # Of a gather people count the bytes of one rank or of all, and a short call is no rate.
+    for other in (f"path: all_gather, {ring}", f"path: all_reduce, {ring}".replace("1 GB", "64 KiB")):
+        assert rows_of(f"{other}, value: 40 ms")[0].metric == "time"
+
+
+def test_a_time_of_more_than_what_is_expected_is_slow(tmp_path: Path):
+    row = 'path: all_gather, flows: "gpu[0-7]->gpu[0-7]", value: {} ms, bytes: 1 GB, expected: 4 ms'
+    assert [verdict_of(typed(tmp_path, row.format(value))) for value in (40, 4)] == ["slow", "unknown"]
+
+
 ONE = [
     'flows: "host0->host0", path: Triad 1 thread',
     'flows: "host0:1->host0:1", path: Triad',

@@ -174,6 +174,10 @@ TWO_GPUS = [
     "gpu_id=0 h2d bytes=256000000 GBps=25.6 ms=10\ngpu_id=1 h2d bytes=256000000 GBps=6.4 ms=40\n",
     "Copies to GPU 0, pinned:\nh2d 256 MB: 10.0 ms, 25.6 GB/s\n"
     "Copies to GPU 1, pinned:\nh2d 256 MB: 40.0 ms, 6.4 GB/s\n",
+    "rates:\n  gpu0:\n    h2d_gbps: 25.6\n  gpu1:\n    h2d_gbps: 6.4\n",
+    "gpu0:\n  h2d:\n    gb_per_s: 25.6\ncuda:1:\n  h2d:\n    gb_per_s: 6.4\n",
+    "- gpu: 0\n  size_mb: 256\n  time_ms: 10.0\n  h2d_GBps: 25.6\n"
+    "- gpu: 1\n  size_mb: 256\n  time_ms: 40.0\n  h2d_GBps: 6.4\n",
 ]  # fmt: skip
 
 
@@ -339,3 +343,32 @@ def test_figures_below_each_other_and_in_drawn_tables_are_one_row(text: str):
 def test_a_list_of_rates_is_no_block():
     rows = rows_of("Pinned copies from the host to each card:", "GPU0 H2D: 26.1 GB/s", "GPU1 H2D: 13.0 GB/s")
     assert not any("," in row.flow for row in rows)
+
+
+def test_what_stands_beside_a_block_of_a_gpu_is_not_its():
+    rows = rows_of("gpu1:", "  h2d_gbps: 25.6", "d2h_gbps: 6.4")
+    assert [row.flow for row in rows] == ["host0->gpu1", "gpu0->host0"]
+
+
+SEVERAL_TIMES = [
+    ("Copying 1 GB to the GPU takes 180 ms with pageable memory and 42 ms with pinned memory.", [5.6, 23.8]),
+    ("A card. A 1 GB upload to the GPU took pageable 180 ms, pinned 42 ms. What is wrong?", [5.6, 23.8]),
+    ("copying 1 GB takes 180 ms pageable, 42 ms pinned", [5.6, 23.8]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "rates"), SEVERAL_TIMES)
+def test_each_time_of_a_sentence_is_a_copy_of_its_own(line: str, rates: list[float]):
+    rows = rows_of(line)
+    assert [round((row.value or 0) / 1e9, 1) for row in rows] == rates
+    assert [row.how["host memory"] for row in rows] == ["pageable", "pinned"]
+    assert {(row.flow, row.settings["bytes"]) for row in rows} == {("host0->gpu0", 10**9)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["The step takes 12 ms with 1 GPU and 9 ms with 2 GPUs.", "pinned to core 3 the copy of 1 GB takes a while",
+     "a call takes 3 us, copies reach 25 GB/s"],
+)  # fmt: skip
+def test_times_of_no_size_are_no_copies(line: str):
+    assert rows_of(line) == ()

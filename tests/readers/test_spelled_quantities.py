@@ -38,9 +38,10 @@ def test_a_small_b_counts_bytes_where_no_network_is_and_is_refused_where_one_is(
 @pytest.mark.parametrize(
     ("text", "count", "unit"),
     [
-        ("30000 infer/s", 30000, "1/s"), ("3.7k hashes/s", 3700, "1/s"),
-        ("1045.8 tokens/s", 1045.8, "1/s"), ("1.5k req/s", 1500, "1/s"),
-        ("14.88 Mpps", 14.88e6, "1/s"), ("300k IOPS", 3e5, "IOPS"), ("5k IO/s", 5000, "IOPS"), ("60 fps", 60, "1/s"),
+        ("30000 infer/s", 30000, "inferences/s"), ("3.7k hashes/s", 3700, "hashes/s"),
+        ("1045.8 tok/s", 1045.8, "tokens/s"), ("1.5k req/s", 1500, "requests/s"), ("12 rps", 12, "requests/s"),
+        ("14.88 Mpps", 14.88e6, "packets/s"), ("300k IOPS", 3e5, "IOPS"), ("5k IO/s", 5000, "IOPS"),
+        ("60 fps", 60, "frames/s"), ("7 ops", 7, "operations/s"), ("40 tps", 40, "1/s"),
     ],
 )  # fmt: skip
 def test_counts_a_second(text: str, count: float, unit: str) -> None:

@@ -21,7 +21,6 @@ from lanewise.checking.causes.rows import row_causes
 from lanewise.checking.causes.units import mistaken_unit
 from lanewise.checking.collective_rows import MISFIT
 from lanewise.checking.expectation import (
-    NOTHING_DESCRIBED,
     Expect,
     ExpectationModel,
     covers,
@@ -34,7 +33,6 @@ from lanewise.checking.notes import (
     OTHER_GPU,
     downgraded_notes,
     idle_link_notes,
-    left_aside_note,
     library_notes,
     misfit_notes,
     other_gpus,
@@ -45,10 +43,12 @@ from lanewise.checking.notes import (
     without_nvlink_notes,
 )
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
-from lanewise.checking.references.judged import COLLECTIVE, NO_COLLECTIVES, NOT_IN_CATALOGUE, UNNAMED, References
+from lanewise.checking.references.judged import COLLECTIVE, References
 from lanewise.checking.references.side_by_side import side_by_side
+from lanewise.checking.references.stated_limits import NO_MEASUREMENT
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import ResultTable, RowSymptom
+from lanewise.checking.unjudged import LookFirst, aside_notes, look_first, unjudged
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
@@ -83,7 +83,8 @@ class Checkup:
     """The judged rows, the worst first, the findings, notes on what could not be looked at, and rows `left_aside`.
 
     The model predicts nothing of those; they have no verdict and no part in the exit code. `described`: whether a
-    description, dumps or earlier runs say what the machine is.
+    description, dumps or earlier runs say what the machine is. `look_first`: what is commonest on such paths where no
+    row could be compared with anything; it says nothing of these rows.
     """
 
     results: tuple[PathResult, ...]
@@ -91,6 +92,7 @@ class Checkup:
     notes: tuple[str, ...] = ()
     left_aside: tuple[Observation, ...] = ()
     described: bool = True
+    look_first: tuple[LookFirst, ...] = ()
 
     def count(self, verdict: Verdict) -> int:
         """How many rows have that verdict."""
@@ -170,11 +172,11 @@ def check(
         ResultTable(results), machine.conditions, known, model, posted, with_titles, tuple(left_aside)
     )
     findings = _findings(knowledge)
-    findings += _unjudged_findings(results)
+    findings += _unjudged_findings(results, posted)
     findings += incomplete_results(rows, system)
     rows_aside = tuple(result.row for result in left_aside)
     parts = catalog or builtin()
-    notes = (*notes, *left_aside_note(rows_aside),
+    notes = (*notes, *aside_notes(rows_aside, alone=not results),
              *unused_statement_notes(posted, system, parts))  # fmt: skip
     notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results),
              *short_block_notes(rows_aside))  # fmt: skip
@@ -183,7 +185,12 @@ def check(
         notes = (*notes, *misfit_notes(results, model.system, model.device))
         notes = (*notes, *(library_notes(results, model.system) if not earlier else ()))
     described = bool(earlier) or system is not None or not rows
-    return Checkup(tuple(results), tuple(findings), notes, left_aside=rows_aside, described=described)
+    is_fault = any(finding.kind == "fault" for finding in findings)
+    open_rows = [] if is_fault or earlier else _of_nobody_knows(results, rows_aside)
+    return Checkup(
+        tuple(results), tuple(findings), notes, left_aside=rows_aside, described=described,
+        look_first=look_first(open_rows, posted),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -335,50 +342,19 @@ def _measure_again(row: Observation) -> str:
     return f"lanewise measure {again} -o again.json; then lanewise check --from again.json"
 
 
-def _unjudged_findings(results: Sequence[PathResult]) -> list[Finding]:
+def _unjudged_findings(results: Sequence[PathResult], posted: PostedFacts) -> list[Finding]:
     """Rows that failed or that nothing is expected of, those of one reason together."""
-    groups: dict[tuple[Verdict, str], list[PathResult]] = defaultdict(list)
+    groups: dict[tuple[Verdict, str, str], list[PathResult]] = defaultdict(list)
     for result in results:
         if result.verdict in (Verdict.FAILED, Verdict.UNKNOWN):
-            groups[result.verdict, _FLOW.sub("these flows", result.note)].append(result)
-    return [
-        Finding(verdict.value, note or "nothing is known of it", tuple(group), (), _step(group[0]))
-        for (verdict, note), group in groups.items()
-    ]
+            reason = unjudged(result, posted)
+            groups[result.verdict, _FLOW.sub("these flows", reason.why), reason.step].append(result)
+    return [Finding(verdict.value, why, tuple(group), (), step) for (verdict, why, step), group in groups.items()]
 
 
-def _step(result: PathResult) -> str:
-    """What to do about a row that could not be judged."""
-    if "no peer access" in result.note:
-        return "nvidia-smi topo -p2p r; look at ACS and IOMMU (lanewise check without files reads them)"
-    if result.verdict is Verdict.FAILED:
-        return "lanewise doctor"
-    if result.note.startswith(OTHER_GPU):
-        return "lanewise discover -o machine.yaml on the machine that was measured; check with --system machine.yaml"
-    if result.note.startswith(MISFIT):
-        return "describe the machines that ran it (--system), or say which GPU is which (--as gpu0=DEVICE)"
-    across = result.row.path == "network" or result.row.settings.get("hosts", 1) > 1
-    if across and not result.row.how.get("line") and result.note in (NOTHING_DESCRIBED, NO_COLLECTIVES):
-        return "state the network's rate (line: 100 Gb/s with figures typed in, or add ibstat), or describe the hosts"
-    if result.row.metric == COLLECTIVE:
-        return "keep a run that was fine (lanewise check FINE.txt -o fine.json); compare with it (--expect fine.json)"
-    if result.row.value is None:
-        return "measure longer (--seconds, or a larger --size)"
-    if result.note.startswith("unknown device") and result.row.path == "network":
-        return "describe both hosts and the network, or name the card that the data leaves by (--as host1=nic0)"
-    if result.note.startswith("unknown device"):
-        return "say which device it is (--as WORD=DEVICE), or name the machine that has it (--system machine.yaml)"
-    if "are not judged" in result.note:
-        device = next((end for end in result.row.flow.split("->") if not end.startswith("host")), "it")
-        return (
-            f"write the part of {device} and the speed of its link in the description (lanewise parts, lspci -vv), or "
-            "keep a run that was fine (-o fine.json) and compare with it (--expect fine.json)"
-        )
-    if result.note.startswith(NOT_IN_CATALOGUE):
-        return "write a part (lanewise parts template), name it in a description (--system), or --expect EARLIER.json"
-    if "gpu" in result.row.flow and (result.note == NOTHING_DESCRIBED or result.note.startswith(UNNAMED)):
-        return (
-            "add what names the GPUs to the files (nvidia-smi -L, rocm-smi --showproductname; gpus: of figures typed "
-            "in), or describe the machine with its parts (--system machine.yaml)"
-        )
-    return "describe the machine with its parts (--system machine.yaml), or --expect EARLIER.json"
+def _of_nobody_knows(results: Sequence[PathResult], aside: Sequence[Observation]) -> list[Observation]:
+    """The measured rows of this machine where none could be compared with anything; else none."""
+    open_notes = (OTHER_GPU, MISFIT, NO_MEASUREMENT)
+    unknown = [each for each in results if each.verdict is Verdict.UNKNOWN and not each.note.startswith(open_notes)]
+    compared = any(each.verdict in (Verdict.OK, Verdict.SLOW, Verdict.FAST) for each in results)
+    return [] if compared else [*(each.row for each in unknown), *aside]

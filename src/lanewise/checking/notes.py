@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.collective_rows import is_collective, rank_misfit
-from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import part_of_title
 from lanewise.checking.named.hosts import host_generation
 from lanewise.checking.references.parts import NO_NVLINK
@@ -169,10 +168,3 @@ def misfit_notes(
     judged = [each.row for each in results if each.verdict is not Verdict.UNKNOWN]
     texts = dict.fromkeys(rank_misfit(system, row, device) for row in judged if is_collective(row))
     return tuple(f"{text}: its GPUs' names alone judge it" for text in texts if text)
-
-
-def left_aside_note(rows: Sequence[Observation]) -> tuple[str, ...]:
-    """Rows that nothing is expected of, by their kinds."""
-    kinds = dict.fromkeys(f"{row.metric} of {'short ' * too_short(row)}{row.path or row.flow}" for row in rows)
-    text = f"{len(rows)} row{'s' if len(rows) > 1 else ''} left aside, as the model has no {', '.join(kinds)}"
-    return (f"{text}; an earlier run may have (--expect)",) if rows else ()

@@ -22,6 +22,8 @@ _EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-", "--", "\u2013", "\u2014", "x",
 # Of a table between bars the line below its heads, what marks its cells, and how it calls a row or column.
 _RULE, _MARKS = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*"), re.compile(r"[*`]|^\s+|\s+$")
 _GPU = re.compile(r"GPU ?(\d{1,3})$", re.IGNORECASE)
+# A plain word, no path, option or name of a part; lines of tools and tables have fewer than three.
+_WORD, _LEAST_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])"), 3
 # Numbers by row and column, None where there is none.
 Cells = Sequence[Sequence[float | None]]
 WHOLE = "paste the whole output of the tool"
@@ -35,6 +37,11 @@ def lines_of(text: str) -> list[str]:
     """The lines, whatever ends them, without colours, the marks of a quotation, and the tags and times of a log."""
     plain = _COLOUR.sub("", text.lstrip("\ufeff").translate(_WIDE)).replace("\r\n", "\n").replace("\r", "\n")
     return [_TAG.sub("", _QUOTE.sub("", line)).rstrip() for line in plain.split("\n")]
+
+
+def is_prose(line: str) -> bool:
+    """Whether a line has plain words as a sentence has."""
+    return len(_WORD.findall(line[:400])) >= _LEAST_WORDS
 
 
 def short_lines(lines: Sequence[str]) -> list[str]:

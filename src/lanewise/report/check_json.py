@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.unjudged import LookFirst, aside
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.json import json_document
 from lanewise.report.prometheus import family
+from lanewise.results.observation import Observation
 
 _METRICS = {"B/s": "goodput_bytes_per_second", "s": "latency_seconds"}
 _HELP = {
@@ -34,7 +36,8 @@ def check_json(checkup: Checkup, name: str = "") -> dict[str, Any]:
         "counts": {verdict.value: checkup.count(verdict) for verdict in Verdict},
         "rows": [_row(result) for result in checkup.results],
         "findings": [_finding(finding, numbers) for finding in checkup.findings],
-        "aside": [{"flow": row.flow, "scenario": row.scenario, "metric": row.metric} for row in checkup.left_aside],
+        "aside": [_aside(row) for row in checkup.left_aside],
+        "look_first": [_look_first(paths) for paths in checkup.look_first],
         "notes": checkup.notes,
     }  # fmt: skip
 
@@ -49,6 +52,20 @@ def _row(result: PathResult) -> dict[str, Any]:
         "tolerance": tolerance.relative if tolerance else None, "limit": expected.limit or None,
         "rests_on": expected.rests_on, "note": result.note or expected.note or None,
     }  # fmt: skip
+
+
+def _aside(row: Observation) -> dict[str, Any]:
+    reason = aside(row)
+    return {
+        "flow": row.flow, "scenario": row.scenario, "metric": row.metric, "unit": row.unit,
+        "why": reason.why, "next": reason.step,
+    }  # fmt: skip
+
+
+def _look_first(paths: LookFirst) -> dict[str, Any]:
+    flows = list(dict.fromkeys(row.flow for row in paths.rows))
+    causes = [{"cause": cause.key[0], "what": cause.what, "next": cause.step} for cause in paths.causes]
+    return {"kind": paths.kind, "flows": flows, "causes": causes}
 
 
 def _finding(finding: Finding, numbers: dict[int, int]) -> dict[str, Any]:

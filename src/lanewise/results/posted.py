@@ -41,6 +41,12 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "memory modules": (r"(?i).*\bDDR[345].*", "24 x DDR5-4800"),
     "memory rate": (r"\d[\d.]* ?[MGT]B/s", "936 GB/s"),
 }
+# Modules of a host's memory: 24 x DDR5-4800, 8 x 32 GB DDR4-3200, 8x32GB RDIMM DDR4 3200 MT/s.
+MODULES = re.compile(
+    r"(?<![\w.])(?P<count>\d{1,2}) ?(?:x|\u00d7|\*) ?(?:\d{1,3} ?G(?:i?B)? ?)?\)?,? ?(?:(?:ECC|REG|[A-Z]{0,5}DIMMs?) )*"
+    r"(?<!G)DDR[345]L?[ -]?(?P<rate>\d{4,5})\b",
+    re.IGNORECASE,
+)
 # What people call some of them as well, whatever stands around it.
 _ALSO_CALLED: Mapping[str, re.Pattern[str]] = {
     "cpus": re.compile(r"(?i)v?cpus|cpu count|cores"),

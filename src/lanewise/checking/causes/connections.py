@@ -13,12 +13,10 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.contention import OTHERS
 from lanewise.checking.causes.ports import at_lesser_port
-from lanewise.checking.symptom import RowSymptom, quantity_in, said_quantity, value_text
+from lanewise.checking.symptom import RowSymptom, keeps_to, quantity_in, said_quantity, value_text
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.observation import Observation
 
-# A rate that is asked for is kept to a few per cent; less than that is not what limits.
-_KEPT = (0.85, 1.03)
 # Calls or datagrams of less than this cost far more than their bytes: a segment at MTU 1500 carries 1448 B.
 _SMALL = 512
 # IPv4 hosts take 576 B at least (RFC 791), which leaves 536; usual are 1448 to 1460, and 8948 with jumbo frames.
@@ -71,7 +69,7 @@ def _asked(symptom: RowSymptom) -> Iterator[Cause]:
     row, rate = symptom.row, symptom.row.value or 0.0
     step = "run it without -b (TCP), or with -b 0 or the rate of the line (UDP)"
     asked = said_quantity(row, "asked for", "B/s") * max(1, row.settings.get("connections", 1))
-    if asked and _KEPT[0] < rate / asked < _KEPT[1]:
+    if keeps_to(rate, asked):
         what = f"the command asks for {row.how['asked for']} a stream, and gets it"
         yield Cause(("setting", "rate"), what, step, evidence="the command", predicted=asked, explains=True)
     elif not asked and row.how.get("protocol") == "UDP" and asked_for_no_more("udp", rate):

@@ -9,10 +9,8 @@ import math
 from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.symptom import RowSymptom, said_quantity
+from lanewise.checking.symptom import RowSymptom, keeps_to, said_quantity
 
-# A rate that is asked for is kept to a few per cent.
-_KEPT = (0.85, 1.06)
 # How near a rate must be to the number that a limit has.
 _NEAR = 0.007
 # Limits of cloud volumes begin with these digits (3,000 requests a second and 125 MiB/s of AWS' gp3, EBS volume types;
@@ -33,7 +31,7 @@ def _asked(symptom: RowSymptom) -> Iterator[Cause]:
     asked = said_quantity(row, "asked for", "B/s") * row.settings.get("threads", 1)
     rate = row.value or 0.0
     rate = rate * row.settings.get("bytes", 0) if row.metric == "iops" else rate
-    if asked and _KEPT[0] < rate / asked < _KEPT[1]:
+    if keeps_to(rate, asked):
         what = f"the command asks for {row.how['asked for']} (--rate), and gets it"
         predicted = asked if row.metric == "goodput" else None
         yield Cause(("setting", "rate"), what, "run it without --rate", evidence="the command", predicted=predicted,

@@ -9,6 +9,7 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
 from lanewise.checking.causes.conditions import SETTING
+from lanewise.checking.expectation import too_short
 from lanewise.checking.references.latencies import FROM_HOST_MEMORY
 from lanewise.checking.references.paths import flows_of_drives
 from lanewise.checking.references.side_by_side import OF_FEWER_GPUS
@@ -133,10 +134,22 @@ def one_at_a_time(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("host",), what, "cpupower idle-set -D 0; cpupower frequency-set -g performance; then again")
 
 
+def costly_messages(symptom: RowSymptom) -> Iterator[Cause]:
+    """Short messages of which so many are in flight that what each of them costs is the limit (`by_line_in_bulk`)."""
+    row = symptom.row
+    by_line = symptom.result.tolerance is TOLERANCES["line"]
+    if by_line and row.path == "network" and row.how.get("tool") == "typed in" and too_short(row):
+        size, many = units.size(row.settings["bytes"]), (row.value or 0.0) / row.settings["bytes"]
+        what = f"messages of {size}: {many:,.0f} of them a second, each costs the program more than its bytes the line"
+        step = "merge neighbours into larger messages, post them in batches, use more threads or queue pairs"
+        yield Cause(("requests",), what, step, evidence="so many are in flight that none waits for an answer")
+
+
 def _alone(row: Observation) -> bool:
     return row.how.get("flows", row.flow).count("->") == 1
 
 
 KIND_CAUSES = (
     named_changes, shared_by_several, below_its_kind, copied_by_the_driver, hosts_that_differ, more_gpus, one_at_a_time,
+    costly_messages,
 )  # fmt: skip

@@ -14,7 +14,7 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import CARD_CAUSES, differ_in_time, stated_link
 from lanewise.checking.causes.changed_settings import OWN_SETTINGS
-from lanewise.checking.causes.commonest import REQUESTS, commonest
+from lanewise.checking.causes.commonest import PINNED_TOOLS, REQUESTS, commonest
 from lanewise.checking.causes.connections import run_causes
 from lanewise.checking.causes.contention import (
     back_is_fine,
@@ -80,8 +80,6 @@ _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.wi
 _LEAST_CAUSES = 2
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
-# Tools that copy from and to pinned memory alone.
-_PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "dcgmi", "lanewise")
 
 
 def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
@@ -108,7 +106,7 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
     row = symptom.row
     kind = row.how.get("host memory", "")
     tool = row.how.get("tool", "lanewise")
-    if row.path not in HOST_COPIES or kind == "pinned" or row.metric != "goodput" or tool.startswith(_PINNED):
+    if row.path not in HOST_COPIES or kind == "pinned" or row.metric != "goodput" or tool.startswith(PINNED_TOOLS):
         return
     if not kind and is_coherent(symptom.posted.title(symptom.gpu)):
         return  # their GPUs read pageable memory as fast as pinned

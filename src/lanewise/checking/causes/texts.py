@@ -12,9 +12,18 @@ from dataclasses import replace
 from lanewise import late_re as re
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.commonest import LINK, REQUESTS
-from lanewise.checking.causes.conditions import AWAY, CONDITIONS, FAR, LESSER_LINK, NVLINK, OWN_CONDITIONS, SETTING
+from lanewise.checking.causes.conditions import (
+    AWAY,
+    CONDITIONS,
+    FAR,
+    LESSER_LINK,
+    NVLINK,
+    OWN_CONDITIONS,
+    SETTING,
+    SHARED,
+)
 from lanewise.checking.causes.stated_words import own_words, stated_conditions
-from lanewise.checking.references.texts import of_plain_text, version_differs, words_of
+from lanewise.checking.references.texts import OF_STRIPED_DRIVES, of_plain_text, version_differs, words_of
 from lanewise.checking.symptom import RowSymptom, line_of, value_text
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
@@ -54,6 +63,8 @@ def text_causes(symptom: RowSymptom) -> Iterator[Cause]:
         yield from _below_a_wish(row)
     if not of_plain_text(row):
         return
+    if OF_STRIPED_DRIVES in symptom.result.expected.limit:
+        yield SHARED.cause("several drives together have hardly more than one alone")
     best = _held_against(symptom)
     words = " ".join(f"{words_of(each)} {each.how.get('after', '')}" for each in (row, best) if each is not None)
     judged_by_parts = row.path in ("host to device", "device to host") and not row.how.get("against")

@@ -38,7 +38,7 @@ _OF_LIMIT = 0.75
 # Of the same kernel by name 0.75, as for host memory (`side_by_side`).
 _OF_KERNEL = 0.75
 # The diagonal of a matrix of copies between GPUs says nothing of a path.
-_DIAGONALS = ("p2pBandwidthLatencyTest", "rocm_bandwidth_test", "TransferBench", "SuperBench", "nvbandwidth")
+DIAGONALS = ("p2pBandwidthLatencyTest", "rocm_bandwidth_test", "TransferBench", "SuperBench", "nvbandwidth")
 _COUNTED_ONCE = re.compile(r"counted once")
 # Rated bandwidth by name, GB/s, of GPUs that the catalogue does not have (their makers' specifications; where a name
 # has several memories, the fastest). The first that matches counts.
@@ -60,7 +60,7 @@ def of_gpu_memory(
 ) -> Iterator[Reference]:
     """What the GPU's memory is rated at, and the best that another row of the same memory says."""
     tool = row.how.get("tool", "")
-    if row.path != GPU_MEMORY or row.metric != "goodput" or row.value is None or tool.startswith(_DIAGONALS):
+    if row.path != GPU_MEMORY or row.metric != "goodput" or row.value is None or tool.startswith(DIAGONALS):
         return
     gpu = row.flow.partition("->")[0].strip()
     rate, source = rated(posted, gpu, catalog)

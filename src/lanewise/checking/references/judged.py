@@ -29,7 +29,7 @@ from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import TIMES, faster_than_any_link, late, of_small_messages
-from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
+from lanewise.checking.references.lines import by_line, by_line_in_bulk, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_modules
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
@@ -257,6 +257,8 @@ class References:
             # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
             if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
                 yield from same_path(row, self._on_path(row))
+            if row.path == "network":
+                yield from by_line_in_bulk(row, flows_of(row), self.posted, self._on_path(row))
             if row.path in ("storage", "network"):
                 yield from fewer_in_flight(row, self._on_path(row))
                 yield from of_like_size(row, self._on_path(row))

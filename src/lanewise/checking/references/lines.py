@@ -21,6 +21,10 @@ _BUILT_IN, _OF_A_SPARK = re.compile(r"\bGB10\b"), raw_rate(5, 4)
 # One message in flight of this size fills a line: 8 MiB have 95 % of 400 Gb/s, 512 KiB 41 % (uccl-project/uccl#931).
 _LONG_MESSAGE = 8 * 2**20
 FINE_SHARE, SLOW_SHARE = 0.70, 0.66
+# Messages (B) of which a card sends far more a second than a line carries: of 4 KiB 400 Gb/s are 12 million, cards send
+# 100 million and more (`net.message_rate` of the catalogue). With what a line carries in 20 us in flight, ten times an
+# RDMA message's 2 us (perftest), none of them waits for an answer.
+_LEAST_IN_BULK, _ROUND_TRIP = 4 * 2**10, 20e-6
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
 _SLOW_RING = 0.4
 # Thirteen packets of 512 B in each of 8,000 microframes a second (USB 2.0 specification, 5.8.4).
@@ -75,6 +79,21 @@ def by_line(
         low, slow = fine * line * both, 0.0 if lenient else least * line * both
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
+
+
+def by_line_in_bulk(
+    row: Observation, flows: Sequence[Flow], posted: PostedFacts, series: Sequence[Observation]
+) -> Iterator[Reference]:
+    """The line of short messages typed in of which so many are in flight that none waits for an answer."""
+    line, text = _line(row, posted)
+    size = row.settings.get("bytes", 0)
+    in_flight = size * row.settings.get("depth", 1) * row.settings.get("threads", 1)
+    lone = row.how.get("tool") == "typed in" and row.metric == "goodput" and len(flows) == 1
+    if not lone or size < _LEAST_IN_BULK or not 0 < line * _ROUND_TRIP <= in_flight:
+        return
+    if not _over_thunderbolt(row, posted) and not any(_fills_later(row, other, line) for other in series):
+        slow = SLOW_SHARE * line
+        yield Reference("line", line, slow, slow, None, f"the line of {text}", "as stated", own=False)
 
 
 def _fills_later(row: Observation, other: Observation, line: float) -> bool:

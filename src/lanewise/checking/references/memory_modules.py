@@ -7,15 +7,10 @@ from collections.abc import Iterator
 
 from lanewise.checking.references.parts import Reference
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import MODULES, PostedFacts
 
 # A DIMM of DDR3 to DDR5 has 64 data bits (JESD79-3, -4 and -5; DDR5's are two subchannels of 32).
 _BYTES = 8
-_MODULES = re.compile(
-    r"(?P<count>\d{1,2}) ?(?:x|\u00d7|\*) ?(?:\d{1,3} ?G(?:i?B)? ?)?(?:[A-Z]{0,5}DIMMs? )?"
-    r"DDR[345]L?[ -]?(?P<rate>\d{4,5})\b",
-    re.IGNORECASE,
-)
 # STREAM's Triad has 0.55 of what eight channels of DDR4 carry (superuser.com 1815148), as a store that is no streaming
 # one reads its line first. Two modules to a channel carry what one does, so that half of what is stated may be all.
 _FINE, _SLOW = 0.55, 0.25
@@ -31,7 +26,7 @@ _LEAST = 2**30
 def modules_rate(posted: PostedFacts) -> tuple[float, int, str]:
     """What all modules that somebody states carry in B/s, how many they are, and where it stands; 0 if none."""
     for statement in posted.stated("memory modules"):
-        if match := _MODULES.search(statement.value):
+        if match := MODULES.search(statement.value):
             count = int(match["count"])
             return count * _BYTES * int(match["rate"]) * 1e6, count, statement.source
     return 0.0, 0, ""

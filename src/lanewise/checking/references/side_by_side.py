@@ -23,6 +23,9 @@ COUNTS = "iops"
 # As for other rows of one path (TOLERANCES): repeated runs of STREAM and of Memory Latency Checker's local cells differ
 # by a few per cent (90.9 and 90.9 GB/s, cncf/cnf-testbed#129).
 _OF_LIKE = 0.75
+# One program on one machine repeats its counts within a few per cent: a setting that brings 15 % more was missing.
+OF_SETTING = 0.87
+_SWITCH = re.compile(r"(?:with|without|on|off|enabled|disabled|no|default)$|-{1,2}[a-z][\w-]+|\w+=\w+", re.IGNORECASE)
 _MOST_LIKE = 100
 # Two sockets reach each other's memory alike (34.5 and 34.4 GB/s, the same thread); half leaves room for a busy link.
 _OF_OTHER_WAY = 0.5
@@ -63,8 +66,17 @@ def of_like(row: Observation, kinds: Mapping[str, Sequence[Observation]]) -> Ite
     like = [each for each in kinds.get(repr(_kind(row)), ()) if each is not row and not less_by_design(row, each)]
     best = best_of(_nearest(row, [each for each in like if each.flow == row.flow]))
     if best is not None and best.settings == row.settings:
-        yield of_another_row(best.value or 0.0, _OF_LIKE, f"'{best.scenario}'")
+        share = OF_SETTING if row.metric == COUNTS and _one_word_apart(row, best) else _OF_LIKE
+        yield of_another_row(best.value or 0.0, share, f"'{best.scenario}'")
     yield from _other_nodes(row, like)
+
+
+def _one_word_apart(row: Observation, other: Observation) -> bool:
+    """Whether the names of two rows differ in one switch alone: with and without, --flag, key=value."""
+    mine, theirs = row.scenario.split(), other.scenario.split()
+    pairs = [word for word in mine if word not in theirs], [word for word in theirs if word not in mine]
+    words = [word.strip(",;()") for words in pairs for word in words]
+    return bool(words) and max(map(len, pairs)) == 1 and all(map(_SWITCH.match, words))
 
 
 def of_fewer_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -74,7 +86,8 @@ def of_fewer_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
         return
     like = [
         each for each in rows
-        if each.metric == row.metric and each.value and 0 < len(_gpus(each)) < len(gpus) and _gpus(each) <= gpus
+        if each.metric == row.metric and each.value and each.display_unit == row.display_unit
+        and 0 < len(_gpus(each)) < len(gpus) and _gpus(each) <= gpus
         and each.how.get("tool") == row.how.get("tool") and _model(each) == _model(row)
     ]  # fmt: skip
     if (best := best_of(like)) is not None:
@@ -167,4 +180,6 @@ def _kind(row: Observation) -> tuple[object, ...]:
     how = tuple(row.how.get(key, "") for key in ("tool", "pattern", "mode"))
     note = frozenset(re.findall(r"\w+", row.how.get("note", "").lower()))
     kernel_and_work = map(sorted, kind_of_work(row))
-    return row.metric, row.path, how, sorted(row.settings.items()), line_of(row), sorted(note), *kernel_and_work
+    counted = row.display_unit if row.metric == COUNTS else ""  # requests are not tokens
+    what = (row.metric, counted, row.path)
+    return *what, how, sorted(row.settings.items()), line_of(row), sorted(note), *kernel_and_work

@@ -47,6 +47,17 @@ _MOST_COMPARED = 20
 _OF_FEWER_THREADS, OF_FEWER_THREADS = 0.5, "threads in place of more"
 _THREADS = re.compile(r"(?<![\w.])(\d{1,4}) threads?\b", re.IGNORECASE)
 _THREADS_HEAD = re.compile(r"^\W*(?:num_?|n_?|nr_?)?threads?\b", re.IGNORECASE)
+_ONE_DRIVE = re.compile(r"\b(?:one|a single|single|each) (?:\w+ )?(?:drive|disk|ssd|nvme|member)\b", re.IGNORECASE)
+# Striped drives are read together; two at once reach this of the sum of each alone at least (`paths._OF_ALONE`).
+_NUMBERS = {word: at for at, word in enumerate(("two", "three", "four", "five", "six", "seven", "eight"), 2)}
+_NUMBER = rf"(?:{'|'.join(_NUMBERS)}|\d{{1,2}})"
+_STRIPED = re.compile(
+    rf"\b(?:raid(?: ?-?0)?|striped?|array|md\d?)(?: set)? (?:of|over|across|with) (?P<of>{_NUMBER})\b|"
+    rf"\b(?P<drives>{_NUMBER}) (?:\w+ )?(?:drives|disks|ssds)\b(?=.*\b(?:raid|stripe|array)|.*\b(?:at once|together))",
+    re.IGNORECASE,
+)
+_MIRRORED = re.compile(r"\braid ?-?(?:1|5|6|z\d?)\b|mirror|raidz", re.IGNORECASE)
+_OF_ALONE, OF_STRIPED_DRIVES = 0.6, "striped drives"
 _PLAIN = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -60,6 +71,7 @@ class PlainTextRows:
 
     def __init__(self, rows: Sequence[Observation]) -> None:
         self._rows = [row for row in rows if row.metric == "iops" and threads_of(row)][:_MOST_COMPARED]
+        self._drives = [row for row in rows if row.how.get("about") == "storage" and row.metric == "goodput"]
         self._kinds: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
         for row in sorted(rows, key=lambda row: -(row.value or 0.0)):
             self._kinds[_kind(row)].append(row)
@@ -70,10 +82,10 @@ class PlainTextRows:
         wanted = _expected(row)
         if wanted is not None:
             value, limit, (fine, slow) = wanted
-            return _judged(result, value, limit, fine, slow)
+            return self._by_one_drive(_judged(result, value, limit, fine, slow))
         best = self.best_of_another_condition(row)
         if best is None or not best.value:
-            return self._by_threads(result)
+            return self._by_one_drive(self._by_threads(result))
         lost = version_differs(row, best) and not _later_is_better(row, best)
         return _judged(result, best.value, f"'{best.scenario}'", 2.0, _OF_VERSION if lost else _OF_CONDITION)
 
@@ -89,6 +101,17 @@ class PlainTextRows:
         limit = f"the same with {threads_of(best)} {OF_FEWER_THREADS}"
         return _judged(result, best.value, limit, 2.0, _OF_FEWER_THREADS)
 
+    def _by_one_drive(self, result: PathResult) -> PathResult:
+        """The result of several striped drives, beside one of them alone: they have what two have at least."""
+        row = result.row
+        alone = [each for each in self._drives if _ONE_DRIVE.search(words_of(each))
+                 and each.how.get("way") == row.how.get("way")]  # fmt: skip
+        number = _striped(words_of(row))
+        if result.verdict is not Verdict.UNKNOWN or row not in self._drives or number < 2 or len(alone) != 1:
+            return result
+        limit = f"'{alone[0].scenario}', twice, of {number} {OF_STRIPED_DRIVES}"
+        return _judged(result, 2 * (alone[0].value or 0.0), limit, 2.0, _OF_ALONE)
+
     def best_of_another_condition(self, row: Observation) -> Observation | None:
         """The best figure of the same thing under another condition, as their words say; None if none is better."""
         if row.metric == "latency" or not row.value:
@@ -100,6 +123,13 @@ class PlainTextRows:
             if _differ_in_a_condition(row, each) and not explained(*words) and not other_work(*words):
                 return each
         return None
+
+
+def _striped(words: str) -> int:
+    """How many drives words say that data is striped over; 0 if none, or where each holds the same."""
+    match = None if _MIRRORED.search(words) or _ONE_DRIVE.search(words) else _STRIPED.search(words)
+    number = (match["of"] or match["drives"]).lower() if match else ""
+    return _NUMBERS.get(number) or int(number or 0)
 
 
 def threads_of(row: Observation) -> int:
@@ -119,19 +149,20 @@ def rate_of_each(row: Observation) -> bool:
 def _but_threads(row: Observation) -> tuple[object, ...]:
     """What figures of different numbers of threads share: the words, but for what stands in brackets."""
     name = re.sub(r"\([^()]*\)", " ", row.scenario.lower())
-    return row.metric, row.unit, row.flow, row.how.get("heading", ""), frozenset(_PLAIN.findall(name))
+    return row.metric, _counted(row), row.flow, row.how.get("heading", ""), frozenset(_PLAIN.findall(name))
 
 
 def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None:
     """The value that the text expects of a row, what it calls it, and the shares from which it is fine or slow."""
     kind = row.how.get("expectation", "")
     name = {"expected": "what the text expects", "other": "what the text compares it with", "bus": "its bus"}
-    if kind == "other" and other_work(words_of(row), row.how.get("against", "")):
+    against = row.how.get("against", "")
+    alone = _ONE_DRIVE.search(words_of(row)) is not None and _striped(against) > 1
+    if kind == "other" and (alone or other_work(words_of(row), against)):
         kind = ""
     try:
         if kind:
             value = units.parse(row.how["expected"], row.unit)
-            against = row.how.get("against", "")
             return value, f"'{against}'" if against else name.get(kind, "the nominal value in the text"), _SHARES[kind]
         if line_of(row):
             line = units.parse(line_of(row), "B/s")
@@ -147,7 +178,7 @@ def _judged(result: PathResult, value: float, limit: str, fine: float, slow: flo
     most = _too_much(row, value)
     if most and measured > most:
         verdict, low, high = Verdict.FAST, None, most
-    elif row.metric.startswith("latency"):
+    elif row.unit == "s":
         verdict = Verdict.SLOW if measured > _LATE * value else Verdict.UNKNOWN
         low, high = None, _LATE * value
     else:
@@ -212,13 +243,18 @@ def _differences(row: Observation, other: Observation) -> Iterator[tuple[str, st
         yield " ".join(w for w in mine if w not in theirs), " ".join(w for w in theirs if w not in mine)
 
 
+def _counted(row: Observation) -> str:
+    """The SI unit of a row; of counts what is counted: requests are not tokens."""
+    return row.display_unit if row.unit == "1/s" else row.unit
+
+
 def _kind(row: Observation) -> tuple[object, ...]:
     """What rows must share: kind of quantity, path, direction, work, and the words that name no condition."""
     label = CONDITION.sub(" ", without_counts(row.how.get("label", "")))
     names = frozenset(word.lower() for word in _PLAIN.findall(label))
     return (
         row.metric,
-        row.unit,
+        _counted(row),
         row.how.get("about", ""),
         row.flow,
         row.how.get("way", ""),

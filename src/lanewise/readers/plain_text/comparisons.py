@@ -129,9 +129,9 @@ def _held_against(figure: TextFigure, other: TextFigure) -> bool:
         return False
     if "of" in (plain(first.words.between), plain(second.words.between)) and first.role != "only":
         return False  # what something is a share of is no measurement
-    if figure.quantity.si == "s" and not (first.line == second.line and _is_sentence(first, second)):
+    if figure.quantity.si == "s" and not (first.line == second.line and _in_one_sentence(first, second)):
         return False
-    if first.line == second.line and _is_sentence(first, second):
+    if first.line == second.line and _in_one_sentence(first, second):
         return _listed(first, second)
     symmetric = figure.path == other.path and figure.path in ("device", "network")
     words = [f"{each.words.label} {each.words.after if each.words.suffixed else ''}" for each in (figure, other)]
@@ -145,7 +145,7 @@ def _held_against(figure: TextFigure, other: TextFigure) -> bool:
     )
 
 
-def _is_sentence(first: TextFigure, second: TextFigure) -> bool:
+def _in_one_sentence(first: TextFigure, second: TextFigure) -> bool:
     """Whether two figures stand in one sentence, in clauses of their own, each with words of its own."""
     between = second.words.between
     own = [LETTERS.search(plain(each.words.between)) is not None for each in (first, second)]

@@ -30,6 +30,11 @@ _MOST_OF_LINE = 40
 # A line that carries so much payload is full (`references.lines`: fine from there on).
 _FILLED, _TOO_MUCH = 0.7, 1.2
 _LOCAL = re.compile(r"\blocal|\bcache|\bdis[ck]s?\b|\bdrives?\b|\bmemory\b", re.IGNORECASE)
+# Data that stays within a host does not take the line that a text states of its network.
+_WITHIN_ONE = re.compile(
+    r"\b(?:inside|within|in|on) (?:one|a single|the same|each) (?:node|host|machine|server|box)\b|\bintra-?node\b",
+    re.IGNORECASE,
+)
 _LONGEST_HEADING = 120
 _FLOWS = {
     "network": {"": "host0->host1", "write": "host0->host1", "read": "host1->host0"},
@@ -43,7 +48,7 @@ _FLOWS = {
 _NO_HEADING = re.compile(r"^\W*$|^\d{4}-\d\d|^\d\d:\d\d|^[-=_*#|+ ]+$")
 _ALGORITHM = re.compile(r"\balg(?:o|orithm)?[ _.-]?(?:bw|bandwidth)\b", re.IGNORECASE)
 _BUS = re.compile(r"\b(?:bus|nw)[ _.-]?(?:bw|bandwidth)\b", re.IGNORECASE)
-_METRICS = {"B/s": ("goodput", "GB/s"), "1/s": ("iops", "1/s"), "s": ("latency", "us")}
+_METRICS = {"B/s": "goodput", "1/s": "iops", "s": "latency"}
 
 
 @dataclass
@@ -170,6 +175,7 @@ def _figure(
     role = "expected" if falls or (role == "" and path_words.heads_expectation(reading.heading)) else role
     crosses = crosses or quantity.unit.endswith("b/s")
     line = f"{words.before} {words.after}"
+    crosses = crosses and _WITHIN_ONE.search(words.between) is None
     near = (path == "network" and crosses) or (path == "storage" and path_words.is_over_network(line))
     own = f"{words.between} {words.after if words.suffixed else ''}"
     clause = devices.clause_of(words.before, words.after)
@@ -234,19 +240,17 @@ def _port(reading: _Reading) -> str:
 
 def _row(figure: TextFigure, port: str, drive: str) -> Observation:
     """A figure as a row, of what its words say of it."""
-    metric, shown = _METRICS[figure.quantity.si]
+    metric, unit = _METRICS[figure.quantity.si], figure.quantity.unit
     label = figure.words.label
     how = {"tool": PLAIN_TEXT, "heading": figure.heading, "label": label, "about": figure.path, "way": figure.way}
     how |= {"after": figure.words.after.strip()[:60]} if LETTERS.search(figure.words.after) else {}
     if port and figure.crosses and figure.quantity.si == "B/s" and _by_its_line(figure, units.parse(port, "B/s")):
         how["line"] = port
     elif figure.expected[0]:
-        unit = figure.quantity.unit
         how |= {"expected": units.show(figure.expected[0], unit), "expectation": figure.expected[1]}
         how |= {"against": figure.against} if figure.against else {}
     elif port and figure.crosses and figure.quantity.si == "B/s":
         how["line"] = port
-    unit = figure.quantity.unit if metric != "iops" else shown
     flow, path = _FLOWS[figure.path][figure.way], "" if figure.path == "device" else figure.path
     if figure.copy and metric == "goodput":
         flow, path = devices.flow_of(figure.copy, figure.gpu), figure.copy

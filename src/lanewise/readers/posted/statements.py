@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise import late_re as re
-from lanewise.readers.posted.gpu_memory import memory_rates
+from lanewise.readers.posted.gpu_memory import memory_modules, memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
 from lanewise.readers.posted.links import (
     NumberedLine,
@@ -28,7 +28,7 @@ _RELEVANT = re.compile(
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
-    r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|"
+    r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
     r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
@@ -157,6 +157,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
             yield Statement("BAR1", total[1], source)
         memory = bool(_BAR1.search(line)) or (memory and total is None)
     yield from memory_rates(lines, file)
+    yield from memory_modules(lines, file)
     yield from _transports(lines, file)
     yield from _links(lines, file)
     yield from narrow_links(lines, file)

@@ -9,14 +9,15 @@ algorithm's, whose quotient tells the ranks (nccl-tests, doc/PERFORMANCE.md).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.programs.records import ProgramQuantity, ProgramRecord, ranks_in, records, with_plain_words
+from lanewise.readers.texts import is_prose
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
-from lanewise.readers.words.devices import copy_of, memory_of, named_collective, without_peers
+from lanewise.readers.words.devices import bus_share, copy_of, memory_of, named_collective, without_peers
 from lanewise.readers.words.gpus import gpus_in
 from lanewise.results.figure_words import OWN_PROGRAM, count_in
 from lanewise.results.observation import Observation
@@ -47,13 +48,14 @@ _ELSEWHERE = re.compile(
 )
 # Where names of GPUs are looked for.
 _LONGEST_TEXT, _LONGEST_LINE, _MOST_LINES = 20_000, 400, 400
-_SENTENCE = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])")
-_LEAST_WORDS, _COLUMNS = 3, re.compile(r"\s{2,}\S|\||\t")
+_COLUMNS = re.compile(r"\s{2,}\S|\||\t")
 _ACROSS = re.compile(r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|\binter-?node\b|\bmulti-?node\b", re.IGNORECASE)
 _OF_A_HOST, _MOST_BYTES = 8, 2.0**62
 # A key that says the direction of its rate, and words of something that takes a time.
 _KEYED = re.compile(r"(?P<to>h2d|htod|host_to_(?:device|gpu))|d2h|dtoh|(?:device|gpu)_to_host", re.IGNORECASE)
-_TAKES = re.compile(r"\b(?:took|takes?|in)\b", re.IGNORECASE)
+_TAKES = re.compile(r"\b(?:took|takes?|needs?|needed|lasts?|lasted|in)\b", re.IGNORECASE)
+_COPYING = re.compile(r"\b(?:cop(?:y|ies|ying)|memcpy|transfer\w*)\b", re.IGNORECASE)
+_KIND_OF_MEMORY = re.compile(r"\b(?:pageable|(?:pinned|page-?locked)(?! (?:to|on) ))\b", re.IGNORECASE)
 _REPEATED = re.compile(r"\b(?:iteration|iter|run|pass|step|rep)(?:e?s)?(?=\d|\b) ?\d*:?")
 _KEYS = re.compile(r"\b[\w/]+=(?=[\s,;)]|$)|[\"'][\w /()]+[\"']: *(?=[,}]|$)")
 # A size in elements of so many bytes; both directions of so many bytes each.
@@ -73,21 +75,22 @@ class _Copy:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether a line says such a copy, and some words of which GPU's it is."""
-    return any(_rows(lines))
+    return any(_row(*each) for each in _copies_below(lines))
+
+
+def read_text(lines: list[str], file: str) -> ImportedResults:
+    """The best rate of each kind of line and size: programs repeat a copy, and the first is cold."""
+    return _best((_row(*each) for each in _copies_below(lines)), lines, file)
 
 
 def read_beside(lines: list[str], file: str) -> ImportedResults:
-    """The lines that say themselves which copy of a GPU they are of, in a text that holds outputs of other tools."""
-    return read_text(lines, file, own_words=True)
+    """The same of a text that holds outputs of other tools: each line says itself which copy of a GPU it is of."""
+    return _best((_row(copy, record, "") for copy, record, _ in _copies_below(lines)), lines, file)
 
 
-def read_text(lines: list[str], file: str, *, own_words: bool = False) -> ImportedResults:
-    """The best rate of each kind of line and size: programs repeat a copy, and the first is cold.
-
-    With `own_words` the sentences above count for nothing.
-    """
+def _best(rows: Iterable[Observation | None], lines: Sequence[str], file: str) -> ImportedResults:
     best: dict[tuple[str, str, int], Observation] = {}
-    for row in _rows(lines, own_words=own_words):
+    for row in filter(None, rows):
         key = (row.scenario, row.flow, row.settings.get("bytes", 0))
         if key not in best or (row.value or 0.0) > (best[key].value or 0.0):
             best[key] = row
@@ -112,23 +115,21 @@ def _names(text: str) -> list[str]:
     return [name for name in gpus_in(text, spoken=True) if name in text]
 
 
-def _rows(lines: Sequence[str], *, own_words: bool = False) -> Iterator[Observation]:
+def _copies_below(lines: Sequence[str]) -> Iterator[tuple[_Copy, ProgramRecord, str]]:
+    """Each copy with its record and the sentence above."""
     heading, before = "", 0
     for place, record in records(lines):
-        above = list(filter(_is_sentence, lines[before:place]))
+        above = list(filter(_is_heading, lines[before:place]))
         heading, before = with_plain_words((above or [heading])[-1]), place + 1
         copies = _copies(record)
-        for copy in copies:
-            row = _row(copy, record, "" if own_words else heading)
-            if row is not None:
-                yield row
-        if not copies and _is_sentence(lines[place]):
+        yield from ((copy, record, heading) for copy in copies)
+        if not copies and _is_heading(lines[place]):
             heading = with_plain_words(lines[place])
 
 
-def _is_sentence(line: str) -> bool:
-    """Whether a line is one, and no row of heads."""
-    return len(_SENTENCE.findall(line[:400])) >= _LEAST_WORDS and not _COLUMNS.search(line.strip())
+def _is_heading(line: str) -> bool:
+    """Whether a line is a sentence, and no row of heads."""
+    return is_prose(line) and not _COLUMNS.search(line.strip())
 
 
 def _copies(record: ProgramRecord) -> list[_Copy]:
@@ -157,7 +158,7 @@ def _agreeing(record: ProgramRecord, rates: Sequence[ProgramQuantity], bus: floa
 def _of_bus(record: ProgramRecord, bus: float) -> _Copy | None:
     """The collective of a bus bandwidth, by its time the algorithm's too where the two can belong together."""
     sizes, times = record.of("size"), record.of("time")
-    if not sizes or (not times and _is_sentence(record.words)):
+    if not sizes or (not times and _is_heading(record.words)):
         return None
     taken = sizes[0].value / times[0].value if times and times[0].value > 0 else 0.0
     low, high = _BUS_SHARES
@@ -236,19 +237,10 @@ def _collective(name: str, copy: _Copy, settings: dict[str, int], record: Progra
     ranks = _ranks(name, copy.bus / copy.rate) if copy.bus and copy.rate else 0
     ranks = ranks or record.ranks or ranks_in(heading) or count_in(heading.partition(".")[0])
     flows = "" if _ACROSS.search(f"{record.words} {heading}") else _ring(ranks)
-    bus = copy.bus or copy.rate * _bus_share(name, ranks)
+    bus = copy.bus or copy.rate * bus_share(name, ranks)
     kind = ToolValue(flows, flows, "bus_bandwidth" if bus else "algorithm_bandwidth", path="collective")
     settings = settings | ({"ranks": ranks} if ranks else {})
     return observation(OWN_PROGRAM, name, kind, (bus or copy.rate) / 1e9, {}, settings)
-
-
-def _bus_share(name: str, ranks: int) -> float:
-    """Bus bandwidth over that of the algorithm (nccl-tests, doc/PERFORMANCE.md); 0 where the ranks are not known."""
-    if name in ("broadcast", "sendrecv"):
-        return 1.0
-    if ranks < 2:
-        return 0.0
-    return (2 if name == "all_reduce" else 1) * (ranks - 1) / ranks
 
 
 def _ring(ranks: int) -> str:
@@ -283,6 +275,8 @@ def _moved(words: str, heading: str) -> ToolValue | None:
     if copy == "peer":
         flow = "->".join(above) if len(above) == 2 else "gpu0->gpu1"
         return ToolValue(flow, flow, path="peer")
+    if not copy and _COPYING.search(words) and _KIND_OF_MEMORY.search(words):
+        copy = "host to device"  # pageable and pinned memory is a host's, and a link carries as much either way
     return _host_copy(copy, gpu) if copy else None
 
 

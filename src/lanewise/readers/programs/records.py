@@ -65,6 +65,15 @@ _HEAD, _CELL = re.compile(r"[A-Za-z]"), re.compile(r"[\w.+-]{1,30}")
 _BARS = "|\u2502\u2503"  # also those that tabulate and rich draw
 # A line of a block: 'Bandwidth: 52.3 GB/s', 'size_mb: 256'.
 _NAMED = re.compile(r"\s{0,8}(?:- )?[A-Za-z_][\w ()/-]{0,30}:\s{1,12}\S.{0,60}$")
+# The head of a block: 'gpu1:', '- gpu: 1'. What is indented deeper is of it.
+_HEAD_OF_BLOCK = re.compile(r" {0,8}(?:(?P<key>[A-Za-z_][\w :-]{0,30}):|- (?P<item>[A-Za-z_]\w{0,20}: \d{1,2}))\s*$")
+# A sentence of something that takes times, and what joins its clauses or says how exact a time is.
+_TAKES_A_TIME = re.compile(r"\b(?:takes?|took|needs?|needed|lasts?|lasted)\b", re.IGNORECASE)
+_A_TIME = re.compile(r"(?<![\w.])\d{1,6}(?:\.\d{1,4})? ?(?:[mnu\u00b5]s|s|sec|seconds)\b")
+_END_OF_SENTENCE = re.compile(r"[.?!](?=\s|$)")
+_JOINED = re.compile(
+    r"\b(?:and|but|while|whereas|only|just|about|around|roughly|even|then|it|takes?|took)\b|[~,;:]", re.IGNORECASE
+)
 _LONGEST, _MOST = 400, 12
 
 
@@ -105,7 +114,9 @@ class ProgramRecord:
 def records(lines: Sequence[str]) -> Iterator[tuple[int, ProgramRecord]]:
     """Each line that has quantities, by its place; rows of tables take their units from the heads above."""
     heads: list[str] = []
-    for place, line in _whole_blocks(_whole_objects(lines)):
+    whole = _whole_blocks(_of_their_gpus(_whole_objects(lines)))
+    clauses = ((place, clause) for place, text in whole for clause in _clause_of_each_time(text))
+    for place, line in clauses:
         cells = _cells(line)
         if len(line) > _LONGEST or not _has_figure(line):
             heads = cells if _are_heads(cells) else heads
@@ -115,6 +126,44 @@ def records(lines: Sequence[str]) -> Iterator[tuple[int, ProgramRecord]]:
         record = _of_cells(heads, cells) if len(cells) == len(heads) > 1 else _of_line(line)
         if record.quantities:
             yield place, record
+
+
+def _clause_of_each_time(line: str) -> list[str]:
+    """A line; of a sentence in which one size takes several times a clause for each: '1 GB takes 9 ms pageable'."""
+    verb = _TAKES_A_TIME.search(line)
+    if verb is None or "|" in line or len(line) > _LONGEST:
+        return [line]
+    start = line.rfind(". ", 0, verb.start()) + 1
+    end = next((match.start() for match in _END_OF_SENTENCE.finditer(line, verb.end())), len(line))
+    times = list(_A_TIME.finditer(line, verb.end(), end))
+    sizes = [each for each in _of_line(line[start:end]).quantities if each.kind != "time"]
+    if len(times) < 2 or [each.kind for each in sizes] != ["size"]:
+        return [line]
+    ends = [match.end() for match in times]
+    before = [line[a : match.start()] for a, match in zip([verb.end(), *ends], times, strict=False)]
+    after = [line[a:b] for a, b in zip(ends, [*(match.start() for match in times[1:]), end], strict=True)]
+    # Words stand before every time, or after every one.
+    words = [_JOINED.sub(" ", each) for each in (before if _named(before) else after)]
+    if not _named(words):
+        return [line]
+    return [f"{line[start : verb.end()]} {match[0]} {own}" for match, own in zip(times, words, strict=True)]
+
+
+def _named(parts: Sequence[str]) -> bool:
+    return all(_HEAD.search(_JOINED.sub(" ", part)) for part in parts)
+
+
+def _of_their_gpus(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines; those of a block of YAML below the name of a GPU behind that name: 'gpu1 h2d gbps: 25'."""
+    heads: list[tuple[int, str]] = []
+    for place, line in lines:
+        indent = len(line) - len(line.lstrip(" "))
+        heads = [each for each in heads if each[0] < indent or not line.strip()]
+        if match := _HEAD_OF_BLOCK.match(line):
+            heads.append((indent, with_plain_words(match["key"] or match["item"])))
+        names = " ".join(name for _, name in heads)
+        is_member = match is None and re.search(r"\bgpu\d", names) and _NAMED.match(line)
+        yield place, f"{names} {line.strip().removeprefix('- ')}" if is_member else line
 
 
 def _whole_blocks(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

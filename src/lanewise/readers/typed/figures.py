@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lanewise import late_re as re
@@ -13,7 +13,7 @@ from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed.keys import near_miss, own_keys, own_settings, with_usual_keys
 from lanewise.readers.words import spellings
-from lanewise.readers.words.devices import memory_of
+from lanewise.readers.words.devices import bus_share, memory_of, named_collective
 from lanewise.results.observation import Observation, Source
 from lanewise.results.posted import SLOT, STATEMENTS, VARIABLE, PostedFacts, Statement, stated_as
 from lanewise.yaml_positions import YamlNode, load
@@ -34,6 +34,7 @@ _WANTED = {"expected": "expected", "rated": "nominal"}
 # A copy of so many bytes takes far longer than to start and end it, so that its time is a rate: at 25 GB/s 16 MiB take
 # 0.7 ms, and a call from Python some 20 us.
 _LONG_COPY = 16 * 2**20
+_OF_ONE_SIZE = ("all_reduce", "broadcast", "sendrecv")
 _COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory", "network")
 # What people call a machine of a network.
 _MACHINE = re.compile(
@@ -141,6 +142,10 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         value, unit = _in_bytes(metric, settings["bytes"], value)
         how |= {"timed": "a whole copy"} if metric == "latency" else {}
     how |= _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
+    if share := _bus_share(metric, name, settings, value):
+        # A collective's time is compared as its bus bandwidth, as tools print it.
+        note = "; ".join(filter(None, (note, f"{units.show(value, 'ms')} a call")))
+        metric, unit, value = "bus_bandwidth", "GB/s", settings["bytes"] * share / value
     if counted:
         metric = "total" if of == "sum" and len(flows) > 1 else "goodput"
     for flow in shown:
@@ -157,6 +162,17 @@ def _rate_of(metric: str, size: int, value: float, path: str) -> str:
     if metric == "latency" and size >= _LONG_COPY and value > 0 and path in _COPIES:
         return f"{units.show(value, 'ms')} a copy"
     return ""
+
+
+def _bus_share(metric: str, name: str, settings: Mapping[str, int], value: float) -> float:
+    """Bus bandwidth over the rate of a collective's bytes (nccl-tests, doc/PERFORMANCE.md); 0 where none is meant.
+
+    Of a gather, scatter or all-to-all people count the bytes of a rank or of all, so that their times stay times.
+    """
+    collective = named_collective(name)
+    if metric != "time" or value <= 0 or settings.get("bytes", 0) < _LONG_COPY or collective not in _OF_ONE_SIZE:
+        return 0.0
+    return bus_share(collective, settings.get("ranks", 0))
 
 
 def _in_bytes(metric: str, size: int, value: float) -> tuple[float, str]:
@@ -205,7 +221,8 @@ def _wanted(node: YamlNode, path: str, size: int) -> dict[str, str]:
 
 def _is_counted(node: YamlNode) -> bool:
     """Whether a row's value counts tokens, requests or the like."""
-    return spellings.rate_or_time(node["value"].as_written(), bits=False)[0].endswith(" 1/s")
+    unit = spellings.rate_or_time(node["value"].as_written(), bits=False)[0].rpartition(" ")[2]
+    return unit != "IOPS" and units.si_unit(unit) == "1/s"
 
 
 def _flows(text: str, collective: bool, p2p: bool, counted: bool) -> tuple[Flow, ...]:

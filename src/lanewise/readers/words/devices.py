@@ -140,6 +140,15 @@ def named_collective(words: str) -> str:
     return _NAMES.get(name, name)
 
 
+def bus_share(name: str, ranks: int) -> float:
+    """Bus bandwidth over that of the algorithm (nccl-tests, doc/PERFORMANCE.md); 0 where the ranks are not known."""
+    if name in ("broadcast", "sendrecv"):
+        return 1.0
+    if ranks < 2:
+        return 0.0
+    return (2 if name == "all_reduce" else 1) * (ranks - 1) / ranks
+
+
 def flow_of(path: str, gpu: int) -> str:
     """The flow of a copy of that GPU; a peer copy goes to the next one."""
     return _FLOWS[path].format(gpu, gpu + 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise import late_re as re
+from lanewise.readers.texts import is_prose
 from lanewise.results.posted import PostedFacts, Statement
 
 # Models of the makers' product pages: GeForce, RTX, Quadro and data-centre cards of NVIDIA, AMD's Radeon and Instinct,
@@ -56,7 +57,6 @@ _NOT_THE_SLOT = re.compile(
     r"negotiat|downgrad|instead|only|runs? |running|trained|theor|capable|support|max", re.IGNORECASE
 )
 _NO_SENTENCE = re.compile(r"Lnk(?:Cap|Sta)|GT/s|\|.*\|")
-_WORDS, _LEAST_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])"), 3
 _OF_A_TOOL = re.compile(r"^\s*[#$|>\[{<]|^\S+[$#] |\S {3,}\S.* {3,}\S|\t.*\t|^\d{4}-\d\d|^\w+\(|=.*=|\|.*\||[{};]$")
 # A part by itself on a line, or behind what it is: `GPU 0: Tesla V100-SXM2-16GB`, `- **Hardware:** 4x RTX 3090`.
 _SPECIFICATION = re.compile(
@@ -155,7 +155,11 @@ def _plain(name: str) -> str:
 
 def sentences(lines: Sequence[str]) -> list[str]:
     """The lines that are sentences of a post or list what a machine is made of; tools' and tables' left blank."""
-    return [line if _is_sentence(line) or _specifies(line[:_LONGEST_NAME]) else "" for line in lines]
+    return [line if _is_spoken(line) or _specifies(line[:_LONGEST_NAME]) else "" for line in lines]
+
+
+def _is_spoken(line: str) -> bool:
+    return is_prose(line) and not _OF_A_TOOL.search(line)
 
 
 def _specifies(line: str) -> bool:
@@ -163,10 +167,6 @@ def _specifies(line: str) -> bool:
     return _SPECIFICATION.match(line) is not None or (
         _SO_MANY.search(line) is not None and not _OF_A_TOOL.search(line.lstrip(" #>"))
     )
-
-
-def _is_sentence(line: str) -> bool:
-    return len(_WORDS.findall(line[:400])) >= _LEAST_WORDS and not _OF_A_TOOL.search(line)
 
 
 def spoken_facts(lines: Sequence[str], file: str) -> PostedFacts:

@@ -15,14 +15,19 @@ _SECOND = r"(?:ps|/s|/sec|/second| per sec(?:ond)?)"
 _BITS = re.compile(rf"([kKmMgGtT]?)(?:b|[Bb]its?){_SECOND}")
 _BYTES = re.compile(rf"([kKmMgGtT]i?|)(?:B|[Bb]ytes?){_SECOND}")
 _SMALL_B = re.compile(r"([kmg])b(?:/s|/sec|/second| per sec(?:ond)?)")
-# What services, networks and drives count a second.
-_COUNTED = re.compile(
-    r"([kKM]?) ?(?:(?:infer(?:ence)?s?|req(?:uest)?s?|quer(?:y|ies)|tok(?:en)?s?|samples?|im(?:a)?ge?s?|frames?|ops?|"
-    rf"operations|ios?|packets|pkts?|msgs?|messages|transactions|batch(?:es)?|files|events|it(?:er)?s?|"
-    rf"hash(?:es)?|sign(?:ature)?s?|verif(?:y|ies)|steps?|calls?|records?|keys?) ?{_SECOND}"
-    r"|iops|[qrtfp]ps|ops)",
-    re.IGNORECASE,
-)
+# What services, networks and drives count a second: how people shorten the nouns that `units` knows.
+_NOUNS = {
+    "inferences": r"infer(?:ence)?s?", "requests": r"req(?:uest)?s?|r(?=ps)", "queries": r"quer(?:y|ies)|q(?=ps)",
+    "tokens": r"tok(?:en)?s?", "samples": r"samples?", "images": r"im(?:a)?ge?s?", "frames": r"frames?|f(?=ps)",
+    "operations": r"o(?=ps)|ops?|operations?", "packets": r"packets|pkts?|p(?=ps)", "messages": r"msgs?|messages",
+    "transactions": r"transactions", "batches": r"batch(?:es)?", "files": r"files", "events": r"events",
+    "iterations": r"it(?:er)?s?", "hashes": r"hash(?:es)?", "signatures": r"sign(?:ature)?s?",
+    "verifications": r"verif(?:y|ies)", "steps": r"steps?", "calls": r"calls?", "records": r"records?",
+    "keys": r"keys?",
+}  # fmt: skip
+_OF_NOUN = "|".join(f"(?P<{noun}>{spelled})" for noun, spelled in _NOUNS.items())
+# Transactions or tokens: who writes tps does not say.
+_COUNTED = re.compile(rf"(?P<scale>[kKM]?) ?(?:(?:{_OF_NOUN}|(?P<io>ios?)) ?{_SECOND}|tps)", re.IGNORECASE)
 # A port of Ethernet by its usual name, and one of InfiniBand of four lanes by the name of its generation (IBTA's
 # roadmap); QDR's and FDR's payload after line encoding.
 _ETHERNET = re.compile(r"(\d{1,4}(?:\.\d)?) ?(?:G|GE|GbE|GigE|GBASE-\w{1,4})", re.IGNORECASE)
@@ -31,7 +36,6 @@ _SEVERAL = re.compile(r"([1-9]\d?) ?[x×*] ?(\S.*)")
 _GIGABITS = re.compile(r"(\d[\d.]*) ([MGT]b/s)")
 _INFINIBAND = re.compile(r"(?:infiniband |ib )?(SDR|DDR|QDR|FDR|EDR|HDR|NDR|XDR)(100|200)?", re.IGNORECASE)
 _INFINIBAND_RATES = {"SDR": 8, "DDR": 16, "QDR": 32, "FDR": 54, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800}
-_REQUESTS = re.compile(r"ios?(?:ps)?\b|io(?=ps|/)", re.IGNORECASE)
 _SCALES = {"": 1.0, "k": 1e3, "m": 1e6}
 _SIZE = re.compile(rf"\s*({_NUMBER})\s*([kKmMgG])(?:i?[bB])?\s*$")
 _DECIMAL_SIZE = re.compile(rf"\s*{_NUMBER}\s*(?:KB|kB|MB|GB)\s*$")
@@ -55,9 +59,16 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
         prefix = small[1].upper() if small[1] != "k" else "k"
         return f"{number} {prefix}B/s", "; ".join(filter(None, (note, f"{unit} taken for {prefix}B/s")))
     if count := _COUNTED.fullmatch(unit):
-        value = float(number.replace(",", "").replace("_", "")) * _SCALES[count[1].lower()]
-        return f"{value:.12g} {'IOPS' if _REQUESTS.search(unit) else '1/s'}", note
+        value = float(number.replace(",", "").replace("_", "")) * _SCALES[count["scale"].lower()]
+        return f"{value:.12g} {_counted_unit(count)}", note
     return f"{number} {_unit(unit)}".rstrip(), note
+
+
+def _counted_unit(count: re.Match[str]) -> str:
+    """What is counted a second, by the name that `units` knows: tokens/s for tok/s, 1/s where nothing says it."""
+    if count["io"]:
+        return "IOPS"
+    return next((f"{noun}/s" for noun in _NOUNS if count[noun]), "1/s")
 
 
 def line(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,11 +11,14 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.checkup import Checkup, Finding
 from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.side_by_side import COUNTS
+from lanewise.checking.unjudged import LookFirst
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Table, TableCell, number_columns, render_table
 from lanewise.report.words import plural
 from lanewise.results.observation import Observation
+from lanewise.topology.ranges import fold
 
 # A server with 16 GPUs has 240 pairs: what is fine and not shown is counted.
 MOST_FINE = 12
@@ -43,6 +47,7 @@ def render_checkup(checkup: Checkup, screen: Screen = PLAIN) -> str:
     elif checkup.left_aside:
         parts.append(render_table(_left_aside(checkup), screen))
     parts += [_paragraph(finding, screen) for finding in checkup.findings]
+    parts += [_look_first(paths, screen) for paths in checkup.look_first]
     if checkup.notes:
         parts.append("\n".join(screen.wrap(f"note: {note}", indent=6) for note in checkup.notes))
     return "\n\n".join([*parts, screen.wrap(_summary(checkup), indent=2)])
@@ -66,11 +71,11 @@ def _verdicts(results: Sequence[PathResult]) -> Table:
         result = group[0]
         row = result.row
         if len(group) > 1:
-            flow, scenario = _flow(result), f"{row.scenario}, {len(group)} sizes"
+            flow, scenario = _flow(result.row), f"{row.scenario}, {len(group)} sizes"
             if row.metric != COLLECTIVE:
                 flow, scenario = f"{flow} and {len(group) - 1} more flows", _scenario(row)
             verdict = TableCell(result.verdict.value, _GRADES[result.verdict])
-            table.add(verdict, flow, scenario, row.metric, _range(group), "–", "", "", "")
+            table.add(verdict, flow, scenario, _metric(row), _range(group), "–", "", "", "")
             continue
         fine = (
             f"{_bare(result, result.fine_low)} to {_bare(result, result.fine_high)}"
@@ -78,8 +83,8 @@ def _verdicts(results: Sequence[PathResult]) -> Table:
             else ""
         )
         table.add(
-            TableCell(result.verdict.value, _GRADES[result.verdict]), _flow(result),
-            _scenario(row), row.metric, _quantity(result, result.row.value),
+            TableCell(result.verdict.value, _GRADES[result.verdict]), _flow(result.row),
+            _scenario(row), _metric(row), _quantity(result, result.row.value),
             _quantity(result, result.expected.value), "" if result.ratio is None else f"{100 * result.ratio:.0f} %",
             fine, result.tolerance.basis if result.tolerance else "",
         )  # fmt: skip
@@ -121,12 +126,34 @@ def _range(group: Sequence[PathResult]) -> str:
     return f"{_bare(ordered[0], ordered[0].row.value)} to {_quantity(ordered[-1], ordered[-1].row.value)}"
 
 
-def _flow(result: PathResult) -> str:
-    """The row's flow; a ring of a collective by its GPUs."""
-    sources = [flow.partition("->")[0] for flow in result.row.flow.split(", ")]
-    if result.row.path != "collective" or len(sources) < 3:
-        return result.row.flow
-    return f"ring of {sources[0]},{','.join(word.removeprefix('gpu') for word in sources[1:])}"
+def _flow(row: Observation) -> str:
+    """The row's flows as people write them: numbered ends as ranges, a tool's collective by the ring of its GPUs."""
+    flows = [flow.split("->") for flow in row.flow.split(", ")]
+    if len(flows) < 3 or any(len(ends) != 2 for ends in flows):
+        return row.flow
+    sources, targets = [source for source, _ in flows], [target for _, target in flows]
+    is_ring = targets == [*sources[1:], sources[0]]
+    if is_ring and row.path == "collective":
+        numbers = ",".join(name.removeprefix("gpu") for name in sources[1:])
+        return f"ring of {_folded(sources) or f'{sources[0]},{numbers}'}"
+    both = _folded(sources), _folded(sources if is_ring else targets)
+    return "->".join(both) if all(both) else row.flow
+
+
+def _folded(ends: Sequence[str]) -> str:
+    """Ends that are all the same, or of consecutive numbers, as one name: gpu[0-7]; empty for others."""
+    names = [*dict.fromkeys(ends)]
+    same = re.search(r"[A-Za-z]\d*$", names[0])  # nvme0n1, nvme1n1
+    tail = same[0] if same and len(names) > 1 and all(name.endswith(same[0]) for name in names) else ""
+    patterns = fold([name.removesuffix(tail) for name in names]) if len(names) in (1, len(ends)) else []
+    return f"{patterns[0]}{tail}" if len(patterns) == 1 else ""
+
+
+def _metric(row: Observation) -> str:
+    """What was measured: of counts a second requests of a drive, or the throughput of a program."""
+    if row.metric == COUNTS:
+        return "IOPS" if row.display_unit == "IOPS" or row.path == "storage" else "throughput"
+    return row.metric
 
 
 def _left_aside(checkup: Checkup) -> Table:
@@ -134,7 +161,7 @@ def _left_aside(checkup: Checkup) -> Table:
                    *number_columns("measured")])  # fmt: skip
     for row in checkup.left_aside[: 2 * MOST_FINE]:
         scenario = " ".join([row.scenario, *(f"{key}={value}" for key, value in row.settings.items())])
-        table.add(row.flow, scenario, row.metric,
+        table.add(_flow(row), scenario, _metric(row),
                   "–" if row.value is None else units.show(row.value, row.display_unit))  # fmt: skip
     return table
 
@@ -175,6 +202,18 @@ def _paragraph(finding: Finding, screen: Screen) -> str:
     return f"{screen.style(title, 'bold')}\n{shown}  {'next':9} {finding.step}"
 
 
+def _look_first(paths: LookFirst, screen: Screen) -> str:
+    """What is commonest on such a path, for who hoped for more."""
+    first, flows = paths.rows[0], list(dict.fromkeys(map(_flow, paths.rows)))
+    figure = f"a rate of {flows[0]}{' and others' if len(flows) > 1 else ''}"
+    if len(paths.rows) == 1:
+        figure = units.show(first.value, first.display_unit)
+    parts = [screen.wrap(f"if {figure} is less than it was or should be, look first at:", indent=2)]
+    for number, cause in enumerate(paths.causes, 1):
+        parts += [screen.facts([(str(number), cause.what)], 2, 9), f"  {'try':9} {cause.step}"]
+    return "\n".join(parts)
+
+
 def _summary(checkup: Checkup) -> str:
     """One line: how many rows of each verdict, how many faults."""
     parts = [f"{checkup.count(verdict)} {verdict.value}" for verdict in Verdict if checkup.count(verdict)]
@@ -182,11 +221,13 @@ def _summary(checkup: Checkup) -> str:
     parts += [f"{plural(faults, 'fault')} without a slow path"] if faults else []
     if checkup.results:
         return f"{plural(len(checkup.results), 'row')}: {', '.join(parts)}"
+    if checkup.left_aside and not parts:
+        return f"{plural(len(checkup.left_aside), 'row')}: not judged"
     return f"no row to judge; {', '.join(parts) or 'no fault in what was read of the machine'}"
 
 
 def _flows(results: Sequence[PathResult]) -> str:
-    names = list(dict.fromkeys(_flow(result) for result in results))
+    names = list(dict.fromkeys(_flow(result.row) for result in results))
     more = f" and {len(names) - _MOST_FLOWS} more flows" if len(names) > _MOST_FLOWS else ""
     return f"{len(results)}: {'; '.join(names[:_MOST_FLOWS])}{more}"
 
@@ -198,7 +239,7 @@ def _expected(result: PathResult) -> list[tuple[str, str]]:
     limit = f", limit: {expected.limit}" if expected.limit else ""
     source = "; ".join(expected.rests_on)
     return [
-        ("measured", f"{_quantity(result, result.row.value)} on {_flow(result)}{scenario}{ratio}"),
+        ("measured", f"{_quantity(result, result.row.value)} on {_flow(result.row)}{scenario}{ratio}"),
         ("expected", f"{_quantity(result, expected.value)} ({_fine(result)}){limit}"),
         ("based on", textwrap.shorten(source, _LONGEST_SOURCE, placeholder=" ...")),
     ]

@@ -53,7 +53,7 @@ def _loadgen(lines: Sequence[str], file: str) -> Iterator[Observation]:
             scenario = match[1]
         if match := _LOADGEN.match(line):
             metric = "offline" if scenario == "Offline" else "completed"
-            yield _row("LoadGen", scenario, metric, "1/s", figure(match[1], at), {})
+            yield _row("LoadGen", scenario, metric, _unit(line), figure(match[1], at), {})
         elif match := _LOADGEN_LATENCY.match(line.strip()):
             metric = "p99.9" if "99.90" in line else f"p{match[1]}"
             yield _row("LoadGen", scenario, metric, "ms", figure(match[2], at) / 1e6, {})
@@ -66,7 +66,7 @@ def _triton(lines: Sequence[str], file: str) -> Iterator[Observation]:
         if match := _CONCURRENCY.search(line):
             settings = {"depth": int(match[1])}
         if match := _TRITON.match(line):
-            yield _row("perf_analyzer", "perf_analyzer", "completed", "1/s", figure(match[1], at), settings)
+            yield _row("perf_analyzer", "perf_analyzer", "completed", "inferences/s", figure(match[1], at), settings)
         elif match := _TRITON_LATENCY.match(line):
             value = figure(match[2], at) / 1e3
             yield _row("perf_analyzer", "perf_analyzer", f"p{match[1]}", "ms", value, settings)
@@ -76,9 +76,15 @@ def _vllm(lines: Sequence[str], file: str) -> Iterator[Observation]:
     for number, line in enumerate(lines, 1):
         at = Location(file, number)
         if match := _VLLM.match(line):
-            yield _row("vLLM bench", match[1].lower(), "completed", "1/s", figure(match[2], at), {})
+            yield _row("vLLM bench", match[1].lower(), "completed", _unit(line), figure(match[2], at), {})
         elif match := _VLLM_LATENCY.match(line):
             yield _row("vLLM bench", match[2], _MEANINGS[match[1]], "ms", figure(match[3], at), {})
+
+
+def _unit(line: str) -> str:
+    """What the line counts a second."""
+    nouns = {"sample": "samples/s", "quer": "queries/s", "tok": "tokens/s"}
+    return next((unit for noun, unit in nouns.items() if noun in line.lower()), "requests/s")
 
 
 def _row(tool: str, scenario: str, metric: str, unit: str, value: float, settings: dict[str, int]) -> Observation:
