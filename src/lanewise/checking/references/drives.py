@@ -13,7 +13,7 @@ from lanewise.checking.named.abilities import lesser_links, raw_rate
 from lanewise.checking.references.parts import Reference
 from lanewise.results.figure_words import RANDOM
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import PostedFacts, SlotLink
 
 # Gen4 drives in Gen3 slots read 0.47 to 0.51 of their data sheets; smaller models of a series and reads by a few
 # threads 0.6 and more. Few bytes in flight take half again.
@@ -79,7 +79,7 @@ def drive_of(row: Observation) -> str:
 
 
 def drive_ability(
-    row: Observation, posted: PostedFacts, slots: Sequence[tuple[int, int]], catalog: Catalog
+    row: Observation, posted: PostedFacts, slots: Sequence[SlotLink], catalog: Catalog
 ) -> DriveAbility | None:
     """What the drive of a row can do by its model and the stated slot; None where neither is known."""
     drive = drive_of(row)
@@ -87,7 +87,6 @@ def drive_ability(
         return None
     title = row.how.get("device", "") or _posted_model(drive, posted)
     series = drive_series(title)
-    links = list(slots)
     if series is not None and series in catalog:
         part = catalog.get(series)
         gen, lanes = part.number("pcie.gen"), part.number("pcie.lanes")
@@ -95,12 +94,13 @@ def drive_ability(
         if gen is None and part.number("read.rate"):
             gen = _least_generation(read)
         if gen:
-            links.append((int(gen), int(lanes or _LANES)))
-            gen, lanes = min(gen for gen, _ in links), min(lanes for _, lanes in links)
-            return DriveAbility(title, int(gen), int(lanes), read, write, f"part {series}")
-    if not slots or not _DRIVE.match(drive):
+            gen = min([int(gen), *(link.gen for link in slots if link.gen)])
+            lanes = min([int(lanes or _LANES), *(link.lanes for link in slots if link.lanes)])
+            return DriveAbility(title, gen, lanes, read, write, f"part {series}")
+    whole = [link.whole for link in slots if link.whole]
+    if not whole or not _DRIVE.match(drive):
         return None
-    gen, lanes = slots[0]
+    gen, lanes = whole[0]
     return DriveAbility(f"the slot of {drive}", gen, lanes, float("inf"), float("inf"), "as stated")
 
 

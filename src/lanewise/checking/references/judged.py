@@ -18,7 +18,7 @@ from lanewise.checking.cause import speed
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, too_short
 from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, not_in_the_catalogue, raw_rate
 from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
-from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
+from lanewise.checking.named.links import by_named_link, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
@@ -74,7 +74,7 @@ from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import PostedFacts, SlotLink, slot_link
 from lanewise.topology.model import System
 
 # The rate of a collective (NCCL): only bounds judge it where the machine is not described.
@@ -293,15 +293,17 @@ class References:
         """What the GPU of a row can do: of several the least; None unless all of them are named."""
         gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
         abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
-        if gpus and self._slots(row) and not any(abilities):
-            gen, lanes = self._slots(row)[0]
+        slots = self._slots(row)
+        whole = [link.whole for link in slots if link.whole]
+        if gpus and whole and not any(abilities):
+            gen, lanes = whole[0]
             return GpuAbility(f"the slot of {next(iter(gpus))}", gen, lanes)
         if not abilities or None in abilities:
             return None
         best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
         hosts = list(self._host_generations()) or [HOST_GENERATION]
-        gens = [best.gen, *hosts, *(gen for gen, _ in self._slots(row))]
-        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots(row))]))
+        gens = [best.gen, *hosts, *(link.gen for link in slots if link.gen)]
+        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(link.lanes for link in slots if link.lanes)]))
         return by_named_link(best, row)
 
     def drive_of(self, row: Observation) -> DriveAbility | None:
@@ -317,7 +319,7 @@ class References:
         lone = row.path in HOST_COPIES and row.metric == "goodput" and len(flows_of(row)) == 1
         if part is None or part.gen < HOST_GENERATION or part.all_linked or not lone:
             return ""
-        if self.posted.stated("cpu") or self._slots(row):
+        if self.posted.stated("cpu") or any(link.gen for link in self._slots(row)):
             return ""
         rate = link_rate(part.gen - 1, part.lanes, row.path == "host to device")
         if not (1 - _NEAR) * rate < value < max((1 + _NEAR) * rate, WIRE_SHARE * raw_rate(part.gen - 1, part.lanes)):
@@ -325,11 +327,12 @@ class References:
         older = speed(part.gen - 1, part.lanes)
         return f"the rate of {older}: fine if the host has no more, slow if it has; name its CPU (stated: cpu)"
 
-    def _slots(self, row: Observation) -> list[tuple[int, int]]:
-        """Generation and lanes of the slot that the row or the text states: 'gen3 x8'."""
+    def _slots(self, row: Observation) -> list[SlotLink]:
+        """What the row, else the text, states of the slot: 'gen3 x8', or one of the two."""
         if "slot" in row.how:
-            return stated_links(replace(row, how={"slot": row.how["slot"]}))
-        return self.posted.slots()
+            link = slot_link(row.how["slot"])
+            return [] if link is None else [link]
+        return self.posted.slot_links()
 
     def _host_generations(self) -> Iterator[int]:
         """PCIe generations of the CPUs that the text names: a card is no faster than its host."""
@@ -344,7 +347,7 @@ class References:
         if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
             yield from tunnel_copy(*tunnel)
         elif of_card(row):
-            yield from card_copy(row, self._slots(row))
+            yield from card_copy(row, [link.whole for link in self._slots(row) if link.whole])
         elif part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             name = gpu[0] if gpu else ""

@@ -15,7 +15,7 @@ from lanewise.readers.typed.keys import near_miss, own_keys, own_settings, with_
 from lanewise.readers.words import spellings
 from lanewise.readers.words.devices import memory_of
 from lanewise.results.observation import Observation, Source
-from lanewise.results.posted import SLOT, STATEMENTS, VARIABLE, PostedFacts, Statement, stated_as
+from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning, slot_link, stated_as
 from lanewise.yaml_positions import YamlNode, load
 
 HEAD = "lanewise-rows"
@@ -81,26 +81,16 @@ def _posted(fields: YamlNode, file: str) -> PostedFacts:
     unused: list[Statement] = []
     for key, node in fields["stated"].members().items():
         statement = Statement(stated_as(key), node.as_written().strip(), f"{file}:{node.location.line}")
-        if is_known := key in STATEMENTS or bool(VARIABLE.fullmatch(key)):
-            statement = _with_meaning(statement, node)
-        elif statement.key != key:  # cores: 8P+16E says nothing that can be used
-            is_known = bool(re.fullmatch(STATEMENTS[statement.key][0], _line_or_text(statement)))
-            statement = _with_meaning(statement, node) if is_known else replace(statement, key=key)
-        elif near_miss(key, STATEMENTS):
+        said = meaning(statement.key, _line_or_text(statement)) if stated_as(key) in STATEMENTS else ""
+        is_known = bool(said) or VARIABLE.fullmatch(key) is not None
+        if not is_known and statement.key == key and key not in STATEMENTS and near_miss(key, STATEMENTS):
             raise node.error(
                 f"'{key}' is nothing that can be stated", f"known: {', '.join(STATEMENTS)}; NCCL_P2P_LEVEL etc."
             )
-        (statements if is_known else unused).append(statement)
+        # cores: 8P+16E says nothing that can be used
+        known, vain = replace(statement, value=said or statement.value), replace(statement, key=key)
+        (statements if is_known else unused).append(known if is_known else vain)
     return PostedFacts(devices, tuple(statements), tuple(unused))
-
-
-def _with_meaning(statement: Statement, node: YamlNode) -> Statement:
-    """A statement of a known key, a line by its usual name; FormatError for a value that would mean nothing."""
-    key, value = statement.key, _line_or_text(statement)
-    pattern, examples = STATEMENTS.get(key, (r".*", ""))
-    if not re.fullmatch(pattern, value):
-        raise node.error(f"'{value}' says nothing of '{key}'", f"write for example: {examples}")
-    return replace(statement, value=value)
 
 
 def _line_or_text(statement: Statement) -> str:
@@ -242,11 +232,11 @@ def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
 
 
 def _slot(node: YamlNode) -> str:
-    """'Gen3 x4' of a row's slot; FormatError where it is none."""
-    text = node.as_written()
-    if (match := SLOT.fullmatch(text.strip())) is None:
-        raise node.error(f"'{text}' is no slot", "write for example slot: gen4 x8")
-    return f"Gen{match['gen']} x{match['lanes']}"
+    """'Gen3 x4' of a row's slot, or the part of it that is known; other words as they are."""
+    link = slot_link(text := node.as_written().strip())
+    if link is None:
+        return text
+    return " ".join(filter(None, (f"Gen{link.gen}" * bool(link.gen), f"x{link.lanes}" * bool(link.lanes))))
 
 
 def _bytes(node: YamlNode) -> int:
