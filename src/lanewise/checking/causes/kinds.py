@@ -120,6 +120,9 @@ def more_gpus(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(
         ("software",), what, "fewer GPUs a copy of the model, or pipeline parallel; nsys profile shows the gaps"
     )
+    if symptom.posted.slot_links():  # who says what the slots have has looked at them
+        what = "peer access between the GPUs: ACS, an IOMMU or the driver leads what they exchange over host memory"
+        yield Cause(("peers",), what, "nvidia-smi topo -p2p rw; sudo lspci -vvv | grep ACSCtl; p2pBandwidthLatencyTest")
     what = "the links between the GPUs: what they exchange goes over PCIe or host memory, not over NVLink"
     yield Cause(("link",), what, "nvidia-smi topo -m; nvidia-smi nvlink -s; all_reduce_perf of the same GPUs")
 

@@ -35,6 +35,7 @@ from lanewise.checking.references.memory_modules import of_modules
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
 from lanewise.checking.references.nvlink_counts import of_counted_links
 from lanewise.checking.references.one_setting import OneSetting
+from lanewise.checking.references.packets import of_packets, of_small_messages_on_a_line
 from lanewise.checking.references.parts import (
     Reference,
     any_copy,
@@ -231,6 +232,7 @@ class References:
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         yield from of_modules(row, self.posted)
         yield from of_native(row, self.rows)
+        yield from of_packets(row, self.posted)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
             yield from of_fewer_gpus(row, self.rows)
@@ -249,6 +251,7 @@ class References:
             return
         if too_short(row):
             yield from of_short_requests(row, self._on_path(row))
+            yield from of_small_messages_on_a_line(row, self.posted)
             shorter = (short_copy(row, reference) for reference in self._by_part(row))
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":

@@ -43,6 +43,7 @@ _MACHINE = re.compile(
     re.IGNORECASE,
 )
 _BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
+_PACKETS = re.compile(r"pps\b|pac?ke?ts\b", re.IGNORECASE)
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 # Drives, arrays, and file systems or volumes over a network.
 _STORAGE = re.compile(
@@ -130,6 +131,8 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         note = "; ".join(filter(None, (note, counted)))
         value, unit = _in_bytes(metric, settings["bytes"], value)
         how |= {"timed": "a whole copy"} if metric == "latency" else {}
+    if _PACKETS.search(node["value"].as_written()):
+        how["counted"] = "packets"
     how |= _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
     if counted:
         metric = "total" if of == "sum" and len(flows) > 1 else "goodput"
