@@ -9,17 +9,18 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
 from lanewise.checking.causes.conditions import SETTING
+from lanewise.checking.references.gpus_of_a_name import without_slot
 from lanewise.checking.references.latencies import FROM_HOST_MEMORY
 from lanewise.checking.references.paths import flows_of_drives
 from lanewise.checking.references.side_by_side import OF_FEWER_GPUS
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, first_gpu, row_devices, value_text
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.results.figure_words import VERSION
 from lanewise.results.observation import Observation
 
 _WORK = re.compile(
-    r"\b(?:batch\w*|threads?|jobs?|depth|qd|streams?|connections?|concurren\w*|block\w*|in flight)\b", re.I
+    r"\b(?:batch\w*|threads?|jobs?|depth|qd|(?:single|one) stream|streams|connections?|concurren\w*|block\w*|in flight)\b", re.I
 )
 _COUNT = re.compile(
     r"\b\d{1,6} ?(?:threads?|jobs?|streams?|connections?|clients?)\b|"
@@ -127,6 +128,23 @@ def more_gpus(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(("link",), what, "nvidia-smi topo -m; nvidia-smi nvlink -s; all_reduce_perf of the same GPUs")
 
 
+def lesser_slot(symptom: RowSymptom) -> Iterator[Cause]:
+    """The same work on a GPU of the same name whose slot, as rows' names say, is another: what is copied waits."""
+    row = symptom.row
+    if row.metric != "iops" or not symptom.gpu:
+        return
+    other = next((each for each in symptom.better_rates() if without_slot(each.scenario) == without_slot(row.scenario)
+                  and symptom.posted.title(first_gpu(each)) == symptom.posted.title(symptom.gpu)), None)  # fmt: skip
+    if other is None or (other.flow == row.flow and other.scenario == row.scenario):
+        return
+    stated = f"the row says {row.how['slot']}" if "slot" in row.how else ""
+    evidence = f"'{other.scenario}' reached {value_text(other)}" if other.scenario != row.scenario else stated
+    what = f"the link of {symptom.gpu}: its slot has fewer lanes, and the work copies over it"
+    yield Cause(("link",), what, "the other slot; nvidia-smi dmon -s t shows what goes over the link", evidence=evidence)
+    what = f"power, heat or other work of {symptom.gpu}"
+    yield Cause(("throttling",), what, "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE on both while they work")
+
+
 def one_at_a_time(symptom: RowSymptom) -> Iterator[Cause]:
     """One request at a time: the cores sleep or clock down while they wait for each."""
     row = symptom.row
@@ -141,5 +159,6 @@ def _alone(row: Observation) -> bool:
 
 
 KIND_CAUSES = (
-    named_changes, shared_by_several, below_its_kind, copied_by_the_driver, hosts_that_differ, more_gpus, one_at_a_time,
+    lesser_slot, named_changes, shared_by_several, below_its_kind, copied_by_the_driver, hosts_that_differ, more_gpus,
+    one_at_a_time,
 )  # fmt: skip

@@ -25,6 +25,7 @@ from lanewise.checking.references.collectives import of_other_collectives, of_ot
 from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, random_disk, small_reads
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
+from lanewise.checking.references.gpus_of_a_name import of_gpus_of_a_name
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
@@ -236,6 +237,7 @@ class References:
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
             yield from of_fewer_gpus(row, self.rows)
+            yield from of_gpus_of_a_name(row, self.rows, self.posted)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:

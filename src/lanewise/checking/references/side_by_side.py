@@ -26,6 +26,13 @@ _OF_LIKE = 0.75
 _MOST_LIKE = 100
 # Two sockets reach each other's memory alike (34.5 and 34.4 GB/s, the same thread); half leaves room for a busy link.
 _OF_OTHER_WAY = 0.5
+# An ordinary store reads the line before it writes it: of stores that pass the caches by it keeps half.
+_OF_NON_TEMPORAL = 0.45
+_NON_TEMPORAL = re.compile(
+    r"\bnon-?temporal\b|\bnt(?:[ -]?stores?)?\b|\bmovnt\w*|\bstream(?:ing)?(?: stores?)?\b", re.I
+)
+# By which instruction an operation writes is the program's choice: the bytes are the same.
+_OPERATIONS, _STORES = frozenset(("memset", "memcpy", "memmove", "fill", "copy", "triad", "scale", "add")), "store"
 # So do how much is asked for at once, how large a model is, and which part of the work is counted.
 _WORK = re.compile(
     r"\b\d{1,5} ?(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|proc\w*|gpus?)\b|"
@@ -64,7 +71,9 @@ def of_like(row: Observation, kinds: Mapping[str, Sequence[Observation]]) -> Ite
     like = [each for each in kinds.get(repr(_kind(row)), ()) if each is not row and not less_by_design(row, each)]
     best = best_of(_nearest(row, [each for each in like if each.flow == row.flow]))
     if best is not None and best.settings == row.settings:
-        yield of_another_row(best.value or 0.0, _OF_LIKE, f"'{best.scenario}'")
+        passes_by = _NON_TEMPORAL.search(best.scenario) and not _NON_TEMPORAL.search(row.scenario)
+        share = _OF_NON_TEMPORAL if row.path == HOST_MEMORY and passes_by else _OF_LIKE
+        yield of_another_row(best.value or 0.0, share, f"'{best.scenario}'")
     yield from _other_nodes(row, like)
 
 
@@ -159,6 +168,8 @@ def kind_of_work(row: Observation) -> tuple[frozenset[str], frozenset[str]]:
 @lru_cache(maxsize=2**14)
 def _named_work(name: str) -> tuple[frozenset[str], frozenset[str]]:
     kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(name))
+    if kernel & _OPERATIONS:
+        kernel = frozenset(word for word in kernel if not word.endswith(_STORES))
     work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(name))
     return kernel, work
 
