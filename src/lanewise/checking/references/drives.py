@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lanewise.catalog import Catalog
 from lanewise.catalog.drive_models import drive_series
 from lanewise.checking.cause import speed
-from lanewise.checking.named.abilities import lesser_links, raw_rate
+from lanewise.checking.named.abilities import ability, lesser_links, raw_rate, shares_host_memory
 from lanewise.checking.references.parts import Reference
 from lanewise.results.figure_words import RANDOM
 from lanewise.results.observation import Observation
@@ -29,6 +29,14 @@ _LEAST_READS, _MANY, _SMALL = 10_000, 32, 16 * 2**10
 # queue in the drive that orders them brings some times as many; what is above that comes from a cache.
 _SEEK, _ORDERED = (8.5e-3 + 4.2e-3, 14e-3 + 5.5e-3), 5
 _DISK, _DISK_NAMED = re.compile(r"hdd", re.IGNORECASE), re.compile(r"\bhdds?\b|\bhard (?:disk|drive)", re.IGNORECASE)
+# Part numbers of Seagate, WD, HGST and Toshiba, and series that have no SSDs.
+_DISK_MODEL = re.compile(
+    r"\bST\d{3,5}[A-Z]{2}\d{3,4}|\bWD\d{2,4}[A-Z]{4}\b|\bHU[ACHS]\d{6}|\bMG\d\d[A-Z]{3}\d|\bDT0\dACA|"
+    r"\b(?:ironwolf(?! \d{3}| .*ssd)|exos|skyhawk|seagate archive|deskstar|caviar)\b", re.IGNORECASE,
+)  # fmt: skip
+# The fastest disks move 285 MB/s at their outer tracks, with two arms 554 (data sheets of Seagate's Exos X20 and 2X18),
+# and half of that at the inner ones.
+_FAST_DISK, _TWO_ARMS, _INNER = 285e6, 554e6, 0.5
 # Engines that have one request in flight whatever their depth.
 _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 # What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
@@ -68,7 +76,8 @@ def drive_link_rate(gen: int, lanes: int) -> float:
 
 def is_disk(row: Observation) -> bool:
     """Whether a row of storage is named as one of a hard disk, whose arm seeks between several readers."""
-    return _DISK.match(drive_of(row)) is not None or _DISK_NAMED.search(row.scenario) is not None
+    model = _DISK_MODEL.search(f"{row.how.get('device', '')} {row.scenario}")
+    return _DISK.match(drive_of(row)) is not None or model is not None or _DISK_NAMED.search(row.scenario) is not None
 
 
 def drive_of(row: Observation) -> str:
@@ -137,6 +146,20 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
     yield Reference("parts", nominal, _FINE * nominal, slow, fastest, limit, drive.source)
 
 
+def of_gpu_host(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iterator[Reference]:
+    """Long reads, enough in flight, of an NVMe drive that nobody named beside a card of Gen3 or later.
+
+    Hosts of such cards have four lanes for a drive; small boards have one of Gen2, clouds sell slow volumes as drives.
+    """
+    drive, titles = drive_of(row), [title for name, title in posted.devices.items() if name.startswith("gpu")]
+    gpus = [gpu for title in titles if not shares_host_memory(title) and (gpu := ability(title, catalog)) is not None]
+    reads = row.metric == "goodput" and re.match(r"nvme\d", drive) is not None and row.flow.startswith(drive)
+    enough = row.settings.get("bytes", 0) > _SMALL and _enough_in_flight(row, _LEAST_NVME)
+    if reads and enough and any(gpu.gen >= 3 for gpu in gpus) and not posted.stated("virtual machine"):
+        limit = "the least of long reads of NVMe drives of four lanes"
+        yield Reference("parts", _LEAST_NVME, _LEAST_NVME, _LEAST_NVME, None, limit, "data sheets of drives", own=False)
+
+
 def small_reads(row: Observation) -> Iterator[Reference]:
     """Small reads of an NVMe drive with many in flight: every such drive answers more than that many a second."""
     drive, size = drive_of(row), row.settings.get("bytes", 0)
@@ -156,6 +179,20 @@ def random_disk(row: Observation) -> Iterator[Reference]:
     if is_disk(row) and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
         limit = f"{1 / _SEEK[0]:.0f} requests a second of a hard disk of 7,200 turns a minute, one at a time"
         yield Reference("parts", usual, least, 0.0, None, limit, "data sheets of disks")
+
+
+def long_disk(row: Observation) -> Iterator[Reference]:
+    """Long reads and writes of a hard disk in order: fine where the fastest one would be at its inner tracks."""
+    pattern = f"{row.how.get('pattern', '')} {row.scenario}"
+    if is_disk(row) and row.metric == "goodput" and row.how.get("mode") != "cached" and not RANDOM.search(pattern):
+        limit = "the outer tracks of the fastest disks"
+        yield Reference("parts", _FAST_DISK, _INNER * _FAST_DISK, 0.0, _TWO_ARMS, limit, "data sheets of disks")
+
+
+def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:
+    """What to say of a drive whose model the row names and the catalogue does not have; empty for others."""
+    model = row.how.get("device", "") if row.path == "storage" and drive is None and drive_of(row) else ""
+    return f"'{model}': give its row what the data sheet says, such as rated: 190 MB/s" if model else ""
 
 
 def _enough_in_flight(row: Observation, rate: float) -> bool:

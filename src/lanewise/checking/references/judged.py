@@ -23,7 +23,16 @@ from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
 from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_writes
-from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, random_disk, small_reads
+from lanewise.checking.references.drives import (
+    DriveAbility,
+    drive_ability,
+    drive_references,
+    long_disk,
+    of_gpu_host,
+    random_disk,
+    small_reads,
+    unknown_drive,
+)
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.gpus_of_a_name import of_gpus_of_a_name
 from lanewise.checking.references.host_nodes import of_other_node
@@ -188,7 +197,9 @@ class References:
         if (link := rung(row)) and not self.ability_of(row):
             note = f"{UNNAMED}; the rate is what a link of {link} gives, or a part of what a better one does"
             return replace(result, note=note)
-        missing = not_in_the_catalogue(row, self.posted, self.catalog) if result.note == NOTHING_DESCRIBED else ""
+        missing = "" if result.note != NOTHING_DESCRIBED else (
+            not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.drive_of(row))
+        )
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
 
     def _of_a_time(self, result: PathResult) -> PathResult:
@@ -269,6 +280,9 @@ class References:
             yield from self._by_part(row)
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
+            else:
+                yield from of_gpu_host(row, self.posted, self.catalog)
+                yield from long_disk(row)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))
