@@ -372,7 +372,7 @@ def test_what_differs_between_two_rows_is_the_first_cause(rows: list[str], head:
           'flows: "nvme0->host0", value: 781 MB/s, bytes: 1 MiB, slot: gen3 x1'], "", ["ok", "ok"]),
         (['flows: "nvme0->host0", value: 230 MB/s, bytes: 1 MiB, slot: gen2 x1',
           'flows: "nvme0->host0", value: 781 MB/s, bytes: 1 MiB, slot: gen3 x1'], "", ["slow", "ok"]),
-        (['flows: "host0->hdd0", value: 189 MB/s', 'flows: "host0->hdd0", value: 1616 MB/s'], "", ["fast", "unknown"]),
+        (['flows: "host0->hdd0", value: 189 MB/s', 'flows: "host0->hdd0", value: 1616 MB/s'], "", ["fast", "ok"]),
         (['path: a, flows: "host0->host0", value: 20 GB/s', 'path: b, flows: "host0->host0", value: 60 GB/s'],
          "stated: {memory rate: 25.6 GB/s}\n", ["fast"]),
         (['path: expected, flows: "ssd0->host0", value: 4 GB/s', 'path: dd, flows: "ssd0->host0", value: 14.2 GB/s'],

@@ -1,7 +1,8 @@
 """Causes of slow collectives between the GPUs of several hosts: what data takes in place of GPUDirect RDMA.
 
 Five of the six questions of the fourteenth blind batch that show one slow collective over hosts, and no faster one,
-had one of these two causes (the sixth a small MTU), and three of the four kept ones of virtual machines; of 24 kept ones of any kind seven had the first, three the second.
+had one of these two causes (the sixth a small MTU), as had three of the four kept ones of virtual machines; of 24 kept
+ones of any kind seven had the first, three the second.
 """
 
 from __future__ import annotations

@@ -14,13 +14,15 @@ from lanewise.checking.references.latencies import FROM_HOST_MEMORY
 from lanewise.checking.references.paths import flows_of_drives
 from lanewise.checking.references.side_by_side import OF_FEWER_GPUS
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom, first_gpu, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.results.figure_words import VERSION
 from lanewise.results.observation import Observation
 
 _WORK = re.compile(
-    r"\b(?:batch\w*|threads?|jobs?|depth|qd|(?:single|one) stream|streams|connections?|concurren\w*|block\w*|in flight)\b", re.I
+    r"\b(?:batch\w*|threads?|jobs?|depth|qd|(?:single|one) stream|streams|connections?|concurren\w*|block\w*|"
+    r"in flight)\b",
+    re.I,
 )
 _COUNT = re.compile(
     r"\b\d{1,6} ?(?:threads?|jobs?|streams?|connections?|clients?)\b|"
@@ -131,16 +133,21 @@ def more_gpus(symptom: RowSymptom) -> Iterator[Cause]:
 def lesser_slot(symptom: RowSymptom) -> Iterator[Cause]:
     """The same work on a GPU of the same name whose slot, as rows' names say, is another: what is copied waits."""
     row = symptom.row
-    if row.metric != "iops" or not symptom.gpu:
+    named = [
+        each for each in symptom.better_rates()
+        if without_slot(each.scenario) == without_slot(row.scenario)
+        and (f"'{each.scenario}' on" in symptom.result.expected.limit if each.flow != row.flow
+             else each.scenario != row.scenario)
+    ]  # fmt: skip
+    if row.metric != "iops" or "," in row.flow or not symptom.gpu or not named:
         return
-    other = next((each for each in symptom.better_rates() if without_slot(each.scenario) == without_slot(row.scenario)
-                  and symptom.posted.title(first_gpu(each)) == symptom.posted.title(symptom.gpu)), None)  # fmt: skip
-    if other is None or (other.flow == row.flow and other.scenario == row.scenario):
-        return
+    other = named[0]
     stated = f"the row says {row.how['slot']}" if "slot" in row.how else ""
     evidence = f"'{other.scenario}' reached {value_text(other)}" if other.scenario != row.scenario else stated
     what = f"the link of {symptom.gpu}: its slot has fewer lanes, and the work copies over it"
-    yield Cause(("link",), what, "the other slot; nvidia-smi dmon -s t shows what goes over the link", evidence=evidence)
+    yield Cause(
+        ("link",), what, "the other slot; nvidia-smi dmon -s t shows what goes over the link", evidence=evidence
+    )
     what = f"power, heat or other work of {symptom.gpu}"
     yield Cause(("throttling",), what, "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE on both while they work")
 

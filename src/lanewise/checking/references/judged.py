@@ -197,8 +197,10 @@ class References:
         if (link := rung(row)) and not self.ability_of(row):
             note = f"{UNNAMED}; the rate is what a link of {link} gives, or a part of what a better one does"
             return replace(result, note=note)
-        missing = "" if result.note != NOTHING_DESCRIBED else (
-            not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.drive_of(row))
+        missing = (
+            ""
+            if result.note != NOTHING_DESCRIBED
+            else (not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.drive_of(row)))
         )
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
 
