@@ -133,7 +133,9 @@ def test_weights_of_other_bits_are_no_measure(slower: str, faster: str, tmp_path
         ("WDC WD40EFRX-68N32N0", 150, "ok"),
         ("ST16000NM001G", 100, "unknown"),
         ("ST16000NM001G", 900, "fast"),
-        ("WDC WDS500G2B0A SSD", 165, "unknown"),
+        ("WDC WDS500G2B0A", 165, "unknown"),  # an SSD, of which nobody says how much was in flight
+        ("WDC WDS500G2B0A", 530, "ok"),
+        ("Crucial CT500MX500SSD1", 900, "fast"),  # from the page cache
     ],
 )
 def test_a_disk_is_known_by_its_part_number(device: str, rate: int, expected: str, tmp_path: Path):
@@ -170,3 +172,40 @@ def test_several_gpus_in_stated_slots_that_are_slower_than_one_may_lack_peer_acc
     )
     assert first_causes(checkup(tmp_path, *rows)) == ["software", "link"]
     assert first_causes(checkup(tmp_path, *rows, head="stated: {slot: x16}\n")) == ["software", "peers"]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ('path: hdparm, flows: "sda->host0", value: 275 MB/s', "slow"),  # a port of 3 Gb/s
+        ('path: hdparm, flows: "sda->host0", value: 520 MB/s', "ok"),
+        ('path: dd, flows: "host0->sda", value: 120 MB/s', "unknown"),  # its fast cells are full
+    ],
+)
+def test_an_ssd_of_sata_reads_what_its_link_carries(row: str, expected: str, tmp_path: Path):
+    assert verdict(tmp_path, f"{row}, device: Samsung SSD 870 EVO 1TB") == expected
+
+
+NODES = (
+    'path: "all_reduce_perf {hosts} nodes", flows: "gpu[0-7]->gpu[0-7]", '
+    "hosts: {hosts}, bytes: {size}, value: {rate} GB/s"
+)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "rate", "size", "expected"),
+    [(4, 140, "8G", "slow"), (4, 290, "8G", "unknown"), (16, 260, "8G", "unknown"), (4, 100, "1M", "unknown")],
+)
+def test_a_collective_over_more_hosts_keeps_most_of_its_bus_bandwidth(
+    hosts: int, rate: int, size: str, expected: str, tmp_path: Path
+):
+    rows = [NODES.format(hosts=hosts, rate=rate, size=size), NODES.format(hosts=2, rate=480, size=size)]
+    found = checkup(tmp_path, *rows, head="gpus: NVIDIA H100 80GB HBM3\n")
+    assert [each.verdict.value for each in found.results if each.row.settings["hosts"] == hosts] == [expected]
+
+
+@pytest.mark.parametrize(("test", "expected"), [("tg128 @ d16384", "unknown"), ("tg128", "slow")])
+def test_generation_behind_a_long_context_is_other_work(test: str, expected: str, tmp_path: Path):
+    rows = [f'path: "7B Q4_0 {name}", flows: "gpu0->gpu0", value: {rate} t/s'
+            for name, rate in (("tg128 main", 120), (f"{test} branch", 62))]  # fmt: skip
+    assert verdict(tmp_path, *rows) == expected

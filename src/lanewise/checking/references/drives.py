@@ -37,6 +37,13 @@ _DISK_MODEL = re.compile(
 # The fastest disks move 285 MB/s at their outer tracks, with two arms 554 (data sheets of Seagate's Exos X20 and 2X18),
 # and half of that at the inner ones.
 _FAST_DISK, _TWO_ARMS, _INNER = 285e6, 554e6, 0.5
+# SSDs of SATA 6 Gb/s, of which 8b/10b leaves 600 MB/s (SATA 3.0): their data sheets say 540 to 560; at 3 Gb/s they
+# read 270 to 285, which is slow.
+_SATA = re.compile(
+    r"\b8[4-7]0[ _-](?:evo|pro|qvo)\b|(?<![a-z])[mb]x[235]00(?:\b|ssd)|\bsata\b.*\bssd\b|\bssd\b.*\bsata\b|"
+    r"\bwds\d{3}[gt]\d[bg]0[a-d]\b|\bsa400|\bpm8[3-9]3\b", re.IGNORECASE,
+)  # fmt: skip
+_SATA_SSD, _SATA_WIRES, _SLOW_SATA = 560e6, 600e6, 0.52
 # Engines that have one request in flight whatever their depth.
 _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 # What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
@@ -187,6 +194,17 @@ def long_disk(row: Observation) -> Iterator[Reference]:
     if is_disk(row) and row.metric == "goodput" and row.how.get("mode") != "cached" and not RANDOM.search(pattern):
         limit = "the outer tracks of the fastest disks"
         yield Reference("parts", _FAST_DISK, _INNER * _FAST_DISK, 0.0, _TWO_ARMS, limit, "data sheets of disks")
+
+
+def sata_ssd(row: Observation) -> Iterator[Reference]:
+    """Long reads and writes of an SSD that its name says is of SATA; writes are never called slow."""
+    names = f"{row.how.get('device', '')} {row.scenario} {row.how.get('pattern', '')}"
+    drive, uncached = drive_of(row), row.metric == "goodput" and row.how.get("mode") != "cached"
+    if drive and uncached and _SATA.search(names) and not RANDOM.search(names) and not drive.startswith("nvme"):
+        enough = _enough_in_flight(row, _SATA_SSD) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
+        slow = (_SLOW_SATA if enough else _SLOW_WITH_FEW) * _SATA_SSD if row.flow.startswith(drive) else 0.0
+        limit = "SSDs of SATA 6 Gb/s"
+        yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, slow, _SATA_WIRES, limit, "data sheets of drives")
 
 
 def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:

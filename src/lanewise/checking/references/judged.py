@@ -30,6 +30,7 @@ from lanewise.checking.references.drives import (
     long_disk,
     of_gpu_host,
     random_disk,
+    sata_ssd,
     small_reads,
     unknown_drive,
 )
@@ -285,6 +286,7 @@ class References:
             else:
                 yield from of_gpu_host(row, self.posted, self.catalog)
                 yield from long_disk(row)
+                yield from sata_ssd(row)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))

@@ -39,7 +39,7 @@ _WORK = re.compile(
     r"\b(?:concurren\w*|batch\w*|bs|threads?|clients?|users?|qps|rate|input|output|context|isl|osl) ?[=:]? ?\d{1,6}\b|"
     r"\b\d{1,4}(?:\.\d)?b\b|\b(?:prefill|decode|prompt|generat\w*|encod\w*|train\w*|infer\w*|ttft)\b|\b(?:pp|tg)\d+\b|"
     r"(?<!\S)/\w+|\b(?:(?:mx|nv)?fp|bf|nf|b?float|u?int|i?q)\d{1,2}\w*\b|\bw(?:4|8|16)(?:a\d{1,2})?\b|"
-    r"\b(?:[2-8]|16)[- ]?bits?\b", re.IGNORECASE,
+    r"\b(?:[2-8]|16)[- ]?bits?\b|@ ?d\d{1,7}\b|\b\d{1,4}k ?(?:context|ctx|tokens?|prompt)\b", re.IGNORECASE,
 )  # fmt: skip
 _KERNEL = re.compile(
     r"\b(copy|scale|add|triad|dot|mul|reads?|writes?|memcpy|memset|memmove|random|rand|seq\w*|sequential|ntstore|stores?|fill|"

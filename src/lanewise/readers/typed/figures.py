@@ -28,6 +28,7 @@ _SETTINGS = ("depth", "threads", "ranks", "hosts")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
 # What a rate and a time of all GPUs of a ring are of: a collective, each by its rank's share.
 _OF_A_COLLECTIVE = {"goodput": "bus_bandwidth", "latency": "time"}
+_MOST_COUNTED = 1_000_000
 _HOST = re.compile(r"host|cpu\d")
 # What somebody wants of a row, and how `references.texts` calls it.
 _WANTED = {"expected": "expected", "rated": "nominal"}
@@ -116,7 +117,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         metric, shown = "goodput" if metric == "total" else metric, [flow.name for flow in flows]
         shown = shown[:1] if of == "first" else shown
     how = _how(node, flows, names, p2p)
-    settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
+    settings = {key: _count(node[key]) for key in _SETTINGS if node[key].given}
     numbers, texts = own_settings(node, own)
     settings |= numbers
     name = " ".join(filter(None, (node["path"].text(), texts)))
@@ -240,6 +241,12 @@ def _slot(node: YamlNode) -> str:
     if link is None:
         return text
     return " ".join(filter(None, (f"Gen{link.gen}" * bool(link.gen), f"x{link.lanes}" * bool(link.lanes))))
+
+
+def _count(node: YamlNode) -> int:
+    """A number of requests, threads, ranks or hosts, with or without the word; FormatError if it is none."""
+    number = spellings.count(node.as_written())
+    return number if number is not None and 1 <= number <= _MOST_COUNTED else node.integer(1, _MOST_COUNTED)
 
 
 def _bytes(node: YamlNode) -> int:

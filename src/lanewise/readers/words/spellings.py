@@ -17,10 +17,10 @@ _BYTES = re.compile(rf"([kKmMgGtT]i?|)(?:B|[Bb]ytes?){_SECOND}")
 _SMALL_B = re.compile(r"([kmg])b(?:/s|/sec|/second| per sec(?:ond)?)")
 # What services, networks and drives count a second.
 _COUNTED = re.compile(
-    r"([kKM]?) ?(?:(?:infer(?:ence)?s?|req(?:uest)?s?|quer(?:y|ies)|tok(?:en)?s?|samples?|im(?:a)?ge?s?|frames?|ops?|"
+    r"([kKMG]?) ?(?:(?:infer(?:ence)?s?|req(?:uest)?s?|quer(?:y|ies)|tok(?:en)?s?|samples?|im(?:a)?ge?s?|frames?|ops?|"
     rf"operations|ios?|packets|pkts?|msgs?|messages|transactions|batch(?:es)?|files|events|it(?:er)?s?|"
     rf"hash(?:es)?|sign(?:ature)?s?|verif(?:y|ies)|steps?|calls?|records?|keys?) ?{_SECOND}"
-    r"|iops|[qrtfp]ps|ops)",
+    r"|iops|[qrtfp]ps|ops|(?<![GgMm])t/s(?:ec)?|h/s(?:ec)?)",
     re.IGNORECASE,
 )
 # A port of Ethernet by its usual name, and one of InfiniBand of four lanes by the name of its generation (IBTA's
@@ -32,7 +32,21 @@ _GIGABITS = re.compile(r"(\d[\d.]*) ([MGT]b/s)")
 _INFINIBAND = re.compile(r"(?:infiniband |ib )?(SDR|DDR|QDR|FDR|EDR|HDR|NDR|XDR)(100|200)?", re.IGNORECASE)
 _INFINIBAND_RATES = {"SDR": 8, "DDR": 16, "QDR": 32, "FDR": 54, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800}
 _REQUESTS = re.compile(r"ios?(?:ps)?\b|io(?=ps|/)", re.IGNORECASE)
-_SCALES = {"": 1.0, "k": 1e3, "m": 1e6}
+_SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+# The time of one iteration, step or token, which programs print once they are slow (tqdm: s/it).
+_EACH = re.compile(
+    r"(u|µ|m|)s(?:ec(?:onds?)?)?(?:/| per | each | an? )(?:it(?:er(?:ation)?)?|step|tok(?:en)?|batch|image|img|sample|"
+    r"frame)", re.IGNORECASE,
+)  # fmt: skip
+_TIMES = {"": 1.0, "m": 1e-3, "u": 1e-6, "µ": 1e-6}
+# What people add to a rate that changes nothing of it; 'per GPU', 'both ways' and the like do.
+_ADDED = re.compile(
+    r"(.*\d[\s\w/]*?(?:[Bb]/s|bps|iops|pps|/s|\b[mun]?s))(?: ?\([^()]*\)|,? (?:[A-Za-z][\w .-]*))$", re.IGNORECASE
+)
+_CHANGES = re.compile(
+    r"\b(?:per|each|every|both|bi-?dir\w*|duplex|total|sum|combined|aggregate\w*|together|all|of|x|or|and|to)\b",
+    re.IGNORECASE,
+)
 _SIZE = re.compile(rf"\s*({_NUMBER})\s*([kKmMgG])(?:i?[bB])?\s*$")
 _DECIMAL_SIZE = re.compile(rf"\s*{_NUMBER}\s*(?:KB|kB|MB|GB)\s*$")
 
@@ -47,10 +61,14 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
         low, high = (float(number.replace(",", "").replace("_", "")) for number in match.groups()[:2])
         if low < high:
             text, note = f"{(low + high) / 2:.12g} {match[3]}", f"the middle of {text.strip()}"
+    if (added := _ADDED.fullmatch(text.strip())) and not _CHANGES.search(text[added.end(1) :]):
+        text = added[1]
     match = _PLAIN.match(text.strip())
     if match is None:
         return text, note
     number, unit = match.groups()
+    if (each := _EACH.fullmatch(unit)) and (seconds := float(number.replace(",", "").replace("_", ""))) > 0:
+        return f"{1 / (seconds * _TIMES[each[1].lower()]):.12g} 1/s", "; ".join(filter(None, (note, f"from {text}")))
     if (small := _SMALL_B.fullmatch(unit)) and not bits:
         prefix = small[1].upper() if small[1] != "k" else "k"
         return f"{number} {prefix}B/s", "; ".join(filter(None, (note, f"{unit} taken for {prefix}B/s")))
@@ -62,6 +80,7 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
 
 def line(text: str) -> str:
     """The data rate of a network by the name that `units` knows: 10GbE, 25G, HDR, 2x100 Gb/s and other spellings."""
+    text = re.split(r"[,(;]", text)[0]  # 25 Gb/s (bonded)
     if several := _SEVERAL.fullmatch(text.strip()):
         one = _GIGABITS.fullmatch(line(several[2]))
         return f"{int(several[1]) * float(one[1]):.12g} {one[2]}" if one else text
@@ -70,6 +89,12 @@ def line(text: str) -> str:
     if match := _INFINIBAND.fullmatch(text.strip()):
         return f"{match[2] or _INFINIBAND_RATES[match[1].upper()]} Gb/s"
     return rate_or_time(text, bits=True)[0]
+
+
+def count(text: str) -> int | None:
+    """The whole number that a text begins with, '8 streams' or 'QD32'; None if it is none."""
+    match = re.fullmatch(r"(?:qd ?|depth ?|x ?)?(\d{1,7})(?:\s+[A-Za-z][\w -]*)?", text.strip(), re.IGNORECASE)
+    return int(match[1]) if match else None
 
 
 def _unit(unit: str) -> str:
@@ -84,6 +109,7 @@ def _unit(unit: str) -> str:
 
 def size(text: str) -> str:
     """A size by the names that `units` knows: 128K is 128 KiB; 128 KB stays what it says."""
+    text = re.sub(r"(?<=[\w]) (?:buffers?|blocks?|messages?|requests?|chunks?|packets?|each)$", "", text.strip())
     match = _SIZE.match(text)
     if match is None or _DECIMAL_SIZE.match(text):
         return text
