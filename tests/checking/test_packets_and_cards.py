@@ -209,3 +209,30 @@ def test_generation_behind_a_long_context_is_other_work(test: str, expected: str
     rows = [f'path: "7B Q4_0 {name}", flows: "gpu0->gpu0", value: {rate} t/s'
             for name, rate in (("tg128 main", 120), (f"{test} branch", 62))]  # fmt: skip
     assert verdict(tmp_path, *rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("work", "of_four", "expected"),
+    [("training", 380, "slow"), ("training", 900, "unknown"), ("decode", 380, "unknown"), ("decode", 250, "slow")],
+)
+def test_four_gpus_that_train_count_more_than_one(work: str, of_four: int, expected: str, tmp_path: Path):
+    rows = [f'path: "model {work}", flows: "{gpus}->{gpus}", value: {rate} samples/s'
+            for gpus, rate in (("gpu0", 400), ("gpu[0-3]", of_four))]  # fmt: skip
+    assert verdict(tmp_path, *rows) == expected
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(60, "slow"), (3, "unknown")])
+def test_the_time_of_a_load_is_compared_with_its_drive(seconds: int, expected: str, tmp_path: Path):
+    rows = (
+        f'path: load, flows: "nvme0n1->gpu0", value: {seconds} s, bytes: 16G',
+        'path: fio, flows: "nvme0n1->host0", value: 6.6 GB/s, bytes: 1M, depth: 32',
+    )
+    assert verdict(tmp_path, *rows) == expected
+
+
+def test_two_gpus_whose_rows_state_other_slots_are_no_measure_of_each_other(tmp_path: Path):
+    rows = [f'flows: "host0->gpu{gpu}", value: {rate} GB/s, host memory: pinned, slot: {slot}'
+            for gpu, rate, slot in ((0, 6.4, "x4"), (1, 25, "x16"))]  # fmt: skip
+    assert verdict(tmp_path, *rows, head="gpus: NVIDIA GeForce RTX 3090\n") == "ok"
+    unsaid = [row.rsplit(",", 1)[0] for row in rows]
+    assert verdict(tmp_path, *unsaid, head="gpus: NVIDIA GeForce RTX 3090\n") == "slow"

@@ -24,6 +24,8 @@ _SLOW_UNNAMED_WITH_FEW, _LEAST_NVME = 0.3, 0.5e9
 _ENOUGH = 5 * 100e-6
 # The slowest NVMe drives answer 35,000 random reads of 4 KiB a second with 32 in flight (Intel 600p, 128 GB).
 _LEAST_READS, _MANY, _SMALL = 10_000, 32, 16 * 2**10
+# Nobody asks for more at once (B): a larger size is a file's.
+_REQUEST = 64 * 2**20
 # Seconds of a random read: 8.5 ms to seek and half a turn, 4.2 ms, of a desktop's disk of 7,200 turns a minute
 # (specification of Hitachi's Deskstar 7K1000.C); 14 ms at most and 5.5 of a laptop's of 5,400 (Travelstar 5K320). A
 # queue in the drive that orders them brings some times as many; what is above that comes from a cache.
@@ -161,7 +163,7 @@ def of_gpu_host(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iter
     drive, titles = drive_of(row), [title for name, title in posted.devices.items() if name.startswith("gpu")]
     gpus = [gpu for title in titles if not shares_host_memory(title) and (gpu := ability(title, catalog)) is not None]
     reads = row.metric == "goodput" and re.match(r"nvme\d", drive) is not None and row.flow.startswith(drive)
-    enough = row.settings.get("bytes", 0) > _SMALL and _enough_in_flight(row, _LEAST_NVME)
+    enough = _SMALL < row.settings.get("bytes", 0) <= _REQUEST and _enough_in_flight(row, _LEAST_NVME)
     if reads and enough and any(gpu.gen >= 3 for gpu in gpus) and not posted.stated("virtual machine"):
         limit = "the least of long reads of NVMe drives of four lanes"
         yield Reference("parts", _LEAST_NVME, _LEAST_NVME, _LEAST_NVME, None, limit, "data sheets of drives", own=False)

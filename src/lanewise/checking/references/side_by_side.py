@@ -24,6 +24,8 @@ COUNTS = "iops"
 # by a few per cent (90.9 and 90.9 GB/s, cncf/cnf-testbed#129).
 _OF_LIKE = 0.75
 _MOST_LIKE = 100
+# Each GPU that trains has a part of the samples: that more of them count no more is no gain at all.
+_OF_TRAINING, _TRAINING = 1.0, re.compile(r"\btrain\w*|\bepochs?\b|\bfine-?tun\w*", re.IGNORECASE)
 # Two sockets reach each other's memory alike (34.5 and 34.4 GB/s, the same thread); half leaves room for a busy link.
 _OF_OTHER_WAY = 0.5
 # An ordinary store reads the line before it writes it: of stores that pass the caches by it keeps half.
@@ -88,7 +90,8 @@ def of_fewer_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
         and each.how.get("tool") == row.how.get("tool") and _model(each) == _model(row)
     ]  # fmt: skip
     if (best := best_of(like)) is not None:
-        yield of_another_row(best.value or 0.0, _OF_LIKE, f"{len(_gpus(best))} {OF_FEWER_GPUS} '{best.scenario}'")
+        share = _OF_TRAINING if _TRAINING.search(row.scenario) else _OF_LIKE
+        yield of_another_row(best.value or 0.0, share, f"{len(_gpus(best))} {OF_FEWER_GPUS} '{best.scenario}'")
 
 
 def _gpus(row: Observation) -> frozenset[str]:

@@ -35,7 +35,7 @@ _WANTED = {"expected": "expected", "rated": "nominal"}
 # A copy of so many bytes takes far longer than to start and end it, so that its time is a rate: at 25 GB/s 16 MiB take
 # 0.7 ms, and a call from Python some 20 us.
 _LONG_COPY = 16 * 2**20
-_COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory", "network")
+_COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory", "network", "storage")
 # What people call a machine of a network.
 _MACHINE = re.compile(
     r"(?:client|server|node|pc|nas|desktop|laptop|workstation|mac|win|linux|pi|rpi|vm|guest|pod|container|docker|"

@@ -41,7 +41,8 @@ _EACH = re.compile(
 _TIMES = {"": 1.0, "m": 1e-3, "u": 1e-6, "µ": 1e-6}
 # What people add to a rate that changes nothing of it; 'per GPU', 'both ways' and the like do.
 _ADDED = re.compile(
-    r"(.*\d[\s\w/]*?(?:[Bb]/s|bps|iops|pps|/s|\b[mun]?s))(?: ?\([^()]*\)|,? (?:[A-Za-z][\w .-]*))$", re.IGNORECASE
+    r"((?:[kMG] )?[A-Za-z]{0,16}(?:/s(?:ec(?:ond)?)?|[bBiqrtfp]ps|IOPS)|[mnu\u00b5]?s)"
+    r"(?P<added> ?\([^()]{1,60}\)|,? [A-Za-z][\w .-]{0,60})"
 )
 _CHANGES = re.compile(
     r"\b(?:per|each|every|both|bi-?dir\w*|duplex|total|sum|combined|aggregate\w*|together|all|of|x|or|and|to)\b",
@@ -61,14 +62,16 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
         low, high = (float(number.replace(",", "").replace("_", "")) for number in match.groups()[:2])
         if low < high:
             text, note = f"{(low + high) / 2:.12g} {match[3]}", f"the middle of {text.strip()}"
-    if (added := _ADDED.fullmatch(text.strip())) and not _CHANGES.search(text[added.end(1) :]):
-        text = added[1]
     match = _PLAIN.match(text.strip())
     if match is None:
         return text, note
     number, unit = match.groups()
+    if (longer := _ADDED.fullmatch(unit)) and not _CHANGES.search(longer["added"]):
+        unit = longer[1]
     if (each := _EACH.fullmatch(unit)) and (seconds := float(number.replace(",", "").replace("_", ""))) > 0:
-        return f"{1 / (seconds * _TIMES[each[1].lower()]):.12g} 1/s", "; ".join(filter(None, (note, f"from {text}")))
+        return f"{1 / (seconds * _TIMES[each[1].lower()]):.12g} 1/s", "; ".join(
+            filter(None, (note, f"from {text.strip()}"))
+        )
     if (small := _SMALL_B.fullmatch(unit)) and not bits:
         prefix = small[1].upper() if small[1] != "k" else "k"
         return f"{number} {prefix}B/s", "; ".join(filter(None, (note, f"{unit} taken for {prefix}B/s")))
