@@ -35,7 +35,9 @@ _WANTED = {"expected": "expected", "rated": "nominal"}
 # A copy of so many bytes takes far longer than to start and end it, so that its time is a rate: at 25 GB/s 16 MiB take
 # 0.7 ms, and a call from Python some 20 us.
 _LONG_COPY = 16 * 2**20
-_COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory", "network", "storage")
+_COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory", "network")
+# A drive answers a request in less (s): what takes longer is the load of a file.
+_A_LOAD = 0.1
 # What people call a machine of a network.
 _MACHINE = re.compile(
     r"(?:client|server|node|pc|nas|desktop|laptop|workstation|mac|win|linux|pi|rpi|vm|guest|pod|container|docker|"
@@ -148,7 +150,8 @@ def _rate_of(metric: str, size: int, value: float, path: str) -> str:
     """How many requests a second, or how long a copy, a value says that is as well a rate; empty if it is none."""
     if metric == "iops" and size:
         return f"{value:,.0f} requests a second"
-    if metric == "latency" and size >= _LONG_COPY and value > 0 and path in _COPIES:
+    whole = path in _COPIES or (path == "storage" and value >= _A_LOAD)
+    if metric == "latency" and size >= _LONG_COPY and value > 0 and whole:
         return f"{units.show(value, 'ms')} a copy"
     return ""
 
