@@ -28,7 +28,13 @@ def test_a_slow_collective_between_hosts_goes_over_sockets_or_through_host_memor
 ):
     assert first_causes(typed(tmp_path, BETWEEN.format(rate), head=H100)) == causes
     virtual = first_causes(typed(tmp_path, BETWEEN.format(rate), head=H100 + VIRTUAL))
-    assert virtual == [causes[0], "virtual machine"], "clouds' machines are all virtual"
+    assert virtual == causes, "clouds' machines are all virtual"
+
+
+def test_virtual_machines_between_which_rdma_was_measured_use_no_sockets(tmp_path: Path):
+    rdma = 'path: ib_write_bw, flows: "host0->host1", value: 380 Gb/s, line: 400 Gb/s'
+    causes = first_causes(typed(tmp_path, rdma, BETWEEN.format(30), head=H100 + VIRTUAL))
+    assert causes == ["staged", "virtual machine"]
 
 
 def test_hosts_that_carry_more_in_another_row_have_gpudirect(tmp_path: Path):

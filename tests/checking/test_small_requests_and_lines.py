@@ -32,9 +32,9 @@ def test_other_drives_orders_and_sizes_are_not_fine_at_the_rate_of_an_arm(change
 
 def test_more_readers_of_a_hard_disk_make_it_seek_by_design(tmp_path: Path):
     rows = [f'flows: "hdd0->host0", path: fio read, threads: {count}, value: {{}} MB/s' for count in (1, 16)]
-    assert check(tmp_path, rows[0].format(200), rows[1].format(60))[0] == "unknown"
+    assert check(tmp_path, rows[0].format(130), rows[1].format(40))[0] == "unknown"
     flash = [row.replace("hdd0", "nvme0n1") for row in rows]
-    assert check(tmp_path, flash[0].format(200), flash[1].format(60))[0] == "slow"
+    assert check(tmp_path, flash[0].format(130), flash[1].format(40))[0] == "slow"
 
 
 def test_short_transfers_of_a_card_beside_a_limit_are_fine_or_too_short(tmp_path: Path):

@@ -232,18 +232,10 @@ def test_the_generation_of_a_desktop_cpu_is_known_by_its_name(cpu: str, verdict:
     assert len(checkup.notes) == notes
 
 
-@pytest.mark.parametrize(
-    ("stated", "message", "hint"),
-    [
-        ("slto: chipset", "'slto' is nothing that can be stated", "known: cpu, tunnel, slot,"),
-        ("slot: gen3x8", "'gen3x8' says nothing of 'slot'", "write for example: gen3 x8, chipset"),
-        ("iommu: maybe", "'maybe' says nothing of 'iommu'", "write for example: translate, pt, off"),
-    ],
-)
-def test_what_is_stated_and_would_mean_nothing_is_refused_with_its_line(stated: str, message: str, hint: str):
-    with pytest.raises(FormatError, match=message) as raised:
-        checked('flows: "host0->gpu0", value: 6 GB/s', head=f"stated: {{{stated}}}\n")
-    assert raised.value.hint.startswith(hint)
+def test_a_near_miss_of_what_can_be_stated_is_refused_with_its_line():
+    with pytest.raises(FormatError, match="'slto' is nothing that can be stated") as raised:
+        checked('flows: "host0->gpu0", value: 6 GB/s', head="stated: {slto: chipset}\n")
+    assert raised.value.hint.startswith("known: cpu, tunnel, slot,")
     assert ":2:" in str(raised.value)
 
 
@@ -380,7 +372,7 @@ def test_what_differs_between_two_rows_is_the_first_cause(rows: list[str], head:
           'flows: "nvme0->host0", value: 781 MB/s, bytes: 1 MiB, slot: gen3 x1'], "", ["ok", "ok"]),
         (['flows: "nvme0->host0", value: 230 MB/s, bytes: 1 MiB, slot: gen2 x1',
           'flows: "nvme0->host0", value: 781 MB/s, bytes: 1 MiB, slot: gen3 x1'], "", ["slow", "ok"]),
-        (['flows: "host0->hdd0", value: 189 MB/s', 'flows: "host0->hdd0", value: 1616 MB/s'], "", ["fast", "unknown"]),
+        (['flows: "host0->hdd0", value: 189 MB/s', 'flows: "host0->hdd0", value: 1616 MB/s'], "", ["fast", "ok"]),
         (['path: a, flows: "host0->host0", value: 20 GB/s', 'path: b, flows: "host0->host0", value: 60 GB/s'],
          "stated: {memory rate: 25.6 GB/s}\n", ["fast"]),
         (['path: expected, flows: "ssd0->host0", value: 4 GB/s', 'path: dd, flows: "ssd0->host0", value: 14.2 GB/s'],
@@ -446,8 +438,6 @@ def test_flows_may_be_parted_by_blanks_and_a_remark_with_a_comma_needs_quotes():
     with pytest.raises(UnknownName) as error:
         checked('flows: "nvme0->host0", value: 5 GB/s, note: sequential, 3 x Intel')
     assert error.value.hint == 'a text with a comma needs quotes: "..., 3 x Intel"'
-    with pytest.raises(FormatError, match="'wide' is no slot"):
-        checked('flows: "nvme0->host0", value: 5 GB/s, slot: wide')
 
 
 def test_a_program_on_host_copies_and_one_on_peers_are_two_findings():

@@ -94,6 +94,71 @@ def test_another_word_with_a_value_that_says_nothing_is_kept():
     assert [each.key for each in stated("cores: 8P+16E").unused] == ["cores"]
 
 
+@pytest.mark.parametrize(
+    ("said", "gen", "lanes"),
+    [
+        ("gen5", 5, None),
+        ("x16", None, 16),
+        ("PCIe 4.0", 4, None),
+        ("PCIe 4.0 x16", 4, 16),
+        ("gen3x8", 3, 8),
+        ("x8 gen4", 4, 8),
+        ("x16 (electrically x4)", None, 4),
+        ("PCIe Gen 3, x1 riser", 3, 1),
+    ],
+)
+def test_a_slot_may_be_said_in_part_and_in_many_ways(said: str, gen: int | None, lanes: int | None):
+    facts = stated(f"slot: '{said}'")
+    assert [(link.gen, link.lanes) for link in facts.slot_links()] == [(gen, lanes)]
+    assert facts.slots() == ([(gen, lanes)] if gen and lanes else [])
+    assert facts.unused == ()
+    assert read(f"{NETWORK}, slot: '{said}'").how["slot"] == " ".join(
+        [f"Gen{gen}"] * (gen is not None) + [f"x{lanes}"] * (lanes is not None)
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "slot", "verdict"),
+    [
+        ("26 GB/s", "x8", "ok"),  # all of eight lanes of Gen5, whatever generation the slot is said to have
+        ("26 GB/s", "gen5", "slow"),
+        ("26 GB/s", "gen4", "ok"),
+        ("55 GB/s", "gen5", "ok"),
+        ("6.2 GB/s", "x16", "slow"),
+    ],
+)
+def test_a_part_of_a_slot_limits_what_the_card_may_do(rate: str, slot: str, verdict: str, tmp_path: Path):
+    row = f'{{flows: "host0->gpu0", value: {rate}, host memory: pinned}}'
+    text = f"lanewise-rows: 1\ngpus: GeForce RTX 5080\nstated: {{slot: {slot}}}\nrows:\n  - {row}\n"
+    assert [result.verdict.value for result in checked(text, tmp_path).results] == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ('round trip: "~20 ms to the data centre"', "20 ms"),
+        ('iommu: "off (BIOS)"', "off"),
+        ('mtu: "9000 on both"', "9000"),
+        ('"memory rate": "about 936 GB/s"', "936 GB/s"),
+        ('"network transport": "TCP sockets"', "TCP"),
+        ("BAR1: 256 MB", "256 MB"),
+        ('line: "25 Gb/s, two ports"', "25 Gb/s"),
+    ],
+)
+def test_words_around_a_value_that_can_be_stated_are_left_out(words: str, value: str):
+    facts = stated(words)
+    assert ([each.value for each in facts.statements], facts.unused) == ([value], ())
+
+
+@pytest.mark.parametrize("words", ["iommu: maybe", "slot: lower", "mtu: jumbo", "round trip: 20", "acs: unknown"])
+def test_a_value_that_says_nothing_is_kept_and_the_note_says_what_it_could_be(words: str, tmp_path: Path):
+    text = f"lanewise-rows: 1\nstated: {{{words}}}\nrows:\n  - {{{NETWORK}, line: 10 Gb/s}}\n"
+    key, value = words.split(": ")
+    notes = [note for note in checked(text, tmp_path).notes if note.startswith("not used")]
+    assert len(notes) == 1
+    assert f"{key} '{value}' (write for example " in notes[0]
+
+
 def test_one_note_names_all_that_was_stated_in_vain(tmp_path: Path):
     text = f"lanewise-rows: 1\nstated: {{nic: virtio-net, mpi: MPICH}}\nrows:\n  - {{{NETWORK}, line: 10 Gb/s}}\n"
     assert [note for note in checked(text, tmp_path).notes if "not used" in note] == ["not used: nic, mpi"]

@@ -42,11 +42,41 @@ def test_a_small_b_counts_bytes_where_no_network_is_and_is_refused_where_one_is(
         ("1045.8 tok/s", 1045.8, "tokens/s"), ("1.5k req/s", 1500, "requests/s"), ("12 rps", 12, "requests/s"),
         ("14.88 Mpps", 14.88e6, "packets/s"), ("300k IOPS", 3e5, "IOPS"), ("5k IO/s", 5000, "IOPS"),
         ("60 fps", 60, "frames/s"), ("7 ops", 7, "operations/s"), ("40 tps", 40, "1/s"),
+        ("120.5 t/s", 120.5, "tokens/s"), ("9 T/s", 9, "tokens/s"), ("22 MH/s", 22e6, "hashes/s"),
+        ("24 s/it", 1 / 24, "1/s"),
+        ("125 ms/token", 8, "1/s"), ("40 ms per step", 25, "1/s"), ("30 tokens/s (decode)", 30, "tokens/s"),
     ],
 )  # fmt: skip
 def test_counts_a_second(text: str, count: float, unit: str) -> None:
     row = _row(f'flows: "host0->gpu0", value: {text}').observations[0]
-    assert (row.metric, row.value, row.display_unit) == ("iops", count, unit)
+    assert (row.metric, row.display_unit) == ("iops", unit)
+    assert row.value == pytest.approx(count)
+
+
+@pytest.mark.parametrize("text", ["12 GB/s busbw", "12 GB/s (peak)", "12 GB/s, measured twice", "~12 GB/s read"])
+def test_what_people_add_to_a_rate_changes_nothing(text: str) -> None:
+    assert _row(f'flows: "nvme0->host0", value: "{text}"').observations[0].value == 12e9
+
+
+@pytest.mark.parametrize(
+    "text", ["12 GB/s per GPU", "12 GB/s both ways", "16 GT/s", "12 GB/s each", "12 GB/s in total", "12 GB/s or less"]
+)
+def test_words_that_change_what_a_rate_is_of_are_refused(text: str) -> None:
+    with pytest.raises(FormatError, match="is no rate and no time"):
+        _row(f'flows: "nvme0->host0", value: "{text}"')
+
+
+def test_counts_and_lines_may_have_their_words() -> None:
+    words = 'threads: 8 streams, depth: QD32, hosts: 2 nodes, bytes: 128K buffers, line: "10GbE, bonded"'
+    row = _row(f'flows: "host0->host1", value: 9 Gb/s, {words}').observations[0]
+    assert row.settings == {"threads": 8, "depth": 32, "hosts": 2, "bytes": 131072}
+    assert row.how["line"] == "10 Gb/s"
+
+
+@pytest.mark.parametrize("words", ["threads: many", "depth: 0", "hosts: 2.5", "ranks: -4", "threads: 4-8"])
+def test_what_is_no_number_of_threads_or_hosts_is_refused(words: str) -> None:
+    with pytest.raises(FormatError, match="takes whole numbers from 1 to 1000000"):
+        _row(f'flows: "host0->host1", value: 9 Gb/s, {words}')
 
 
 def test_packets_of_a_size_are_a_rate() -> None:

@@ -17,7 +17,7 @@ from lanewise.collectives.model import Launch
 from lanewise.results.block_rows import OF_SOFTWARE, software_of_scenario
 from lanewise.results.conditions import MachineConditions
 from lanewise.results.observation import Observation
-from lanewise.results.posted import SLOT, PostedFacts
+from lanewise.results.posted import STATEMENTS, PostedFacts, Statement, slot_link
 from lanewise.topology.model import Kind, System
 
 OTHER_GPU = "the results are of another machine than the description"
@@ -100,10 +100,17 @@ def unused_statement_notes(posted: PostedFacts, system: System | None, catalog: 
         f"the CPU '{each.value}' is not known, nor the PCIe generation of its lanes" for each in posted.stated("cpu")
         if system is None and host_generation(each.value, catalog) is None
     ]  # fmt: skip
-    if names := ", ".join(dict.fromkeys(each.key for each in posted.unused)):
+    if names := ", ".join(dict.fromkeys(_in_vain(each) for each in posted.unused)):
         unused.append(f"not used: {names}")
-    slots = [each.value for each in posted.stated("slot") if system is not None and SLOT.fullmatch(each.value.strip())]
+    slots = [each.value for each in posted.stated("slot") if system is not None and slot_link(each.value) is not None]
     return (*unused, *(f"the slot '{slot}' is left out: the description has each link" for slot in slots))
+
+
+def _in_vain(statement: Statement) -> str:
+    """A word that nothing uses; of one whose value says nothing also what it could be."""
+    if statement.key not in STATEMENTS:
+        return statement.key
+    return f"{statement.key} '{statement.value}' (write for example {STATEMENTS[statement.key][1]})"
 
 
 def other_gpus(

@@ -44,7 +44,11 @@ _MORE_IS_FASTER = (
 # And of these the one with the greater: parameters of a model, bits of a weight, tokens of context.
 _LESS_IS_FASTER = (
     _words(r"(?<![\w.])(\d{1,4}(?:\.\d)?)B\b(?! ?(?:/s|messages?|blocks?|reads?|writes?|packets?))"),
-    _words(r"\b(?:q|int|fp|bf)(\d{1,2})(?:_\w+)?\b"),
+    _words(
+        r"\b(?:i?q|u?int|(?:mx|nv)?fp|bf|nf|b?float)(\d{1,2})(?:_\w+)?\b",
+        r"\bw(4|8|16)(?:a\d{1,2})?\b",
+        r"\b([2-8]|16)[- ]?bits?\b",
+    ),
     _words(r"\b(?:context|ctx|isl)(?: (?:length|size|of))?\W{0,3}(\d{1,7})\b", r"\b(\d{1,7})k? (?:context|ctx)\b"),
 )
 _SIZE = _words(

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from lanewise import late_re as re
 
-SLOT = re.compile(r"(?i)gen(?P<gen>[1-6]) x(?P<lanes>16|8|4|2|1)")
+_GENERATION = re.compile(r"\b(?:pci-?e(?:xpress)? ?(?:gen ?)?|gen(?:eration)? ?)([1-6])(?:\.0)?(?!\d)", re.IGNORECASE)
+_LANES = re.compile(r"(?<![a-z.])x ?(16|8|4|2|1)(?!\w)", re.IGNORECASE)
 _ON_OFF = (r"(?i)on|off|yes|no|enabled|disabled|true|false|1|0", "on, off")
 # What a text may state besides variables of libraries: the values that mean something (a pattern), and examples.
 STATEMENTS: Mapping[str, tuple[str, str]] = {
     "cpu": (r".+", "EPYC 7763"),
     "tunnel": (r".+", "Thunderbolt 4, USB4"),
-    "slot": (rf"{SLOT.pattern}|(?:.*chipset.*|pch|cpu)", "gen3 x8, chipset"),
+    "slot": (rf"(?i).*(?:{_GENERATION.pattern}|{_LANES.pattern}|chipset).*|pch|cpu", "gen3 x8, gen5, x16, chipset"),
     "iommu": (r"(?i)translat\w*|on|dma|pt|passthrough|identity|off|disabled", "translate, pt, off"),
     "acs": (rf"{_ON_OFF[0]}|redirect", "on, off"),
-    "BAR1": (r"\d+ ?[MG]iB", "256 MiB"),
+    "BAR1": (r"\d+ ?[MG]i?B", "256 MiB"),
     "resizable BAR": _ON_OFF,
     "clocks": (r".+", "thermal slowdown, power cap"),
     "relaxed ordering": _ON_OFF,
@@ -55,6 +56,8 @@ _ALSO_CALLED: Mapping[str, re.Pattern[str]] = {
     "line": re.compile(r"(?i)(?:network|link|line|nic|ethernet|port) (?:rate|speed)"),
 }
 BY_LSCPU = "by lscpu"  # a virtual machine that nobody mentions
+# What people write before a figure that they know only about.
+_ABOUT = r"(?i:[~\u2248<>]|about |around |some |ca\.? )?\s*"
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 
@@ -63,6 +66,34 @@ def stated_as(key: str) -> str:
     """The word of STATEMENTS that a key means, itself if none: 'cores' are cpus."""
     names = (name for name, also in _ALSO_CALLED.items() if also.fullmatch(key))
     return key if key in STATEMENTS else next(names, key)
+
+
+def meaning(key: str, value: str) -> str:
+    """What of a value says something of a word of STATEMENTS, '20 ms' of '~20 ms to AWS'; empty if nothing does."""
+    pattern = STATEMENTS[key][0] if key in STATEMENTS else r".*"
+    if re.fullmatch(pattern, value):
+        return value
+    begun = re.match(rf"{_ABOUT}(?P<said>{pattern.removeprefix('(?i)')})(?![\w.%-])", value, re.IGNORECASE)
+    return begun["said"] if begun else ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLink:
+    """PCIe generation and lanes that somebody says a slot has, None for the one that is left out."""
+
+    gen: int | None
+    lanes: int | None
+
+    @property
+    def whole(self) -> tuple[int, int] | None:
+        """Both, None unless both are known."""
+        return (self.gen, self.lanes) if self.gen and self.lanes else None
+
+
+def slot_link(text: str) -> SlotLink | None:
+    """What a text says of a slot's link, of several figures the least ('x16, electrically x4'); None if nothing."""
+    gens, lanes = ([int(each) for each in pattern.findall(text)] for pattern in (_GENERATION, _LANES))
+    return SlotLink(min(gens, default=None), min(lanes, default=None)) if gens or lanes else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +127,14 @@ class PostedFacts:
         """All statements of one key."""
         return tuple(statement for statement in self.statements if statement.key == key)
 
+    def slot_links(self) -> list[SlotLink]:
+        """What each stated slot is said to have, of its generation and lanes."""
+        links = (slot_link(statement.value) for statement in self.stated("slot"))
+        return [link for link in links if link is not None]
+
     def slots(self) -> list[tuple[int, int]]:
-        """Generation and lanes of each slot that is stated by them: 'gen3 x8'."""
-        matches = [SLOT.fullmatch(statement.value.strip()) for statement in self.stated("slot")]
-        return [(int(match["gen"]), int(match["lanes"])) for match in matches if match]
+        """Generation and lanes of each stated slot of which both are known: 'gen3 x8'."""
+        return [link.whole for link in self.slot_links() if link.whole]
 
 
 def join(facts: Iterable[PostedFacts]) -> PostedFacts:

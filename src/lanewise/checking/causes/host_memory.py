@@ -30,7 +30,8 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     step = "compare STREAM with arrays of four times the caches, one thread a core: OMP_PROC_BIND=spread ./stream"
     program = Cause(("software",), what, step, evidence=evidence)
     same = better and without_time(row.scenario) == without_time(better[0].scenario)
-    yield from (channels, program) if same or _NODE.search(row.flow) else (program, channels)
+    elsewhere = _NODE.search(row.flow) and not (better and better[0].flow == row.flow)
+    yield from (channels, program) if same or elsewhere else (program, channels)
 
 
 def slow_service(symptom: RowSymptom) -> Iterator[Cause]:

@@ -1,7 +1,8 @@
 """Causes of slow collectives between the GPUs of several hosts: what data takes in place of GPUDirect RDMA.
 
 Five of the six questions of the fourteenth blind batch that show one slow collective over hosts, and no faster one,
-had one of these two causes (the sixth a small MTU); of 24 kept ones of any kind seven had the first, three the second.
+had one of these two causes (the sixth a small MTU), as had three of the four kept ones of virtual machines; of 24 kept
+ones of any kind seven had the first, three the second.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.references.lines import uses_rdma
 from lanewise.checking.symptom import RowSymptom
 
 # Over sockets these had 3 and 4 GB/s with lines of 3,200 and 1,600 Gb/s, staged 8 to 33.
@@ -33,8 +35,14 @@ def without_gpudirect(symptom: RowSymptom) -> Iterator[Cause]:
         "NCCL_DEBUG=INFO must show GDRDMA; sudo modprobe nvidia_peermem, or DMA-BUF; NCCL_NET_GDR_LEVEL",
     )  # fmt: skip
     first, second = (sockets, staged) if (row.value or 0.0) < _OF_SOCKETS else (staged, sockets)
+    # Where RDMA of host memory was measured between the hosts, nothing need go over sockets.
+    rdma = any("gpu" not in each.row.flow and each.row.path == "network" and uses_rdma(each.row)
+               for each in symptom.results)  # fmt: skip
     yield first
+    if not rdma:
+        yield second
     if any(statement.value.lower() not in _NONE for statement in symptom.posted.stated("virtual machine")):
         what = "virtual machines: the card and the GPU exchange data through the root complex and an IOMMU"
         yield Cause(("virtual machine",), what, "ATS and ACS direct translation for card and GPU; compare on the host")
-    yield second
+    if rdma:
+        yield second

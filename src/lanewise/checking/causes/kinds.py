@@ -10,6 +10,7 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
 from lanewise.checking.causes.conditions import SETTING
 from lanewise.checking.expectation import too_short
+from lanewise.checking.references.gpus_of_a_name import without_slot
 from lanewise.checking.references.latencies import FROM_HOST_MEMORY
 from lanewise.checking.references.paths import flows_of_drives
 from lanewise.checking.references.side_by_side import OF_FEWER_GPUS
@@ -20,7 +21,9 @@ from lanewise.results.figure_words import VERSION
 from lanewise.results.observation import Observation
 
 _WORK = re.compile(
-    r"\b(?:batch\w*|threads?|jobs?|depth|qd|streams?|connections?|concurren\w*|block\w*|in flight)\b", re.I
+    r"\b(?:batch\w*|threads?|jobs?|depth|qd|(?:single|one) stream|streams|connections?|concurren\w*|block\w*|"
+    r"in flight)\b",
+    re.I,
 )
 _COUNT = re.compile(
     r"\b\d{1,6} ?(?:threads?|jobs?|streams?|connections?|clients?)\b|"
@@ -121,8 +124,33 @@ def more_gpus(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(
         ("software",), what, "fewer GPUs a copy of the model, or pipeline parallel; nsys profile shows the gaps"
     )
+    if symptom.posted.slot_links():  # who says what the slots have has looked at them
+        what = "peer access between the GPUs: ACS, an IOMMU or the driver leads what they exchange over host memory"
+        yield Cause(("peers",), what, "nvidia-smi topo -p2p rw; sudo lspci -vvv | grep ACSCtl; p2pBandwidthLatencyTest")
     what = "the links between the GPUs: what they exchange goes over PCIe or host memory, not over NVLink"
     yield Cause(("link",), what, "nvidia-smi topo -m; nvidia-smi nvlink -s; all_reduce_perf of the same GPUs")
+
+
+def lesser_slot(symptom: RowSymptom) -> Iterator[Cause]:
+    """The same work on a GPU of the same name whose slot, as rows' names say, is another: what is copied waits."""
+    row = symptom.row
+    named = [
+        each for each in symptom.better_rates()
+        if without_slot(each.scenario) == without_slot(row.scenario)
+        and (f"'{each.scenario}' on" in symptom.result.expected.limit if each.flow != row.flow
+             else each.scenario != row.scenario)
+    ]  # fmt: skip
+    if row.metric != "iops" or "," in row.flow or not symptom.gpu or not named:
+        return
+    other = named[0]
+    stated = f"the row says {row.how['slot']}" if "slot" in row.how else ""
+    evidence = f"'{other.scenario}' reached {value_text(other)}" if other.scenario != row.scenario else stated
+    what = f"the link of {symptom.gpu}: its slot has fewer lanes, and the work copies over it"
+    yield Cause(
+        ("link",), what, "the other slot; nvidia-smi dmon -s t shows what goes over the link", evidence=evidence
+    )
+    what = f"power, heat or other work of {symptom.gpu}"
+    yield Cause(("throttling",), what, "nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE on both while they work")
 
 
 def one_at_a_time(symptom: RowSymptom) -> Iterator[Cause]:
@@ -150,6 +178,6 @@ def _alone(row: Observation) -> bool:
 
 
 KIND_CAUSES = (
-    named_changes, shared_by_several, below_its_kind, copied_by_the_driver, hosts_that_differ, more_gpus, one_at_a_time,
-    costly_messages,
+    lesser_slot, named_changes, shared_by_several, below_its_kind, copied_by_the_driver, hosts_that_differ, more_gpus,
+    one_at_a_time, costly_messages,
 )  # fmt: skip

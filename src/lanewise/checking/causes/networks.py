@@ -17,7 +17,7 @@ from lanewise.checking.references.drives import DriveAbility, half_of_a_link, le
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
 from lanewise.results.observation import Observation
-from lanewise.results.posted import SLOT
+from lanewise.results.posted import slot_link
 
 PEER_STEP = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type; boot with iommu=pt, ACS off"
 _TOPO_STEP = "nvidia-smi topo -m: choose a pair of class PIX or PXB, and bind the process to that NUMA node"
@@ -182,8 +182,8 @@ def stated_slot_of_card(symptom: RowSymptom) -> Iterator[Cause]:
     if row.path != "network" or row.metric != "goodput" or not row.value:
         return
     for statement in symptom.posted.stated("slot"):
-        if match := SLOT.fullmatch(statement.value.strip()):
-            gen, lanes = int(match["gen"]), int(match["lanes"])
+        if (link := slot_link(statement.value)) is not None and link.whole:
+            gen, lanes = link.whole
             # A slot that is stated to carry less than the line limits whatever it is that takes more away.
             if raw_rate(gen, lanes) < line and _OF_STATED < row.value / raw_rate(gen, lanes) < 1:
                 what = f"the network card's slot is {speed(gen, lanes)}, which carries less than its line"

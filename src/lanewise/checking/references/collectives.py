@@ -20,6 +20,13 @@ _DIP = 0.75
 # Of another library the tolerance is that of rows of one path.
 _OF_ANOTHER = 0.75
 _OF_OTHER_GPUS = 0.6
+# A tree of two hosts sends half of what a ring does (`lines.ring_by_line`), so that two have up to twice the line: four
+# sound HGX had 0.78 and 0.58 of two (NVIDIA/nccl#309 and a kept question), four of a congested fabric 0.28 to 0.32.
+_OF_FEWER_HOSTS = 0.45
+_HOSTS = re.compile(
+    r"\b\d{1,5} ?x? ?(?:nodes?|hosts?|servers?|machines?|ranks?|gpus?)\b|\b(?:ranks|hosts|nodes)=\d+|\bP2P on\b",
+    re.IGNORECASE,
+)
 # Messages from this size on are as fast as larger ones to a tenth or two.
 _LONG = 256 * 2**20
 _COLLECTIVE = re.compile(
@@ -38,6 +45,27 @@ def of_other_collectives(row: Observation, rows: Sequence[Observation]) -> Itera
     yield from of_other_library(row, rows)
     yield from of_other_table(row, rows)
     yield from of_other_ranks(row, rows)
+    yield from of_fewer_hosts(row, rows)
+
+
+def of_fewer_hosts(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The same collective typed in over fewer hosts, of which two may have twice the line."""
+    hosts, size = row.settings.get("hosts", 1), row.settings.get("bytes", _LONG)
+    if row.how.get("tool") not in _SIDE_BY_SIDE or hosts < 3 or size < _LONG:
+        return
+    like = [
+        each for each in rows
+        if each.metric == row.metric and each.value and 1 < each.settings.get("hosts", 1) < hosts
+        and each.how.get("tool") == row.how.get("tool") and line_of(each) == line_of(row)
+        and each.settings.get("bytes", _LONG) == size and _without_hosts(each) == _without_hosts(row)
+    ]  # fmt: skip
+    if (best := best_of(like)) is not None:
+        yield of_other_rows(_rate(best), _OF_FEWER_HOSTS, f"the same over {best.settings['hosts']} hosts")
+
+
+def _without_hosts(row: Observation) -> str:
+    """What a row is called, without its numbers of nodes and ranks."""
+    return " ".join(_HOSTS.sub(" ", row.scenario).lower().split())
 
 
 def smaller_message(row: Observation, rows: Sequence[Observation]) -> Observation | None:

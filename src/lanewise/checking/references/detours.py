@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lanewise.checking.expectation import too_short
 from lanewise.checking.named.links import stated_links
-from lanewise.checking.references.parts import Reference, of_another_row
+from lanewise.checking.references.parts import Reference, best_of, of_another_row
 from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
@@ -13,6 +14,9 @@ from lanewise.results.sample import Sample
 # Of 46 such pairs in kept questions of healthy machines the least has 0.67; where a copy from the device is the first
 # to touch the pages it has 0.36 and 0.38.
 _OF_BACK = 0.5
+# The slowest way to load weights in use, a mapped file, has the kernel's read-ahead of 128 KiB in flight for the 80 to
+# 110 us of a read (data/weights/loaders.yaml): 1.2 to 1.6 GB/s, 0.17 and more of drives of 7 GB/s.
+_OF_LOADER = 0.15
 
 
 def flows_together(row: Observation | Sample) -> int:
@@ -56,6 +60,18 @@ def of_host_memory(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
         value = max(host)
         limit = "the same network from host memory" if network else "the same drive read into host memory"
         yield Reference("same path", value, 0.75 * value, 0.6 * value, None, limit, "the other row", own=False)
+    elif "timed" in row.how and (best := best_of(_long_reads(row, rows))) is not None:
+        yield of_another_row(best.value or 0.0, _OF_LOADER, f"the drive read in '{best.scenario}'")
+
+
+def _long_reads(row: Observation, rows: Sequence[Observation]) -> list[Observation]:
+    """The long reads into host memory of the drive from which a row loads a file whose time was typed in."""
+    drive = row.flow.partition("->")[0]
+    return [
+        each for each in rows
+        if each.path == row.path == "storage" and each.metric == row.metric and each.flow.partition("->")[0] == drive
+        and "gpu" not in each.flow and not too_short(each)
+    ]  # fmt: skip
 
 
 def of_pageable_back(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

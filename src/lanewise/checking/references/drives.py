@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from lanewise.catalog import Catalog
 from lanewise.catalog.drive_models import drive_series
 from lanewise.checking.cause import speed
-from lanewise.checking.named.abilities import lesser_links, raw_rate
+from lanewise.checking.named.abilities import ability, lesser_links, raw_rate, shares_host_memory
 from lanewise.checking.references.parts import Reference
 from lanewise.results.figure_words import RANDOM
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import PostedFacts, SlotLink
 
 # Gen4 drives in Gen3 slots read 0.47 to 0.51 of their data sheets; smaller models of a series and reads by a few
 # threads 0.6 and more. Few bytes in flight take half again.
@@ -24,11 +24,28 @@ _SLOW_UNNAMED_WITH_FEW, _LEAST_NVME = 0.3, 0.5e9
 _ENOUGH = 5 * 100e-6
 # The slowest NVMe drives answer 35,000 random reads of 4 KiB a second with 32 in flight (Intel 600p, 128 GB).
 _LEAST_READS, _MANY, _SMALL = 10_000, 32, 16 * 2**10
+# Nobody asks for more at once (B): a larger size is a file's.
+_REQUEST = 64 * 2**20
 # Seconds of a random read: 8.5 ms to seek and half a turn, 4.2 ms, of a desktop's disk of 7,200 turns a minute
 # (specification of Hitachi's Deskstar 7K1000.C); 14 ms at most and 5.5 of a laptop's of 5,400 (Travelstar 5K320). A
 # queue in the drive that orders them brings some times as many; what is above that comes from a cache.
 _SEEK, _ORDERED = (8.5e-3 + 4.2e-3, 14e-3 + 5.5e-3), 5
 _DISK, _DISK_NAMED = re.compile(r"hdd", re.IGNORECASE), re.compile(r"\bhdds?\b|\bhard (?:disk|drive)", re.IGNORECASE)
+# Part numbers of Seagate, WD, HGST and Toshiba, and series that have no SSDs.
+_DISK_MODEL = re.compile(
+    r"\bST\d{3,5}[A-Z]{2}\d{3,4}|\bWD\d{2,4}[A-Z]{4}\b|\bHU[ACHS]\d{6}|\bMG\d\d[A-Z]{3}\d|\bDT0\dACA|"
+    r"\b(?:ironwolf(?! \d{3}| .*ssd)|exos|skyhawk|seagate archive|deskstar|caviar)\b", re.IGNORECASE,
+)  # fmt: skip
+# The fastest disks move 285 MB/s at their outer tracks, with two arms 554 (data sheets of Seagate's Exos X20 and 2X18),
+# and half of that at the inner ones.
+_FAST_DISK, _TWO_ARMS, _INNER = 285e6, 554e6, 0.5
+# SSDs of SATA 6 Gb/s, of which 8b/10b leaves 600 MB/s (SATA 3.0): their data sheets say 540 to 560; at 3 Gb/s they
+# read 270 to 285, which is slow.
+_SATA = re.compile(
+    r"\b8[4-7]0[ _-](?:evo|pro|qvo)\b|(?<![a-z])[mb]x[235]00(?:\b|ssd)|\bsata\b.*\bssd\b|\bssd\b.*\bsata\b|"
+    r"\bwds\d{3}[gt]\d[bg]0[a-d]\b|\bsa400|\bpm8[3-9]3\b", re.IGNORECASE,
+)  # fmt: skip
+_SATA_SSD, _SATA_WIRES, _SLOW_SATA = 560e6, 600e6, 0.52
 # Engines that have one request in flight whatever their depth.
 _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 # What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
@@ -68,7 +85,8 @@ def drive_link_rate(gen: int, lanes: int) -> float:
 
 def is_disk(row: Observation) -> bool:
     """Whether a row of storage is named as one of a hard disk, whose arm seeks between several readers."""
-    return _DISK.match(drive_of(row)) is not None or _DISK_NAMED.search(row.scenario) is not None
+    model = _DISK_MODEL.search(f"{row.how.get('device', '')} {row.scenario}")
+    return _DISK.match(drive_of(row)) is not None or model is not None or _DISK_NAMED.search(row.scenario) is not None
 
 
 def drive_of(row: Observation) -> str:
@@ -79,7 +97,7 @@ def drive_of(row: Observation) -> str:
 
 
 def drive_ability(
-    row: Observation, posted: PostedFacts, slots: Sequence[tuple[int, int]], catalog: Catalog
+    row: Observation, posted: PostedFacts, slots: Sequence[SlotLink], catalog: Catalog
 ) -> DriveAbility | None:
     """What the drive of a row can do by its model and the stated slot; None where neither is known."""
     drive = drive_of(row)
@@ -87,7 +105,6 @@ def drive_ability(
         return None
     title = row.how.get("device", "") or _posted_model(drive, posted)
     series = drive_series(title)
-    links = list(slots)
     if series is not None and series in catalog:
         part = catalog.get(series)
         gen, lanes = part.number("pcie.gen"), part.number("pcie.lanes")
@@ -95,12 +112,13 @@ def drive_ability(
         if gen is None and part.number("read.rate"):
             gen = _least_generation(read)
         if gen:
-            links.append((int(gen), int(lanes or _LANES)))
-            gen, lanes = min(gen for gen, _ in links), min(lanes for _, lanes in links)
-            return DriveAbility(title, int(gen), int(lanes), read, write, f"part {series}")
-    if not slots or not _DRIVE.match(drive):
+            gen = min([int(gen), *(link.gen for link in slots if link.gen)])
+            lanes = min([int(lanes or _LANES), *(link.lanes for link in slots if link.lanes)])
+            return DriveAbility(title, gen, lanes, read, write, f"part {series}")
+    whole = [link.whole for link in slots if link.whole]
+    if not whole or not _DRIVE.match(drive):
         return None
-    gen, lanes = slots[0]
+    gen, lanes = whole[0]
     return DriveAbility(f"the slot of {drive}", gen, lanes, float("inf"), float("inf"), "as stated")
 
 
@@ -137,6 +155,20 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
     yield Reference("parts", nominal, _FINE * nominal, slow, fastest, limit, drive.source)
 
 
+def of_gpu_host(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iterator[Reference]:
+    """Long reads, enough in flight, of an NVMe drive that nobody named beside a card of Gen3 or later.
+
+    Hosts of such cards have four lanes for a drive; small boards have one of Gen2, clouds sell slow volumes as drives.
+    """
+    drive, titles = drive_of(row), [title for name, title in posted.devices.items() if name.startswith("gpu")]
+    gpus = [gpu for title in titles if not shares_host_memory(title) and (gpu := ability(title, catalog)) is not None]
+    reads = row.metric == "goodput" and re.match(r"nvme\d", drive) is not None and row.flow.startswith(drive)
+    enough = _SMALL < row.settings.get("bytes", 0) <= _REQUEST and _enough_in_flight(row, _LEAST_NVME)
+    if reads and enough and any(gpu.gen >= 3 for gpu in gpus) and not posted.stated("virtual machine"):
+        limit = "the least of long reads of NVMe drives of four lanes"
+        yield Reference("parts", _LEAST_NVME, _LEAST_NVME, _LEAST_NVME, None, limit, "data sheets of drives", own=False)
+
+
 def small_reads(row: Observation) -> Iterator[Reference]:
     """Small reads of an NVMe drive with many in flight: every such drive answers more than that many a second."""
     drive, size = drive_of(row), row.settings.get("bytes", 0)
@@ -156,6 +188,31 @@ def random_disk(row: Observation) -> Iterator[Reference]:
     if is_disk(row) and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
         limit = f"{1 / _SEEK[0]:.0f} requests a second of a hard disk of 7,200 turns a minute, one at a time"
         yield Reference("parts", usual, least, 0.0, None, limit, "data sheets of disks")
+
+
+def long_disk(row: Observation) -> Iterator[Reference]:
+    """Long reads and writes of a hard disk in order: fine where the fastest one would be at its inner tracks."""
+    pattern = f"{row.how.get('pattern', '')} {row.scenario}"
+    if is_disk(row) and row.metric == "goodput" and row.how.get("mode") != "cached" and not RANDOM.search(pattern):
+        limit = "the outer tracks of the fastest disks"
+        yield Reference("parts", _FAST_DISK, _INNER * _FAST_DISK, 0.0, _TWO_ARMS, limit, "data sheets of disks")
+
+
+def sata_ssd(row: Observation) -> Iterator[Reference]:
+    """Long reads and writes of an SSD that its name says is of SATA; writes are never called slow."""
+    names = f"{row.how.get('device', '')} {row.scenario} {row.how.get('pattern', '')}"
+    drive, uncached = drive_of(row), row.metric == "goodput" and row.how.get("mode") != "cached"
+    if drive and uncached and _SATA.search(names) and not RANDOM.search(names) and not drive.startswith("nvme"):
+        enough = _enough_in_flight(row, _SATA_SSD) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
+        slow = (_SLOW_SATA if enough else _SLOW_WITH_FEW) * _SATA_SSD if row.flow.startswith(drive) else 0.0
+        limit = "SSDs of SATA 6 Gb/s"
+        yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, slow, _SATA_WIRES, limit, "data sheets of drives")
+
+
+def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:
+    """What to say of a drive whose model the row names and the catalogue does not have; empty for others."""
+    model = row.how.get("device", "") if row.path == "storage" and drive is None and drive_of(row) else ""
+    return f"'{model}': give its row what the data sheet says, such as rated: 190 MB/s" if model else ""
 
 
 def _enough_in_flight(row: Observation, rate: float) -> bool:

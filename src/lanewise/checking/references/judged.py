@@ -18,13 +18,24 @@ from lanewise.checking.cause import speed
 from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, too_short
 from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, not_in_the_catalogue, raw_rate
 from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
-from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
+from lanewise.checking.named.links import by_named_link, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
 from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_writes
-from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, random_disk, small_reads
+from lanewise.checking.references.drives import (
+    DriveAbility,
+    drive_ability,
+    drive_references,
+    long_disk,
+    of_gpu_host,
+    random_disk,
+    sata_ssd,
+    small_reads,
+    unknown_drive,
+)
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
+from lanewise.checking.references.gpus_of_a_name import of_gpus_of_a_name
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
@@ -35,6 +46,7 @@ from lanewise.checking.references.memory_modules import of_modules
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
 from lanewise.checking.references.nvlink_counts import of_counted_links
 from lanewise.checking.references.one_setting import OneSetting
+from lanewise.checking.references.packets import of_packets, of_small_messages_on_a_line
 from lanewise.checking.references.parts import (
     Reference,
     any_copy,
@@ -74,7 +86,7 @@ from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import PostedFacts, SlotLink, slot_link
 from lanewise.topology.model import System
 
 # The rate of a collective (NCCL): only bounds judge it where the machine is not described.
@@ -186,7 +198,11 @@ class References:
         if (link := rung(row)) and not self.ability_of(row):
             note = f"{UNNAMED}; the rate is what a link of {link} gives, or a part of what a better one does"
             return replace(result, note=note)
-        missing = not_in_the_catalogue(row, self.posted, self.catalog) if result.note == NOTHING_DESCRIBED else ""
+        missing = (
+            ""
+            if result.note != NOTHING_DESCRIBED
+            else (not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.drive_of(row)))
+        )
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
 
     def _of_a_time(self, result: PathResult) -> PathResult:
@@ -231,9 +247,11 @@ class References:
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         yield from of_modules(row, self.posted)
         yield from of_native(row, self.rows)
+        yield from of_packets(row, self.posted)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
             yield from of_fewer_gpus(row, self.rows)
+            yield from of_gpus_of_a_name(row, self.rows, self.posted)
         if row.metric not in RATES or row.path in WITHIN_ONE:
             return
         if row.metric == COLLECTIVE:
@@ -249,6 +267,7 @@ class References:
             return
         if too_short(row):
             yield from of_short_requests(row, self._on_path(row))
+            yield from of_small_messages_on_a_line(row, self.posted)
             shorter = (short_copy(row, reference) for reference in self._by_part(row))
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
@@ -266,6 +285,10 @@ class References:
             yield from self._by_part(row)
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
+            else:
+                yield from of_gpu_host(row, self.posted, self.catalog)
+                yield from long_disk(row)
+                yield from sata_ssd(row)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))
@@ -295,15 +318,17 @@ class References:
         """What the GPU of a row can do: of several the least; None unless all of them are named."""
         gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
         abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
-        if gpus and self._slots(row) and not any(abilities):
-            gen, lanes = self._slots(row)[0]
+        slots = self._slots(row)
+        whole = [link.whole for link in slots if link.whole]
+        if gpus and whole and not any(abilities):
+            gen, lanes = whole[0]
             return GpuAbility(f"the slot of {next(iter(gpus))}", gen, lanes)
         if not abilities or None in abilities:
             return None
         best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
         hosts = list(self._host_generations()) or [HOST_GENERATION]
-        gens = [best.gen, *hosts, *(gen for gen, _ in self._slots(row))]
-        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots(row))]))
+        gens = [best.gen, *hosts, *(link.gen for link in slots if link.gen)]
+        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(link.lanes for link in slots if link.lanes)]))
         return by_named_link(best, row)
 
     def drive_of(self, row: Observation) -> DriveAbility | None:
@@ -319,7 +344,7 @@ class References:
         lone = row.path in HOST_COPIES and row.metric == "goodput" and len(flows_of(row)) == 1
         if part is None or part.gen < HOST_GENERATION or part.all_linked or not lone:
             return ""
-        if self.posted.stated("cpu") or self._slots(row):
+        if self.posted.stated("cpu") or any(link.gen for link in self._slots(row)):
             return ""
         rate = link_rate(part.gen - 1, part.lanes, row.path == "host to device")
         if not (1 - _NEAR) * rate < value < max((1 + _NEAR) * rate, WIRE_SHARE * raw_rate(part.gen - 1, part.lanes)):
@@ -327,11 +352,12 @@ class References:
         older = speed(part.gen - 1, part.lanes)
         return f"the rate of {older}: fine if the host has no more, slow if it has; name its CPU (stated: cpu)"
 
-    def _slots(self, row: Observation) -> list[tuple[int, int]]:
-        """Generation and lanes of the slot that the row or the text states: 'gen3 x8'."""
+    def _slots(self, row: Observation) -> list[SlotLink]:
+        """What the row, else the text, states of the slot: 'gen3 x8', or one of the two."""
         if "slot" in row.how:
-            return stated_links(replace(row, how={"slot": row.how["slot"]}))
-        return self.posted.slots()
+            link = slot_link(row.how["slot"])
+            return [] if link is None else [link]
+        return self.posted.slot_links()
 
     def _host_generations(self) -> Iterator[int]:
         """PCIe generations of the CPUs that the text names: a card is no faster than its host."""
@@ -346,7 +372,7 @@ class References:
         if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
             yield from tunnel_copy(*tunnel)
         elif of_card(row):
-            yield from card_copy(row, self._slots(row))
+            yield from card_copy(row, [link.whole for link in self._slots(row) if link.whole])
         elif part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             name = gpu[0] if gpu else ""

@@ -57,7 +57,7 @@ def by_line(
     `wires`: what the link of the row's GPUs carries in B/s, by which less than the line is fine. `series`: the rows of
     its path: where a larger message of the same program fills the line, a smaller one need not.
     """
-    line, text = _line(row, posted)
+    line, text = line_of_network(row, posted)
     larger_fills = any(_fills_later(row, other, line) for other in series)
     thunderbolt = line in _CABLES and _over_thunderbolt(row, posted)
     if thunderbolt and row.path == "storage":
@@ -85,7 +85,7 @@ def by_line_in_bulk(
     row: Observation, flows: Sequence[Flow], posted: PostedFacts, series: Sequence[Observation]
 ) -> Iterator[Reference]:
     """The line of short messages typed in of which so many are in flight that none waits for an answer."""
-    line, text = _line(row, posted)
+    line, text = line_of_network(row, posted)
     size = row.settings.get("bytes", 0)
     in_flight = size * row.settings.get("depth", 1) * row.settings.get("threads", 1)
     lone = row.how.get("tool") == "typed in" and row.metric == "goodput" and len(flows) == 1
@@ -141,7 +141,7 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
     several = row.settings.get("ranks", hosts) > hosts and not board
     if several or row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:
         return
-    line, text = _line(row, posted)
+    line, text = line_of_network(row, posted)
     if line and hosts > 1:
         slow = _SLOW_RING * line
         yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
@@ -149,12 +149,12 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
 
 def filled_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """A collective over hosts with the bus bandwidth of the stated line or more: a tree of two hosts has twice it."""
-    line, text = _line(row, posted)
+    line, text = line_of_network(row, posted)
     if line and row.settings.get("hosts", 1) > 1 and (row.value or 0.0) >= _FILLED_LINE * line:
         yield Reference("line", line, _FILLED_LINE * line, 0.0, None, f"the line of {text}", "as stated")
 
 
-def _line(row: Observation, posted: PostedFacts) -> tuple[float, str]:
+def line_of_network(row: Observation, posted: PostedFacts) -> tuple[float, str]:
     """The line's data rate in B/s with its text, of the row or the only one that is stated; 0 if none."""
     across = row.path == "network" or row.settings.get("hosts", 1) > 1
     stated = {statement.value for statement in posted.stated("line")} if across else set()

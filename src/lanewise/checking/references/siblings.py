@@ -108,6 +108,7 @@ class Siblings:
             each for each in self._kinds.get(kind, ())
             if each.value and each.flow != row.flow and line_of(each) == line_of(row) and not unlike(each, row)
             and not less_by_design(row, each) and not self._other_models(row, each)
+            and row.how.get("slot") == each.how.get("slot")
         ]  # fmt: skip
         if not like:
             return

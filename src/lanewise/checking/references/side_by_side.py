@@ -27,14 +27,24 @@ _OF_LIKE = 0.75
 OF_SETTING = 0.87
 _SWITCH = re.compile(r"(?:with|without|on|off|enabled|disabled|no|default)$|-{1,2}[a-z][\w-]+|\w+=\w+", re.IGNORECASE)
 _MOST_LIKE = 100
+# Each GPU that trains has a part of the samples: that more of them count no more is no gain at all.
+_OF_TRAINING, _TRAINING = 1.0, re.compile(r"\btrain\w*|\bepochs?\b|\bfine-?tun\w*", re.IGNORECASE)
 # Two sockets reach each other's memory alike (34.5 and 34.4 GB/s, the same thread); half leaves room for a busy link.
 _OF_OTHER_WAY = 0.5
+# An ordinary store reads the line before it writes it: of stores that pass the caches by it keeps half.
+_OF_NON_TEMPORAL = 0.45
+_NON_TEMPORAL = re.compile(
+    r"\bnon-?temporal\b|\bnt(?:[ -]?stores?)?\b|\bmovnt\w*|\bstream(?:ing)?(?: stores?)?\b", re.I
+)
+# By which instruction an operation writes is the program's choice: the bytes are the same.
+_OPERATIONS, _STORES = frozenset(("memset", "memcpy", "memmove", "fill", "copy", "triad", "scale", "add")), "store"
 # So do how much is asked for at once, how large a model is, and which part of the work is counted.
 _WORK = re.compile(
     r"\b\d{1,5} ?(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|proc\w*|gpus?)\b|"
     r"\b(?:concurren\w*|batch\w*|bs|threads?|clients?|users?|qps|rate|input|output|context|isl|osl) ?[=:]? ?\d{1,6}\b|"
     r"\b\d{1,4}(?:\.\d)?b\b|\b(?:prefill|decode|prompt|generat\w*|encod\w*|train\w*|infer\w*|ttft)\b|\b(?:pp|tg)\d+\b|"
-    r"(?<!\S)/\w+|\b(?:fp|bf|int|q)\d{1,2}\w*\b", re.IGNORECASE,
+    r"(?<!\S)/\w+|\b(?:(?:mx|nv)?fp|bf|nf|b?float|u?int|i?q)\d{1,2}\w*\b|\bw(?:4|8|16)(?:a\d{1,2})?\b|"
+    r"\b(?:[2-8]|16)[- ]?bits?\b|@ ?d\d{1,7}\b|\b\d{1,4}k ?(?:context|ctx|tokens?|prompt)\b", re.IGNORECASE,
 )  # fmt: skip
 _KERNEL = re.compile(
     r"\b(copy|scale|add|triad|dot|mul|reads?|writes?|memcpy|memset|memmove|random|rand|seq\w*|sequential|ntstore|stores?|fill|"
@@ -67,6 +77,8 @@ def of_like(row: Observation, kinds: Mapping[str, Sequence[Observation]]) -> Ite
     best = best_of(_nearest(row, [each for each in like if each.flow == row.flow]))
     if best is not None and best.settings == row.settings:
         share = OF_SETTING if row.metric == COUNTS and _one_word_apart(row, best) else _OF_LIKE
+        if row.path == HOST_MEMORY and _NON_TEMPORAL.search(best.scenario) and not _NON_TEMPORAL.search(row.scenario):
+            share = _OF_NON_TEMPORAL
         yield of_another_row(best.value or 0.0, share, f"'{best.scenario}'")
     yield from _other_nodes(row, like)
 
@@ -91,7 +103,8 @@ def of_fewer_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Ref
         and each.how.get("tool") == row.how.get("tool") and _model(each) == _model(row)
     ]  # fmt: skip
     if (best := best_of(like)) is not None:
-        yield of_another_row(best.value or 0.0, _OF_LIKE, f"{len(_gpus(best))} {OF_FEWER_GPUS} '{best.scenario}'")
+        share = _OF_TRAINING if _TRAINING.search(row.scenario) else _OF_LIKE
+        yield of_another_row(best.value or 0.0, share, f"{len(_gpus(best))} {OF_FEWER_GPUS} '{best.scenario}'")
 
 
 def _gpus(row: Observation) -> frozenset[str]:
@@ -171,6 +184,8 @@ def kind_of_work(row: Observation) -> tuple[frozenset[str], frozenset[str]]:
 @lru_cache(maxsize=2**14)
 def _named_work(name: str) -> tuple[frozenset[str], frozenset[str]]:
     kernel = frozenset(word.lower().rstrip("s") for word in _KERNEL.findall(name))
+    if kernel & _OPERATIONS:
+        kernel = frozenset(word for word in kernel if not word.endswith(_STORES))
     work = frozenset(re.sub(r"\W", "", word.lower()) for word in _WORK.findall(name))
     return kernel, work
 

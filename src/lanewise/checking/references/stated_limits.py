@@ -70,12 +70,14 @@ def of_expected_collective(row: Observation, rows: Sequence[Observation]) -> Ite
 
 
 def of_short_requests(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
-    """The limit of a path beside short requests: they are fine if they reach it; only of cards slow if they do not.
+    """The limit of a path beside short requests: fine if they reach it, slow if not where it is of cards or their size.
 
-    A drive's and a network's short requests are slower by design.
+    A drive's and a network's short requests are slower by design than long ones.
     """
-    for reference in of_stated_limit(row, rows):
-        yield reference if of_card(row) else replace(reference, slow_below=0.0)
+    same_size = [each for each in rows if each.settings.get("bytes") == row.settings.get("bytes")]
+    of_size = list(of_stated_limit(row, same_size)) if row.path == "network" else []
+    for reference in of_size or of_stated_limit(row, rows):
+        yield reference if of_size or of_card(row) else replace(reference, slow_below=0.0)
 
 
 def of_native(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

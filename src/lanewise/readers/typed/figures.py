@@ -15,7 +15,7 @@ from lanewise.readers.typed.keys import near_miss, own_keys, own_settings, with_
 from lanewise.readers.words import spellings
 from lanewise.readers.words.devices import bus_share, memory_of, named_collective
 from lanewise.results.observation import Observation, Source
-from lanewise.results.posted import SLOT, STATEMENTS, VARIABLE, PostedFacts, Statement, stated_as
+from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning, slot_link, stated_as
 from lanewise.yaml_positions import YamlNode, load
 
 HEAD = "lanewise-rows"
@@ -28,6 +28,7 @@ _SETTINGS = ("depth", "threads", "ranks", "hosts")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
 # What a rate and a time of all GPUs of a ring are of: a collective, each by its rank's share.
 _OF_A_COLLECTIVE = {"goodput": "bus_bandwidth", "latency": "time"}
+_MOST_COUNTED = 1_000_000
 _HOST = re.compile(r"host|cpu\d")
 # What somebody wants of a row, and how `references.texts` calls it.
 _WANTED = {"expected": "expected", "rated": "nominal"}
@@ -36,6 +37,8 @@ _WANTED = {"expected": "expected", "rated": "nominal"}
 _LONG_COPY = 16 * 2**20
 _OF_ONE_SIZE = ("all_reduce", "broadcast", "sendrecv")
 _COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory", "network")
+# A drive answers a request in less (s): what takes longer is the load of a file.
+_A_LOAD = 0.1
 # What people call a machine of a network.
 _MACHINE = re.compile(
     r"(?:client|server|node|pc|nas|desktop|laptop|workstation|mac|win|linux|pi|rpi|vm|guest|pod|container|docker|"
@@ -44,6 +47,7 @@ _MACHINE = re.compile(
     re.IGNORECASE,
 )
 _BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
+_PACKETS = re.compile(r"pps\b|pac?ke?ts\b", re.IGNORECASE)
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 # Drives, arrays, and file systems or volumes over a network.
 _STORAGE = re.compile(
@@ -82,26 +86,16 @@ def _posted(fields: YamlNode, file: str) -> PostedFacts:
     unused: list[Statement] = []
     for key, node in fields["stated"].members().items():
         statement = Statement(stated_as(key), node.as_written().strip(), f"{file}:{node.location.line}")
-        if is_known := key in STATEMENTS or bool(VARIABLE.fullmatch(key)):
-            statement = _with_meaning(statement, node)
-        elif statement.key != key:  # cores: 8P+16E says nothing that can be used
-            is_known = bool(re.fullmatch(STATEMENTS[statement.key][0], _line_or_text(statement)))
-            statement = _with_meaning(statement, node) if is_known else replace(statement, key=key)
-        elif near_miss(key, STATEMENTS):
+        said = meaning(statement.key, _line_or_text(statement)) if stated_as(key) in STATEMENTS else ""
+        is_known = bool(said) or VARIABLE.fullmatch(key) is not None
+        if not is_known and statement.key == key and key not in STATEMENTS and near_miss(key, STATEMENTS):
             raise node.error(
                 f"'{key}' is nothing that can be stated", f"known: {', '.join(STATEMENTS)}; NCCL_P2P_LEVEL etc."
             )
-        (statements if is_known else unused).append(statement)
+        # cores: 8P+16E says nothing that can be used
+        known, vain = replace(statement, value=said or statement.value), replace(statement, key=key)
+        (statements if is_known else unused).append(known if is_known else vain)
     return PostedFacts(devices, tuple(statements), tuple(unused))
-
-
-def _with_meaning(statement: Statement, node: YamlNode) -> Statement:
-    """A statement of a known key, a line by its usual name; FormatError for a value that would mean nothing."""
-    key, value = statement.key, _line_or_text(statement)
-    pattern, examples = STATEMENTS.get(key, (r".*", ""))
-    if not re.fullmatch(pattern, value):
-        raise node.error(f"'{value}' says nothing of '{key}'", f"write for example: {examples}")
-    return replace(statement, value=value)
 
 
 def _line_or_text(statement: Statement) -> str:
@@ -126,7 +120,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         metric, shown = "goodput" if metric == "total" else metric, [flow.name for flow in flows]
         shown = shown[:1] if of == "first" else shown
     how = _how(node, flows, names, p2p)
-    settings = {key: node[key].integer(1, 1_000_000) for key in _SETTINGS if node[key].given}
+    settings = {key: _count(node[key]) for key in _SETTINGS if node[key].given}
     numbers, texts = own_settings(node, own)
     settings |= numbers
     name = " ".join(filter(None, (node["path"].text(), texts)))
@@ -141,6 +135,8 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         note = "; ".join(filter(None, (note, counted)))
         value, unit = _in_bytes(metric, settings["bytes"], value)
         how |= {"timed": "a whole copy"} if metric == "latency" else {}
+    if _PACKETS.search(node["value"].as_written()):
+        how["counted"] = "packets"
     how |= _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
     if share := _bus_share(metric, name, settings, value):
         # A collective's time is compared as its bus bandwidth, as tools print it.
@@ -159,7 +155,8 @@ def _rate_of(metric: str, size: int, value: float, path: str) -> str:
     """How many requests a second, or how long a copy, a value says that is as well a rate; empty if it is none."""
     if metric == "iops" and size:
         return f"{value:,.0f} requests a second"
-    if metric == "latency" and size >= _LONG_COPY and value > 0 and path in _COPIES:
+    whole = path in _COPIES or (path == "storage" and value >= _A_LOAD)
+    if metric == "latency" and size >= _LONG_COPY and value > 0 and whole:
         return f"{units.show(value, 'ms')} a copy"
     return ""
 
@@ -259,11 +256,17 @@ def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
 
 
 def _slot(node: YamlNode) -> str:
-    """'Gen3 x4' of a row's slot; FormatError where it is none."""
-    text = node.as_written()
-    if (match := SLOT.fullmatch(text.strip())) is None:
-        raise node.error(f"'{text}' is no slot", "write for example slot: gen4 x8")
-    return f"Gen{match['gen']} x{match['lanes']}"
+    """'Gen3 x4' of a row's slot, or the part of it that is known; other words as they are."""
+    link = slot_link(text := node.as_written().strip())
+    if link is None:
+        return text
+    return " ".join(filter(None, (f"Gen{link.gen}" * bool(link.gen), f"x{link.lanes}" * bool(link.lanes))))
+
+
+def _count(node: YamlNode) -> int:
+    """A number of requests, threads, ranks or hosts, with or without the word; FormatError if it is none."""
+    number = spellings.count(node.as_written())
+    return number if number is not None and 1 <= number <= _MOST_COUNTED else node.integer(1, _MOST_COUNTED)
 
 
 def _bytes(node: YamlNode) -> int:

@@ -18,16 +18,17 @@ _SMALL_B = re.compile(r"([kmg])b(?:/s|/sec|/second| per sec(?:ond)?)")
 # What services, networks and drives count a second: how people shorten the nouns that `units` knows.
 _NOUNS = {
     "inferences": r"infer(?:ence)?s?", "requests": r"req(?:uest)?s?|r(?=ps)", "queries": r"quer(?:y|ies)|q(?=ps)",
-    "tokens": r"tok(?:en)?s?", "samples": r"samples?", "images": r"im(?:a)?ge?s?", "frames": r"frames?|f(?=ps)",
+    "tokens": r"tok(?:en)?s?|(?<![GgMm])t(?=/s)",
+    "samples": r"samples?", "images": r"im(?:a)?ge?s?", "frames": r"frames?|f(?=ps)",
     "operations": r"o(?=ps)|ops?|operations?", "packets": r"packets|pkts?|p(?=ps)", "messages": r"msgs?|messages",
     "transactions": r"transactions", "batches": r"batch(?:es)?", "files": r"files", "events": r"events",
-    "iterations": r"it(?:er)?s?", "hashes": r"hash(?:es)?", "signatures": r"sign(?:ature)?s?",
+    "iterations": r"it(?:er)?s?", "hashes": r"hash(?:es)?|h(?=/s)", "signatures": r"sign(?:ature)?s?",
     "verifications": r"verif(?:y|ies)", "steps": r"steps?", "calls": r"calls?", "records": r"records?",
     "keys": r"keys?",
 }  # fmt: skip
 _OF_NOUN = "|".join(f"(?P<{noun}>{spelled})" for noun, spelled in _NOUNS.items())
 # Transactions or tokens: who writes tps does not say.
-_COUNTED = re.compile(rf"(?P<scale>[kKM]?) ?(?:(?:{_OF_NOUN}|(?P<io>ios?)) ?{_SECOND}|tps)", re.IGNORECASE)
+_COUNTED = re.compile(rf"(?P<scale>[kKMG]?) ?(?:(?:{_OF_NOUN}|(?P<io>ios?)) ?{_SECOND}|tps)", re.IGNORECASE)
 # A port of Ethernet by its usual name, and one of InfiniBand of four lanes by the name of its generation (IBTA's
 # roadmap); QDR's and FDR's payload after line encoding.
 _ETHERNET = re.compile(r"(\d{1,4}(?:\.\d)?) ?(?:G|GE|GbE|GigE|GBASE-\w{1,4})", re.IGNORECASE)
@@ -36,7 +37,22 @@ _SEVERAL = re.compile(r"([1-9]\d?) ?[x×*] ?(\S.*)")
 _GIGABITS = re.compile(r"(\d[\d.]*) ([MGT]b/s)")
 _INFINIBAND = re.compile(r"(?:infiniband |ib )?(SDR|DDR|QDR|FDR|EDR|HDR|NDR|XDR)(100|200)?", re.IGNORECASE)
 _INFINIBAND_RATES = {"SDR": 8, "DDR": 16, "QDR": 32, "FDR": 54, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800}
-_SCALES = {"": 1.0, "k": 1e3, "m": 1e6}
+_SCALES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+# The time of one iteration, step or token, which programs print once they are slow (tqdm: s/it).
+_EACH = re.compile(
+    r"(u|µ|m|)s(?:ec(?:onds?)?)?(?:/| per | each | an? )(?:it(?:er(?:ation)?)?|step|tok(?:en)?|batch|image|img|sample|"
+    r"frame)", re.IGNORECASE,
+)  # fmt: skip
+_TIMES = {"": 1.0, "m": 1e-3, "u": 1e-6, "µ": 1e-6}
+# What people add to a rate that changes nothing of it; 'per GPU', 'both ways' and the like do.
+_ADDED = re.compile(
+    r"((?:[kMG] )?[A-Za-z]{0,16}(?:/s(?:ec(?:ond)?)?|[bBiqrtfp]ps|IOPS)|[mnu\u00b5]?s)"
+    r"(?P<added> ?\([^()]{1,60}\)|,? [A-Za-z][\w .-]{0,60})"
+)
+_CHANGES = re.compile(
+    r"\b(?:per|each|every|both|bi-?dir\w*|duplex|total|sum|combined|aggregate\w*|together|all|of|x|or|and|to)\b",
+    re.IGNORECASE,
+)
 _SIZE = re.compile(rf"\s*({_NUMBER})\s*([kKmMgG])(?:i?[bB])?\s*$")
 _DECIMAL_SIZE = re.compile(rf"\s*{_NUMBER}\s*(?:KB|kB|MB|GB)\s*$")
 
@@ -55,6 +71,12 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
     if match is None:
         return text, note
     number, unit = match.groups()
+    if (longer := _ADDED.fullmatch(unit)) and not _CHANGES.search(longer["added"]):
+        unit = longer[1]
+    if (each := _EACH.fullmatch(unit)) and (seconds := float(number.replace(",", "").replace("_", ""))) > 0:
+        return f"{1 / (seconds * _TIMES[each[1].lower()]):.12g} 1/s", "; ".join(
+            filter(None, (note, f"from {text.strip()}"))
+        )
     if (small := _SMALL_B.fullmatch(unit)) and not bits:
         prefix = small[1].upper() if small[1] != "k" else "k"
         return f"{number} {prefix}B/s", "; ".join(filter(None, (note, f"{unit} taken for {prefix}B/s")))
@@ -73,6 +95,7 @@ def _counted_unit(count: re.Match[str]) -> str:
 
 def line(text: str) -> str:
     """The data rate of a network by the name that `units` knows: 10GbE, 25G, HDR, 2x100 Gb/s and other spellings."""
+    text = re.split(r"[,(;]", text)[0]  # 25 Gb/s (bonded)
     if several := _SEVERAL.fullmatch(text.strip()):
         one = _GIGABITS.fullmatch(line(several[2]))
         return f"{int(several[1]) * float(one[1]):.12g} {one[2]}" if one else text
@@ -81,6 +104,12 @@ def line(text: str) -> str:
     if match := _INFINIBAND.fullmatch(text.strip()):
         return f"{match[2] or _INFINIBAND_RATES[match[1].upper()]} Gb/s"
     return rate_or_time(text, bits=True)[0]
+
+
+def count(text: str) -> int | None:
+    """The whole number that a text begins with, '8 streams' or 'QD32'; None if it is none."""
+    match = re.fullmatch(r"(?:qd ?|depth ?|x ?)?(\d{1,7})(?:\s+[A-Za-z][\w -]*)?", text.strip(), re.IGNORECASE)
+    return int(match[1]) if match else None
 
 
 def _unit(unit: str) -> str:
@@ -95,6 +124,7 @@ def _unit(unit: str) -> str:
 
 def size(text: str) -> str:
     """A size by the names that `units` knows: 128K is 128 KiB; 128 KB stays what it says."""
+    text = re.sub(r"(?<=[\w]) (?:buffers?|blocks?|messages?|requests?|chunks?|packets?|each)$", "", text.strip())
     match = _SIZE.match(text)
     if match is None or _DECIMAL_SIZE.match(text):
         return text
