@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lanewise.errors import FormatError, Location
@@ -84,7 +85,7 @@ def read_results(text: str, file: str) -> ImportedResults:
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
     short = short_lines(lines)
-    posted = ImportedResults("", (), posted=_said_and_listed(sentences(short), short, file))
+    posted = _said_and_listed(sentences(short), short, file)
     distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
     if not results:
@@ -100,7 +101,8 @@ def read_results(text: str, file: str) -> ImportedResults:
         results = [timed_sizes.read_text(short, file)]
     if not any(each.observations or each.peers or each.notes or each.posted.statements for each in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
-    return with_claims(merge([*results, posted]), sentences(short), file)
+    stated = ImportedResults("", (), posted=_but_printed(posted, results))
+    return with_claims(merge([*results, stated]), sentences(short), file)
 
 
 def read_plain(text: str, file: str) -> ImportedResults:
@@ -108,6 +110,17 @@ def read_plain(text: str, file: str) -> ImportedResults:
     lines = short_lines(lines_of(text))
     spoken = ImportedResults("", (), posted=spoken_facts(lines, file))
     return merge([spoken, plain_text.read_text(lines), ImportedResults("", (), posted=posted_facts(lines, file))])
+
+
+def _but_printed(posted: PostedFacts, results: Sequence[ImportedResults]) -> PostedFacts:
+    """What a text states, without the numbered GPUs of its sentences where a tool prints the names by number itself.
+
+    Of 'four L40S, compared with A100' the second is none of this machine.
+    """
+    if not any(name != "gpu" and name.startswith("gpu") for each in results for name in each.posted.devices):
+        return posted
+    return replace(posted, devices={name: title for name, title in posted.devices.items() if name[:3] != "gpu" or
+                                    name == "gpu"})
 
 
 def _said_and_listed(said: list[str], lines: list[str], file: str) -> PostedFacts:

@@ -28,7 +28,13 @@ from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory,
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
-from lanewise.checking.references.latencies import TIMES, faster_than_any_link, late, of_small_messages
+from lanewise.checking.references.latencies import (
+    TIMES,
+    faster_than_any_link,
+    is_median_of_a_network,
+    late,
+    of_small_messages,
+)
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_modules
@@ -152,6 +158,8 @@ class References:
             return self._of_a_text(result)
         if row.metric in TIMES:
             return self._of_a_time(result)
+        if is_median_of_a_network(row):
+            return of_small_messages(result)
         if (above := ceiling(row, self.posted)) is not None:
             return by_reference(row, above, Verdict.FAST)
         if names_limit(row):

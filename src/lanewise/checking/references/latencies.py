@@ -86,10 +86,16 @@ def _without_version(name: str) -> str:
     return " ".join(VERSION.sub(" ", _COMMIT.sub(" ", name)).lower().split())
 
 
+def is_median_of_a_network(row: Observation) -> bool:
+    """Whether a row is the median latency of a tool that measures RDMA alone."""
+    return row.metric == "latency_p50" and row.how.get("tool") == "perftest"
+
+
 def of_small_messages(result: PathResult) -> PathResult:
-    """The result of a latency typed in of peers or a network, by what such small messages take on other machines."""
+    """The result of a latency typed in of peers or a network, or perftest's median, by what such small messages take on other machines."""
     row = result.row
-    small = row.settings.get("bytes", 0) <= _SMALL and row.how.get("tool") == "typed in" and row.metric == "latency"
+    told = is_median_of_a_network(row) or (row.how.get("tool") == "typed in" and row.metric == "latency")
+    small = row.settings.get("bytes", 0) <= _SMALL and told
     if result.verdict is not Verdict.UNKNOWN or not small or not row.value or row.flow.count("->") != 1:
         return result
     if row.path.startswith("peer"):

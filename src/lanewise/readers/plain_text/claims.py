@@ -33,6 +33,8 @@ _PATHS = {
     "device": ("host to device", "device to host", "peer", "peer, staged", "collective", "GPU memory"),
     "host memory": ("host memory",),
 }  # fmt: skip
+# Data sheets of drives rate requests a second with 32 and more in flight: one at a time has the rate of its latency.
+_RATED_WITH = 32
 # More flows than this are a matrix, which one figure says nothing of.
 _MOST_FLOWS = 4
 
@@ -89,9 +91,11 @@ def _of_row(row: Observation, wanted: Sequence[TextFigure]) -> TextFigure | None
     rates = [each for each in wanted if each.quantity.si == row.unit]
     way = {"storage": "write" if row.flow.startswith("host") else "read"}.get(row.path, "")
     way = {"host to device": "write", "device to host": "read"}.get(row.path, way)
+    few = row.metric == "iops" and row.settings.get("depth", _RATED_WITH) * row.settings.get("threads", 1) < _RATED_WITH
     like = [
         each for each in rates
-        if (not each.path or row.path in _PATHS.get(each.path, ())) and (not each.way or not way or each.way == way)
+        if not (few and each.role == "nominal")
+        and (not each.path or row.path in _PATHS.get(each.path, ())) and (not each.way or not way or each.way == way)
     ]  # fmt: skip
     values = {each.quantity.value for each in like}
     return like[0] if len(values) == 1 else None

@@ -29,7 +29,7 @@ _RELEVANT = re.compile(
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|"
-    r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
+    r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -60,13 +60,23 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("NVLink errors", "", re.compile(r"\bXid\b.{0,40}: 74,")),
     ("fabric manager", "not running", re.compile(
         r"fabric-?manager\S{0,12}\b.{0,60}\b(?:inactive|failed|not running|dead)\b|CUDA_ERROR_SYSTEM_NOT_READY", re.I)),
-    ("drive health", "", re.compile(
-        r"[Pp]ercentage[ _][Uu]sed\s{0,20}: {1,40}(?:9\d|[12]\d\d)%|(?:Warning|Critical) +Comp\. Temp\w{0,8}\.? Time"
-        r"\s{0,4}: {1,20}[1-9]\d{0,9}|(?:warning|critical)_temp_time\s{0,8}: [1-9]\d{0,9}")),
+    ("drive health", "", re.compile(r"[Pp]ercentage[ _][Uu]sed\s{0,20}: {1,40}(?:9\d|[12]\d\d)%")),
+    # NVMe base specification, SMART log: bit 1 of the critical warning is a temperature beyond its threshold.
+    ("drive temperature", "", re.compile(
+        r"critical_warning\s{1,8}: 0x[\da-f]?[2367abef]\b|"
+        r"(?:Warning|Critical) +(?:Comp\.|Composite)? *Temp\w{0,8}\.? Time\s{0,4}: {1,20}[1-9]\d{0,9}|"
+        r"(?:warning|critical)_temp_time\s{0,8}: [1-9]\d{0,9}|"
+        r"Thermal Management T[12] (?:Trans Count|Total Time)\s{0,8}: [1-9]\d{0,9}|"
+        r"thm_temp[12]_(?:trans_count|total_time)\s{0,8}: [1-9]\d{0,9}", re.I)),
     ("drive health", "", re.compile(
         r"I/O \d{1,5} .{0,40}timeout, abort\w{0,4}|blk_update_request: (?:critical medium|I/O) error|"
         r"ata\d{1,3}\.\d\d: failed command: [\w ]{1,24}")),
     ("drive setting", "", re.compile(r"using_dma\s{1,8}= {1,4}0 \(off\)")),
+    # NCCL's own warnings (its troubleshooting guide, "Shared memory" and "Memory issues").
+    ("shared memory", "", re.compile(
+        r"failed to extend (/dev/shm/nccl-)\w{1,12} to (\d{1,12} bytes)|creating shared memory segment (/dev/shm/nccl-)")),
+    ("locked memory", "", re.compile(
+        r"(ibv_(?:reg_mr|create_cq|create_qp)\w{0,12}) failed.{0,40}Cannot allocate memory|(Couldn't allocate MR)\b")),
     ("off the bus", "", re.compile(
         r"fallen off the bus|GPU is lost|\bXid\b.*: 79,|Unable to determine the device handle for GPU")),
 )  # fmt: skip
