@@ -27,6 +27,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "warm-up": (r"none|\d{1,6}", "none"),
     "peer transport": (r"(?i)p2p.*|shm|net.*", "SHM, P2P"),
     "line": (r"\d[\d.]* ?[MGT]b/s", "100 Gb/s"),
+    "network cards": (r"\d{1,2}(?: ?x \d[\d.]* ?[MGT]b/s)?", "8 x 400 Gb/s"),
     "mtu": (r"\d{3,5}", "1500, 9000"),
     "network transport": (r"(?i)socket|tcp|ib|rdma|roce", "Socket, IB"),
     "round trip": (r"\d[\d.]* ?[mu]s", "20 ms"),

@@ -251,7 +251,7 @@ class References:
                 yield from of_other_gpus(row, self._measured)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
-            yield from ring_by_line(row, self.posted, self.ability_of(row))
+            yield from ring_by_line(row, self.posted, self.ability_of(row) or self._of_all_ranks(row))
             yield fastest_of_any_collective()
             yield from self._bounds(row)
             return
@@ -311,6 +311,11 @@ class References:
         gens = [best.gen, *hosts, *(gen for gen, _ in self._slots(row))]
         best = replace(best, gen=min(gens), lanes=min([best.lanes, *(lanes for _, lanes in self._slots(row))]))
         return by_named_link(best, row)
+
+    def _of_all_ranks(self, row: Observation) -> GpuAbility | None:
+        """What the GPUs of ranks on several hosts can do, whose flow names none, where a text gives all one name."""
+        titles = {title for name, title in self.posted.devices.items() if re.fullmatch(r"gpu\d*", name)}
+        return ability(titles.pop(), self.catalog) if "gpu" not in row.flow and len(titles) == 1 else None
 
     def drive_of(self, row: Observation) -> DriveAbility | None:
         """What the drive of a row can do by its model and its slot; None if neither is known."""

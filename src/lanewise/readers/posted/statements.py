@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from lanewise.readers.posted.gpu_memory import memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
+from lanewise.readers.posted.host_cards import network_cards
 from lanewise.readers.posted.links import (
     NumberedLine,
     listed_links,
@@ -23,7 +24,7 @@ from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
 _RELEVANT = re.compile(
-    r"NCCL|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
+    r"NCCL|UCX_TLS|onnectX|CX-?\d|[Rr]ails|NICs|HCAs|[EHNX]DR|network cards|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
@@ -31,7 +32,7 @@ _RELEVANT = re.compile(
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|"
     r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
-_NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
+_NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40}|UCX_TLS)(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("iommu", "translate", re.compile(r"DMAR: IOMMU enabled|iommu: Default domain type: Translated")),
     ("iommu", "translate", re.compile(r"\b(?:intel|amd)_iommu=on\b(?!.*\biommu=pt\b)")),
@@ -167,6 +168,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
             yield Statement("BAR1", total[1], source)
         memory = bool(_BAR1.search(line)) or (memory and total is None)
     yield from memory_rates(lines, file)
+    yield from network_cards(lines, file)
     yield from _transports(lines, file)
     yield from _links(lines, file)
     yield from narrow_links(lines, file)
