@@ -39,7 +39,7 @@ def without_gpudirect(symptom: RowSymptom) -> Iterator[Cause]:
     """TCP sockets or GPU data staged in host memory: the likelier of the two, by the rate, first."""
     row = symptom.row
     hosts = row.settings.get("hosts", 1)
-    if row.metric != "bus_bandwidth" or hosts < 2 or "gpu" not in row.flow:
+    if row.metric != "bus_bandwidth" or hosts < 2 or "gpu" not in row.flow.lower():
         return
     if any(other.settings.get("hosts", 1) == hosts for other in symptom.better_rates() if other.flow == row.flow):
         return  # the same hosts carry more in another row: what differs there is the cause

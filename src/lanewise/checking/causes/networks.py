@@ -16,6 +16,7 @@ from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_m
 from lanewise.checking.references.drives import DriveAbility, half_of_a_link, lesser_drive_link
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.results.conditions import PairState
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT
 
@@ -35,6 +36,9 @@ _EVEN = 0.03
 _ALIKE = 0.15
 # Writes into a GPU that are this many times faster than reads of it cross a root complex.
 _READS_WAIT = 1.4
+# From near to far; the first two stay below one root port.
+_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
+_NEAR_CLASSES = _CLASSES[:2]
 # How near a share must be to that of half the lanes.
 _NEAR_STEP = 0.12
 
@@ -91,7 +95,31 @@ def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
         # Of this GPU's own rows those over fewer cards: the added ones are far.
         near = [other for other in near if gpu not in row_devices(other) or line_of(other) != line_of(row)]
     evidence = f"{near[0].flow} reached {value_text(near[0])}" if near else ""
+    if pair := _pair(symptom):
+        if pair.cls in _NEAR_CLASSES:
+            return
+        evidence = f"{gpu} and {row.how['device']} are {pair.cls} ({pair.source}){_nearer_cards(symptom, pair)}"
     yield Cause(("far", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
+
+
+def _pair(symptom: RowSymptom) -> PairState | None:
+    """What a matrix says of the row's GPU and the network card that the tool names; None if nothing.
+
+    Without a legend NIC0 is taken for mlx5_0: the driver numbers both in one order.
+    """
+    card = symptom.row.how.get("device", "") if symptom.row.path == "network" else ""
+    number = re.fullmatch(r"mlx\d_(\d{1,2})", card)
+    names = {card, f"NIC{number[1]}" if number else card} - {""}
+    return next((pair for pair in symptom.conditions.pairs_of(symptom.gpu) if pair.card in names), None)
+
+
+def _nearer_cards(symptom: RowSymptom, pair: PairState) -> str:
+    """The cards that are nearer to the GPU than the one of a pair, as the end of a sentence; empty if none."""
+    others = [
+        other for other in symptom.conditions.pairs_of(pair.gpu) if _CLASSES.index(other.cls) < _CLASSES.index(pair.cls)
+    ]  # fmt: skip
+    best = min(others, key=lambda other: _CLASSES.index(other.cls), default=None)
+    return f"; {best.card} is {best.cls} to it" if best else ""
 
 
 def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
