@@ -13,9 +13,15 @@ from lanewise.checking.causes.cards import differ_in_time
 from lanewise.checking.causes.ports import crosses_a_link, lesser_port, one_port
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_memory
-from lanewise.checking.references.drives import DriveAbility, half_of_a_link, lesser_drive_link
+from lanewise.checking.references.drives import (
+    DriveAbility,
+    downgraded_link,
+    half_of_a_link,
+    lesser_drive_link,
+    of_downgraded_link,
+)
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, line_of, quantity_in, row_devices, value_text
 from lanewise.results.conditions import PairState
 from lanewise.results.observation import Observation
 from lanewise.results.posted import SLOT
@@ -125,8 +131,8 @@ def _nearer_cards(symptom: RowSymptom, pair: PairState) -> str:
 def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
     """GPUDirect RDMA or Storage is not in use: data of the GPU goes through host memory."""
     row, gpu = symptom.row, symptom.gpu
-    if not crosses_a_link(symptom):
-        return
+    if not crosses_a_link(symptom) or row.how.get("tool") == "perftest":
+        return  # perftest registers the GPU's memory with the card, and fails where it cannot
     name = "GPUDirect RDMA" if row.path == "network" else "GPUDirect Storage"
     if symptom.posted.stated(name):
         return  # `posted` says it, or that it is on
@@ -181,6 +187,9 @@ def link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"the network card's link runs at {speeds(near)}, or both its ports share one: it carries no more"
         step = "sudo lspci -vv -d 15b3: | grep -E 'LnkCap:|LnkSta:'; a card for 400 Gb/s needs Gen5 x16"
         evidence = f"{alike.flow} is no faster ({value_text(alike)})" if alike is not None else ""
+        ports = [] if alike is not None else symptom.posted.stated("port rate")
+        if any(quantity_in(port.value, "B/s") == symptom.result.expected.value for port in ports):
+            evidence = f"the port itself came up at {ports[0].value} ({ports[0].source})"
         yield Cause(("link", "network card"), what, step, evidence=evidence)
 
 
@@ -297,6 +306,10 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
     what_link = f"the link of {drive} has fewer lanes or a lower generation than the drive"
     step = "sudo lspci -vv | grep -A40 'Non-Volatile' | grep -E 'LnkCap:|LnkSta:'"
     link = Cause(("link", drive), what_link, step, devices=frozenset({drive}))
+    if (stated := downgraded_link(symptom.posted)) and list(of_downgraded_link(row, symptom.posted)):
+        gen, lanes, most, source = stated
+        what = f"the link of {drive} runs at {speed(gen, lanes)}, and can {speed(most, lanes)}"
+        yield Cause(("link", drive), what, step, devices=frozenset({drive}), evidence=source)
     if symptom.drive is not None:
         links, predicted = lesser_drive_link(row, symptom.drive)
         if links:

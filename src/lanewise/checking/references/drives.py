@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lanewise.catalog import Catalog
 from lanewise.catalog.drive_models import drive_series
+from lanewise.catalog.keys import GENERATIONS
 from lanewise.checking.cause import speed
 from lanewise.checking.named.abilities import lesser_links, raw_rate
 from lanewise.checking.references.parts import Reference
@@ -36,6 +37,8 @@ _SHARE_OF_OLD, _SHARE = 0.83, 0.87
 _NEAR_LINK = 0.12
 # A drive whose lanes no source states has what M.2 and U.2 connectors carry.
 _LANES = 4
+# What `posted.links` says of a link of a device without a name: '8 GT/s x4, can 16 GT/s'.
+_LINK_NOW = re.compile(r"(?P<now>[\d.]+) GT/s x(?P<lanes>\d+), can (?P<most>[\d.]+) GT/s")
 _DRIVE = re.compile(r"nvme|ssd|drive", re.IGNORECASE)
 
 
@@ -135,6 +138,27 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
     limit = f"{'reads' if reads else 'writes'} of {drive.title}, {speed(drive.gen, drive.lanes)}"
     fastest = raw_rate(drive.gen, drive.lanes)
     yield Reference("parts", nominal, _FINE * nominal, slow, fastest, limit, drive.source)
+
+
+def downgraded_link(posted: PostedFacts) -> tuple[int, int, int, str] | None:
+    """Generation and lanes of the only link that a text shows downgraded, the generation it can, and where it stands."""
+    found = [(match, each.source) for each in posted.stated("link now") if (match := _LINK_NOW.fullmatch(each.value))]
+    if len(found) != 1:
+        return None
+    match, source = found[0]
+    gens = [next((gen for gen, rate in GENERATIONS.items() if rate == float(match[key])), 0) for key in ("now", "most")]
+    return (gens[0], int(match["lanes"]), gens[1], source) if 0 < gens[0] < gens[1] else None
+
+
+def of_downgraded_link(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """Reads of a drive that fill the downgraded link in the same text, by what the link carries as it should."""
+    link = downgraded_link(posted)
+    if link is None or row.metric != "goodput" or not drive_of(row) or row.how.get("mode") == "cached":
+        return
+    gen, lanes, most, source = link
+    if abs((row.value or 0.0) / drive_link_rate(gen, lanes) - 1) <= _NEAR_LINK:
+        nominal = drive_link_rate(most, lanes)
+        yield Reference("parts", nominal, _FINE * nominal, _SLOW * nominal, None, f"a link of {speed(most, lanes)}", source)
 
 
 def small_reads(row: Observation) -> Iterator[Reference]:

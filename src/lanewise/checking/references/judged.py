@@ -23,7 +23,7 @@ from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
 from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_writes
-from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, random_disk, small_reads
+from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, of_downgraded_link, random_disk, small_reads
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
@@ -272,6 +272,7 @@ class References:
             yield from self._by_part(row)
             if (drive := self.drive_of(row)) is not None:
                 yield from drive_references(row, drive)
+            yield from of_downgraded_link(row, self.posted)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))

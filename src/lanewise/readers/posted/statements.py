@@ -160,7 +160,8 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
             if int(match[2]) < int(match[5]) and match[1] != "2.5":
                 yield Statement("narrow slot", f"{now} at {match[3]}, of a device that can {best}", source)
         if match := _RATE.match(line):
-            yield Statement("line", f"{next(filter(None, match.groups()))} Gb/s", source)
+            rate = f"{next(filter(None, match.groups()))} Gb/s"
+            yield from (Statement("line", rate, source), Statement("port rate", rate, source))
         if match := _CLOCKS.search(line):
             yield Statement("clocks", match[1].lower(), source)
         total = _TOTAL.match(line)
