@@ -282,18 +282,34 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
         step = "bind the program and its memory to the GPU's NUMA node: numactl --cpunodebind=N --membind=N"
         yield Cause(("memory",), what, step, evidence=f"{near.flow} reached {value_text(near)}")
         return
+    if (other := _with_memory_of_another_node(symptom)) is not None:
+        what = f"the host memory lies on NUMA node {row.how['NUMA node']}, away from {symptom.gpu or 'the GPU'}"
+        step = f"bind the program and its memory: numactl -N {other.how['NUMA node']} -m {other.how['NUMA node']}"
+        evidence = f"with memory of node {other.how['NUMA node']} it reached {value_text(other)}"
+        yield Cause(("memory",), what, step, evidence=evidence)
+        return
     # No socket link carries as little as one lane of an old link.
     if row.path not in HOST_COPIES or (row.value or 0.0) < 2 * LEAST_RATE:
         return
     if one_memory(symptom.posted, symptom.gpu, symptom.table.gpus):
         return
-    if not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
+    # A node that a command chose may be the wrong one; our own probe takes the GPU's.
+    open_node = not row.how.get("NUMA node") or row.how.get("tool", "").startswith("nvbandwidth")
+    if open_node and 0.15 < symptom.share < 0.9:
         what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
         step = "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"
         # Who names the rows of one path after NUMA nodes or sockets has changed just that between them.
         names = [other.scenario for other in (row, *symptom.better(same_flow=True))]
         evidence = "the rows' names" if len(set(names)) > 1 and any(map(_OF_A_NODE.search, names)) else ""
         yield Cause(("memory",), what, step, evidence=evidence)
+
+
+def _with_memory_of_another_node(symptom: RowSymptom) -> Observation | None:
+    """The same copy with memory of another NUMA node, as the commands say, if that is faster."""
+    row = symptom.row
+    node = row.how.get("NUMA node", "") if row.path in HOST_COPIES else ""
+    faster = (other for other in symptom.better(same_flow=True) if other.scenario == row.scenario)
+    return next((other for other in faster if node and other.how.get("NUMA node", node) != node), None)
 
 
 def _from_another_node(symptom: RowSymptom) -> Observation | None:

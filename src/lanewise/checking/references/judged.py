@@ -22,7 +22,7 @@ from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
-from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_writes
+from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_wanted_pinned, of_writes
 from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, of_downgraded_link, random_disk, small_reads
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
@@ -37,7 +37,7 @@ from lanewise.checking.references.latencies import (
 )
 from lanewise.checking.references.lines import by_line, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
-from lanewise.checking.references.memory_modules import of_modules
+from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
 from lanewise.checking.references.nvlink_counts import of_counted_links
 from lanewise.checking.references.one_setting import OneSetting
@@ -237,6 +237,7 @@ class References:
         yield from of_like(row, self._kinds)
         yield from self._settings.of(row)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
+        yield from of_empty_channels(row, self.posted, self.catalog)
         yield from of_modules(row, self.posted)
         yield from of_native(row, self.rows)
         if row.metric == COUNTS:
@@ -281,6 +282,7 @@ class References:
             yield from of_staged_copy(row, self._between[row_devices(row)])
             yield from of_host_memory(row, self.rows)
             yield from of_pageable_back(row, self.rows)
+            yield from of_wanted_pinned(row, self.rows)
             part = self.ability_of(row)
             yield from self._siblings.of_other_pairs(row, None if part is None else part.peer_rate())
             yield from self._siblings.of_both_ways(row, None if part is None else part.peer_rate())

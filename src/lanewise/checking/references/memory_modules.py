@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanewise.catalog import Catalog
 from lanewise.checking.references.parts import Reference
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
@@ -20,6 +21,9 @@ _MODULES = re.compile(
 # one reads its line first. Two modules to a channel carry what one does, so that half of what is stated may be all.
 _FINE, _SLOW = 0.55, 0.25
 _SLOW_BY_CHANNEL = 0.4
+OF_CHANNELS = "all channels of the CPU"
+# Modules at a lower clock than the CPU's best leave no channel empty: 2666 in place of 3200.
+_ALL_CHANNELS = 0.8
 # More modules than this are two to a channel: two sockets have at most 24 channels (EPYC 9004).
 _CHANNELS = 24
 _ONE = re.compile(
@@ -35,6 +39,28 @@ def modules_rate(posted: PostedFacts) -> tuple[float, int, str]:
             count = int(match["count"])
             return count * _BYTES * int(match["rate"]) * 1e6, count, statement.source
     return 0.0, 0, ""
+
+
+def _empty_channels(posted: PostedFacts, catalog: Catalog) -> float:
+    """What the channels of the only CPU that is named carry in B/s, where the modules leave some of them empty; else 0.
+
+    Empty slots alone prove nothing: boards have two to a channel. The modules of a whole host are compared with the
+    channels of one socket, so that one of two sockets without any passes.
+    """
+    rate, _, _ = modules_rate(posted)
+    cpus = {statement.value for statement in posted.stated("cpu")}
+    name = cpus.pop() if len(cpus) == 1 else ""
+    channels = (catalog.get(name).number("memory.rate") or 0.0) if name in catalog else 0.0
+    return channels if 0 < rate < _ALL_CHANNELS * channels else 0.0
+
+
+def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iterator[Reference]:
+    """A host's memory whose modules leave channels empty: no program gets more than these carry."""
+    channels = _empty_channels(posted, catalog)
+    carried, count, source = modules_rate(posted)
+    if channels and row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow:
+        limit = f"{OF_CHANNELS}, of which {count} modules fill some"
+        yield Reference("parts", channels, _FINE * channels, min(carried, _FINE * channels), None, limit, source)
 
 
 def of_modules(row: Observation, posted: PostedFacts) -> Iterator[Reference]:

@@ -57,12 +57,12 @@ def with_claims(result: ImportedResults, lines: Sequence[str], file: str) -> Imp
 
 def _expecting(rows: tuple[Observation, ...], wanted: Sequence[TextFigure]) -> tuple[Observation, ...]:
     """The rows, the best of each flow with the only rate that the text expects of its kind."""
-    best: dict[tuple[str, str], Observation] = {}
+    best: dict[tuple[str, str, str], Observation] = {}  # by flow, metric and kind of host memory
     for row in rows:
         if row.metric in _METRICS and row.value is not None:
-            key = row.flow, row.metric
+            key = row.flow, row.metric, row.how.get("host memory", "")
             best[key] = max(best.get(key, row), row, key=lambda each: _goodness(each, wanted))
-    if not wanted or not 0 < len({flow for flow, _ in best}) <= _MOST_FLOWS:
+    if not wanted or not 0 < len({flow for flow, _, _ in best}) <= _MOST_FLOWS:
         return rows
     chosen = {id(row): figure for row in best.values() if (figure := _of_row(row, wanted)) is not None}
     return tuple(_with(row, chosen[id(row)]) if id(row) in chosen else row for row in rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanewise.readers.posted.dimms import memory_modules
 from lanewise.readers.posted.gpu_memory import memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
 from lanewise.readers.posted.host_cards import network_cards
@@ -24,7 +25,7 @@ from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
 _RELEVANT = re.compile(
-    r"NCCL|UCX_TLS|onnectX|CX-?\d|[Rr]ails|NICs|HCAs|[EHNX]DR|network cards|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
+    r"NCCL|UCX_TLS|Size: |MT/s|Type: DDR|onnectX|CX-?\d|[Rr]ails|NICs|HCAs|[EHNX]DR|network cards|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
@@ -169,6 +170,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
             yield Statement("BAR1", total[1], source)
         memory = bool(_BAR1.search(line)) or (memory and total is None)
     yield from memory_rates(lines, file)
+    yield from memory_modules(lines, file)
     yield from network_cards(lines, file)
     yield from _transports(lines, file)
     yield from _links(lines, file)
