@@ -46,6 +46,7 @@ from lanewise.readers.tools.services import load_generators, serving_logs
 from lanewise.readers.tools.storage import disks, file_systems, fio, fio_text, gdsio, spdk_perf
 from lanewise.readers.typed import figures
 from lanewise.readers.words.gpus import sentences, spoken_facts
+from lanewise.readers.words.host_cards import network_cards
 from lanewise.results.posted import PostedFacts, join
 
 KNOWN = (
@@ -119,14 +120,16 @@ def _but_printed(posted: PostedFacts, results: Sequence[ImportedResults]) -> Pos
     """
     if not any(name != "gpu" and name.startswith("gpu") for each in results for name in each.posted.devices):
         return posted
-    return replace(posted, devices={name: title for name, title in posted.devices.items() if name[:3] != "gpu" or
-                                    name == "gpu"})
+    return replace(
+        posted, devices={name: title for name, title in posted.devices.items() if name[:3] != "gpu" or name == "gpu"}
+    )
 
 
 def _said_and_listed(said: list[str], lines: list[str], file: str) -> PostedFacts:
     """What sentences and tools' lists state: of GPUs what is listed, if anything is."""
     listed, spoken = posted_facts(lines, file), spoken_facts(said, file)
-    return join((replace(spoken, devices={}) if listed.devices else spoken, listed))
+    cards = PostedFacts(statements=tuple(network_cards(lines, file)))
+    return join((replace(spoken, devices={}) if listed.devices else spoken, listed, cards))
 
 
 def read_posted(text: str, file: str) -> ImportedResults:

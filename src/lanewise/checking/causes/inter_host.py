@@ -31,7 +31,7 @@ def idle_cards(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("setting", "network cards"), what, step, evidence=used.source)
     elif used is None and cards.rate and (row.value or 0.0) < _OF_CARDS * cards.rate * cards.count:
         carried = math.ceil((row.value or 0.0) / cards.rate)
-        what = f"few of the {cards.count} network cards of each host are in use: the rate is what {carried} of them carry"
+        what = f"few of the {cards.count} network cards of each host are in use: the rate is what {carried} carry"
         yield Cause(("setting", "network cards"), what, step)
 
 

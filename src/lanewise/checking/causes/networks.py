@@ -287,9 +287,20 @@ def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
 def far_socket(symptom: RowSymptom) -> Iterator[Cause]:
     """The program or its memory is on the socket away from the network card."""
     row = symptom.row
-    if row.path == "network" and "gpu" not in row.flow and not row.how.get("NUMA node") and 0.3 < symptom.share < 0.9:
-        what = "the program or its memory is on the socket away from the network card"
-        step = "cat /sys/class/net/DEVICE/device/numa_node; run it under numactl --cpunodebind=N --membind=N"
+    if row.path != "network" or "gpu" in row.flow:
+        return
+    what = "the program or its memory is on the socket away from the network card"
+    step = "cat /sys/class/net/DEVICE/device/numa_node; run it under numactl --cpunodebind=N --membind=N"
+    node = row.how.get("NUMA node", "")
+    near = [
+        other for other in symptom.better(same_flow=True)
+        if other.how.get("NUMA node", "") not in ("", node) and other.scenario == row.scenario
+        and other.settings == row.settings and other.how.get("device") == row.how.get("device")
+    ]  # fmt: skip
+    if near:
+        evidence = f"on node {near[0].how['NUMA node']} it reached {value_text(near[0])}"
+        yield Cause(("memory",), what, step, evidence=evidence)
+    elif 0.3 < symptom.share < 0.9 and (not node or row.how.get("tool") == "perftest"):
         yield Cause(("memory",), what, step)
 
 

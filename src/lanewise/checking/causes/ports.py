@@ -48,9 +48,8 @@ def lesser_port(symptom: RowSymptom) -> Iterator[Cause]:
                 "ethtool DEVICE or ibstat at both ends: the rate of each port; ip route get ADDRESS: which card it is"
             )
             # Of the port at this end somebody has looked: only the far one may be a lesser.
-            looked = any(
-                quantity_in(stated.value, "B/s") == result.expected.value for stated in symptom.posted.stated("port rate")
-            )
+            port_rates = [quantity_in(stated.value, "B/s") for stated in symptom.posted.stated("port rate")]
+            looked = result.expected.value in port_rates
             yield Cause(
                 ("port",), what, step, predicted=_PAYLOAD_OF_PORT * port * 1e9 / 8, explains=not looked,
                 inconclusive=looked,

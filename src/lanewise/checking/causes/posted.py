@@ -132,10 +132,16 @@ _CAUSES = (
 
 # Limits of a container or shell at which calls of libraries fail before anything moves (NCCL's troubleshooting guide).
 _OF_CALLS = (
-    ("shared memory", "the container's shared memory is too small for NCCL",
-     "df -h /dev/shm; docker run --shm-size=1g --ulimit memlock=-1, or --ipc=host"),
-    ("locked memory", "memory for RDMA cannot be registered: the limit of locked memory is too low",
-     "ulimit -l must say unlimited: docker run --ulimit memlock=-1, or /etc/security/limits.conf"),
+    (
+        "shared memory",
+        "the container's shared memory is too small for NCCL",
+        "df -h /dev/shm; docker run --shm-size=1g --ulimit memlock=-1, or --ipc=host",
+    ),
+    (
+        "locked memory",
+        "memory for RDMA cannot be registered: the limit of locked memory is too low",
+        "ulimit -l must say unlimited: docker run --ulimit memlock=-1, or /etc/security/limits.conf",
+    ),
 )
 
 

@@ -80,6 +80,8 @@ _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.wi
 _LEAST_CAUSES = 2
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
+# Tools whose rows have the node of the numactl command above them.
+_BOUND_BY_COMMAND = ("nvbandwidth", "bandwidthTest")
 # Tools that copy from and to pinned memory alone.
 _PINNED = ("nvbandwidth", "rocm_bandwidth_test", "TransferBench", "busGrind", "dcgmi", "lanewise")
 
@@ -283,7 +285,8 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("memory",), what, step, evidence=f"{near.flow} reached {value_text(near)}")
         return
     if (other := _with_memory_of_another_node(symptom)) is not None:
-        what = f"the host memory lies on NUMA node {row.how['NUMA node']}, away from {symptom.gpu or 'the GPU'}"
+        node = f"NUMA node {row.how['NUMA node']}" if row.how.get("NUMA node") else "a NUMA node"
+        what = f"the host memory lies on {node} away from {symptom.gpu or 'the GPU'}"
         step = f"bind the program and its memory: numactl -N {other.how['NUMA node']} -m {other.how['NUMA node']}"
         evidence = f"with memory of node {other.how['NUMA node']} it reached {value_text(other)}"
         yield Cause(("memory",), what, step, evidence=evidence)
@@ -294,7 +297,7 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
     if one_memory(symptom.posted, symptom.gpu, symptom.table.gpus):
         return
     # A node that a command chose may be the wrong one; our own probe takes the GPU's.
-    open_node = not row.how.get("NUMA node") or row.how.get("tool", "").startswith("nvbandwidth")
+    open_node = not row.how.get("NUMA node") or row.how.get("tool", "").startswith(_BOUND_BY_COMMAND)
     if open_node and 0.15 < symptom.share < 0.9:
         what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
         step = "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"
@@ -307,9 +310,10 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
 def _with_memory_of_another_node(symptom: RowSymptom) -> Observation | None:
     """The same copy with memory of another NUMA node, as the commands say, if that is faster."""
     row = symptom.row
-    node = row.how.get("NUMA node", "") if row.path in HOST_COPIES else ""
-    faster = (other for other in symptom.better(same_flow=True) if other.scenario == row.scenario)
-    return next((other for other in faster if node and other.how.get("NUMA node", node) != node), None)
+    own = ("", row.how.get("NUMA node", ""))
+    faster = [other for other in symptom.better(same_flow=True) if other.scenario == row.scenario]
+    faster = [other for other in faster if other.how.get("NUMA node", "") not in own]
+    return faster[0] if faster and row.path in HOST_COPIES and row.how.get("tool", "lanewise") != "lanewise" else None
 
 
 def _from_another_node(symptom: RowSymptom) -> Observation | None:
@@ -395,8 +399,8 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     small_requests, common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    idle_cards, without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts, *WITH_A_MODEL_TOO,
-    host_side, both_ways_up, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers,
-    riser, one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory, memory_in_use,
-    larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
+    idle_cards, without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts,
+    *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link,
+    lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
+    memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

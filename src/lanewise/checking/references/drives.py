@@ -141,7 +141,7 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
 
 
 def downgraded_link(posted: PostedFacts) -> tuple[int, int, int, str] | None:
-    """Generation and lanes of the only link that a text shows downgraded, the generation it can, and where it stands."""
+    """Generation and lanes of the only link that a text shows downgraded, the generation it can, and its line."""
     found = [(match, each.source) for each in posted.stated("link now") if (match := _LINK_NOW.fullmatch(each.value))]
     if len(found) != 1:
         return None
@@ -157,8 +157,8 @@ def of_downgraded_link(row: Observation, posted: PostedFacts) -> Iterator[Refere
         return
     gen, lanes, most, source = link
     if abs((row.value or 0.0) / drive_link_rate(gen, lanes) - 1) <= _NEAR_LINK:
-        nominal = drive_link_rate(most, lanes)
-        yield Reference("parts", nominal, _FINE * nominal, _SLOW * nominal, None, f"a link of {speed(most, lanes)}", source)
+        nominal, limit = drive_link_rate(most, lanes), f"a link of {speed(most, lanes)}"
+        yield Reference("parts", nominal, _FINE * nominal, _SLOW * nominal, None, limit, source)
 
 
 def small_reads(row: Observation) -> Iterator[Reference]:

@@ -22,8 +22,21 @@ from lanewise.checking.named.links import by_named_link, stated_links, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
-from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_wanted_pinned, of_writes
-from lanewise.checking.references.drives import DriveAbility, drive_ability, drive_references, of_downgraded_link, random_disk, small_reads
+from lanewise.checking.references.detours import (
+    of_host_memory,
+    of_pageable_back,
+    of_staged_copy,
+    of_wanted_pinned,
+    of_writes,
+)
+from lanewise.checking.references.drives import (
+    DriveAbility,
+    drive_ability,
+    drive_references,
+    of_downgraded_link,
+    random_disk,
+    small_reads,
+)
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung

@@ -92,7 +92,7 @@ def is_median_of_a_network(row: Observation) -> bool:
 
 
 def of_small_messages(result: PathResult) -> PathResult:
-    """The result of a latency typed in of peers or a network, or perftest's median, by what such small messages take on other machines."""
+    """The result of a latency typed in, or perftest's median, by what such small messages take on other machines."""
     row = result.row
     told = is_median_of_a_network(row) or (row.how.get("tool") == "typed in" and row.metric == "latency")
     small = row.settings.get("bytes", 0) <= _SMALL and told

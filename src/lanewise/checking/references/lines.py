@@ -22,6 +22,8 @@ _BUILT_IN, _OF_A_SPARK = re.compile(r"\bGB10\b"), raw_rate(5, 4)
 # One message in flight of this size fills a line: 8 MiB have 95 % of 400 Gb/s, 512 KiB 41 % (uccl-project/uccl#931).
 _LONG_MESSAGE = 8 * 2**20
 FINE_SHARE, SLOW_SHARE = 0.70, 0.66
+# DGX-1 has four cards of 100 Gb/s, later boards eight and more of 200 and 400 (NVIDIA's user guides).
+_LEAST_CARD = 12.5e9
 # Cards of more than a board's NVLinks carry nothing more.
 _MOST_OF_NVLINKS, _OF_ALL_CARDS = 1.15, 0.75
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
@@ -143,6 +145,7 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
     line, text = _line(row, posted)
     if hosts > 1 and board and part is not None:
         yield from _idle_cards(row, posted, part)
+        yield from _over_sockets(posted)
     if line and hosts > 1:
         slow = _SLOW_RING * line
         yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
@@ -158,6 +161,13 @@ def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iter
         limit = f"{cards.count} network cards of each host, of which {used.count} carried it"
         slow = _OF_ALL_CARDS * all_of_them
         yield Reference("line", all_of_them, slow, slow, None, limit, cards.source, own=False)
+
+
+def _over_sockets(posted: PostedFacts) -> Iterator[Reference]:
+    """What hosts with boards of GPUs exchange by RDMA at least, where NCCL's log says that they use TCP sockets."""
+    for stated in posted.stated("network transport")[:1]:
+        limit = "a card of 100 Gb/s, the least of hosts with such boards"
+        yield Reference("line", _LEAST_CARD, _LEAST_CARD, 0.5 * _LEAST_CARD, None, limit, stated.source, own=False)
 
 
 def filled_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:

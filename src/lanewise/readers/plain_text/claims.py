@@ -33,8 +33,9 @@ _PATHS = {
     "device": ("host to device", "device to host", "peer", "peer, staged", "collective", "GPU memory"),
     "host memory": ("host memory",),
 }  # fmt: skip
-# Data sheets of drives rate requests a second with 32 and more in flight: one at a time has the rate of its latency.
-_RATED_WITH = 32
+# Data sheets of drives rate requests a second with 32 and more in flight. One at a time has the rate of its latency,
+# and a read of flash takes about so long (s), whatever the drive (`references.drives`).
+_RATED_WITH, _FLASH_READ = 32, 100e-6
 # More flows than this are a matrix, which one figure says nothing of.
 _MOST_FLOWS = 4
 
@@ -91,7 +92,8 @@ def _of_row(row: Observation, wanted: Sequence[TextFigure]) -> TextFigure | None
     rates = [each for each in wanted if each.quantity.si == row.unit]
     way = {"storage": "write" if row.flow.startswith("host") else "read"}.get(row.path, "")
     way = {"host to device": "write", "device to host": "read"}.get(row.path, way)
-    few = row.metric == "iops" and row.settings.get("depth", _RATED_WITH) * row.settings.get("threads", 1) < _RATED_WITH
+    flight = row.settings.get("depth", _RATED_WITH) * row.settings.get("threads", 1)
+    few = row.metric == "iops" and flight < _RATED_WITH and flight <= _FLASH_READ * (row.value or 0.0)
     like = [
         each for each in rates
         if not (few and each.role == "nominal")

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from lanewise.readers.posted.dimms import memory_modules
 from lanewise.readers.posted.gpu_memory import memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
-from lanewise.readers.posted.host_cards import network_cards
 from lanewise.readers.posted.links import (
     NumberedLine,
     listed_links,
@@ -25,13 +24,15 @@ from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
 _RELEVANT = re.compile(
-    r"NCCL|UCX_TLS|Size: |MT/s|Type: DDR|onnectX|CX-?\d|[Rr]ails|NICs|HCAs|[EHNX]DR|network cards|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
+    r"NCCL|UCX_TLS|Size: |MT/s|Type: DDR|"
+    r"iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|"
-    r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
+    r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
+    r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40}|UCX_TLS)(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -44,7 +45,8 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("GPUDirect RDMA", "off", re.compile(r"GPU ?Direct RDMA Disabled|GDR 0\b|nv_peer_mem(?:ory)? (?:is )?not loaded")),
     # gdscheck -p of drives (file systems that nobody uses are unsupported on healthy machines too), and cuFile's log.
     ("GPUDirect Storage", "off", re.compile(
-        r"\bNVMe\s{1,40}: Unsupported|cuFile.{0,60}\bcompat(?:ibility)? mode\b|nvidia-fs.{0,30}\bnot loaded")),
+        r"\bNVMe\s{1,40}: Unsupported|cuFile.{0,60}\bcompat(?:ibility)? mode\b|nvidia-fs.{0,30}\bnot loaded|"
+        r"force_compat_mode\"?\s{0,4}: true")),
     ("virtual machine", BY_LSCPU, re.compile(r"Hypervisor vendor:|Virtualization Mode\s*: Pass-Through")),
     ("tunnel", "Thunderbolt or USB4", re.compile(
         r"Thunderbolt (?:[345]|Bridge)|USB4 |Barlow Ridge|Titan Ridge|Alpine Ridge|Maple Ridge|Goshen Ridge")),
@@ -76,7 +78,7 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("drive setting", "", re.compile(r"using_dma\s{1,8}= {1,4}0 \(off\)")),
     # NCCL's own warnings (its troubleshooting guide, "Shared memory" and "Memory issues").
     ("shared memory", "", re.compile(
-        r"failed to extend (/dev/shm/nccl-)\w{1,12} to (\d{1,12} bytes)|creating shared memory segment (/dev/shm/nccl-)")),
+        r"failed to extend /dev/shm/nccl-\w{1,12} to \d{1,12} bytes|creating shared memory segment /dev/shm/nccl-")),
     ("locked memory", "", re.compile(
         r"(ibv_(?:reg_mr|create_cq|create_qp)\w{0,12}) failed.{0,40}Cannot allocate memory|(Couldn't allocate MR)\b")),
     ("off the bus", "", re.compile(
@@ -171,7 +173,6 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
         memory = bool(_BAR1.search(line)) or (memory and total is None)
     yield from memory_rates(lines, file)
     yield from memory_modules(lines, file)
-    yield from network_cards(lines, file)
     yield from _transports(lines, file)
     yield from _links(lines, file)
     yield from narrow_links(lines, file)

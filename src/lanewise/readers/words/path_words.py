@@ -35,7 +35,8 @@ _EXPECTED = re.compile(
     r"(?<!than )(?<!as )\bexpect\w*|(?<!as it )(?<!than it )\bshould(?:n.?t)?\b|\bsupposed to\b|\binstead of\b|"
     r"\brather than\b|\bought to\b|\bhop(?:ed|ing) for\b|\bfar from\b|\b(?:way|well|far|much) below\b|"
     r"\bless than the\b|\bnot the\b|\bused to (?:be|get|have|reach|see)\b|\bcounted on\b|"
-    r"\b(?:target|goal|acceptance)\b(?=[^.;]{0,40}$)|\bother (?:people|users)\b|\bnormally\b|\bcompared (?:to|with) the\b|\bnowhere near\b|\bout of\b", re.I,
+    r"\b(?:target|goal|acceptance)\b(?=[^.;]{0,40}$)|"
+    r"\bother (?:people|users)\b|\bnormally\b|\bcompared (?:to|with) the\b|\bnowhere near\b|\bout of\b", re.I,
 )  # fmt: skip
 _NOMINAL = re.compile(
     r"\badvertis\w*|\brated\b|\bclaim\w*|\bpromis\w*|\bnominal\w*|\btheor(?:y|etical\w*)|\bspec(?:s|'d|ified|ifications?)?\b|"

@@ -15,8 +15,8 @@ from typing import Any
 
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, cut_note, figure, matrix
-from lanewise.readers.tools.commands import memory_node
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.tools.commands import memory_node
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts, Statement
 

@@ -1,7 +1,8 @@
 """perftest (ib_write_bw, ib_read_lat, ...): its tables and its JSON, also the JSON of before 2024 that is none.
 
 Its MB is 2^20 bytes, its Gb 1e9 bits; the JSON does not say which, but size times message rate does. host0 is the
-client. Typical latencies of writes and sends are half a round trip, those of reads a whole one. A GPU is that of the client, by its command.
+client. Typical latencies of writes and sends are half a round trip, those of reads a whole one.
+A GPU is that of the client, by its command.
 Source: the tool's own sources (github.com/linux-rdma/perftest).
 """
 
@@ -13,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from lanewise import units
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, figure
-from lanewise.readers.tools.commands import options_of
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.tools.commands import memory_node, options_of
 from lanewise.results.observation import Observation
 
 _TITLE = re.compile(
@@ -88,6 +89,7 @@ class _Test:
         self.card = self.fields.get("Device", "") or options.get("-d", options.get("--ib-dev", ""))
         picked = [match[1] for line in lines if (match := _PICKED.search(line))]
         gpu = options.get("--use_cuda", options.get("--use_rocm", picked[-1] if picked else ""))
+        self.node = memory_node(lines)
         self.near = f"gpu{int(gpu)}" if _GPU.fullmatch(gpu) else "host0"
 
     def settings(self, size: float) -> dict[str, int]:
@@ -107,7 +109,8 @@ class _Test:
             note = note or "the sum of both ways"
         if not self.verb:
             note = note or "the text does not say which test it is; taken for one way"
-        how = {"engine": f"RDMA {_WORDS.get(self.verb, '')}".strip(), "device": self.card}
+        node = {"NUMA node": self.node} if self.node else {}
+        how = node | {"engine": f"RDMA {_WORDS.get(self.verb, '')}".strip(), "device": self.card}
         tool_value = ToolValue(flow, flows, metric, unit, "network", note)
         return observation("perftest", self.name, tool_value, value, how, self.settings(size))
 
