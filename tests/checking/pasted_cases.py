@@ -1,4 +1,4 @@
-"""Outputs of tools with some lines around them, written by an engineer who had not seen the program, and what is true."""
+"""Outputs of tools with some lines around them, by an engineer who had not seen the program, and what is true."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
 from checking.thread_list import first_causes, verdict_of
+
 from lanewise import api
 from lanewise.errors import LanewiseError
 

@@ -2,7 +2,6 @@
 are answered right, those held out are read."""
 
 import pytest
-
 from checking.pasted_cases import HELD, pasted_cases
 
 CASES = pasted_cases()
