@@ -82,6 +82,12 @@ def test_the_cards_of_each_host_say_what_a_collective_over_hosts_should_reach(ra
     assert verdict != "slow" or causes[0] == "setting"
 
 
+@pytest.mark.parametrize("cards", ["8 x 400 Gb/s", "8x 400 Gb/s", "8"])
+def test_cards_may_be_stated_beside_typed_rows(cards, tmp_path):
+    text = f"lanewise-rows: 1\nstated:\n  network cards: {cards}\n  network transport: IB\nrows:\n"
+    checked(f"{text}  - {{flows: host0->host1, value: 40 GB/s, hosts: 2}}\n", tmp_path)
+
+
 @pytest.mark.parametrize(("count", "verdict"), [(1, "slow"), (4, "slow"), (8, "unknown")])
 def test_cards_that_nccl_leaves_out_make_a_collective_slow(count, verdict, tmp_path):
     using = " ".join(f"[{at}]mlx5_{at}:1/IB" for at in range(count))
@@ -163,7 +169,7 @@ def dimms(filled, slots, speed=3200):
 
 @pytest.mark.parametrize(
     ("filled", "slots", "verdict"), [(4, 8, "slow"), (8, 8, "ok"), (8, 16, "ok"), (2, 16, "slow")]
-)
+)  # fmt: skip
 def test_memory_is_slow_where_the_modules_leave_channels_of_the_cpu_empty(filled, slots, verdict, tmp_path):
     rate = 0.8 * 25600 * filled
     stream = f"Function    Best Rate MB/s  Avg time  Min time  Max time\nTriad:      {rate:.1f}     0.1  0.1  0.1\n"

@@ -27,7 +27,7 @@ def idle_cards(symptom: RowSymptom) -> Iterator[Cause]:
         return
     step = "NCCL_DEBUG=INFO must list all cards (NET/IB : Using ...); unset NCCL_IB_HCA; ibstat of each: is it active?"
     if used is not None and used.count < cards.count:
-        what = f"NCCL uses {used.count} of the {cards.count} network cards of each host ({used.text})"
+        what = f"NCCL uses {used.count} of the {cards.count} network cards of each host ({used.names})"
         yield Cause(("setting", "network cards"), what, step, evidence=used.source)
     elif used is None and cards.rate and (row.value or 0.0) < _OF_CARDS * cards.rate * cards.count:
         carried = math.ceil((row.value or 0.0) / cards.rate)

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from lanewise import units
+from lanewise.checking.symptom import quantity_in
 from lanewise.results.posted import PostedFacts
 
 
 @dataclass(frozen=True, slots=True)
 class HostCards:
-    """How many network cards, the data rate of each in B/s (0 if nobody says it), as who says it calls them."""
+    """How many network cards, the data rate of each in B/s (0 if nobody says it), and their `names` if any."""
 
     count: int
     rate: float
-    text: str
+    names: str
     source: str
+
+
+# '8 x 400 Gb/s', '8', and of those that NCCL uses '1: mlx5_0'.
+_CARDS = re.compile(r"(?P<count>\d{1,2})(?: ?x (?P<rate>\d.*)|: (?P<names>.+))?")
 
 
 def host_cards(posted: PostedFacts) -> HostCards | None:
     """The network cards of each host; None where nobody states them, or texts differ."""
-    return _only(posted, "network cards", " x ")
+    return _only(posted, "network cards")
 
 
 def used_cards(posted: PostedFacts) -> HostCards | None:
     """The cards that NCCL's log lists as used, else those that a setting chooses; None where neither does."""
-    return _only(posted, "cards in use", ": ") or _only(posted, "cards chosen", ": ")
+    return _only(posted, "cards in use") or _only(posted, "cards chosen")
 
 
-def _only(posted: PostedFacts, key: str, between: str) -> HostCards | None:
+def _only(posted: PostedFacts, key: str) -> HostCards | None:
     found = posted.stated(key)
-    if len({statement.value for statement in found}) != 1:
+    values = {statement.value.strip() for statement in found}
+    match = _CARDS.fullmatch(values.pop()) if len(values) == 1 else None
+    if match is None:
         return None
-    count, _, behind = found[0].value.partition(between)
-    rate = units.parse(behind, "B/s") if behind and between == " x " else 0.0
-    return HostCards(int(count), rate, behind, found[0].source)
+    return HostCards(
+        int(match["count"]), quantity_in(match["rate"] or "", "B/s"), match["names"] or "", found[0].source
+    )

@@ -22,6 +22,7 @@ _BUILT_IN, _OF_A_SPARK = re.compile(r"\bGB10\b"), raw_rate(5, 4)
 # One message in flight of this size fills a line: 8 MiB have 95 % of 400 Gb/s, 512 KiB 41 % (uccl-project/uccl#931).
 _LONG_MESSAGE = 8 * 2**20
 FINE_SHARE, SLOW_SHARE = 0.70, 0.66
+_SOCKETS = re.compile(r"socket|tcp", re.IGNORECASE)
 # DGX-1 has four cards of 100 Gb/s, later boards eight and more of 200 and 400 (NVIDIA's user guides).
 _LEAST_CARD = 12.5e9
 # Cards of more than a board's NVLinks carry nothing more.
@@ -165,7 +166,7 @@ def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iter
 
 def _over_sockets(posted: PostedFacts) -> Iterator[Reference]:
     """What hosts with boards of GPUs exchange by RDMA at least, where NCCL's log says that they use TCP sockets."""
-    for stated in posted.stated("network transport")[:1]:
+    for stated in [each for each in posted.stated("network transport") if _SOCKETS.fullmatch(each.value.strip())][:1]:
         limit = "a card of 100 Gb/s, the least of hosts with such boards"
         yield Reference("line", _LEAST_CARD, _LEAST_CARD, 0.5 * _LEAST_CARD, None, limit, stated.source, own=False)
 

@@ -22,8 +22,7 @@ _MODULES = re.compile(
 _FINE, _SLOW = 0.55, 0.25
 _SLOW_BY_CHANNEL = 0.4
 OF_CHANNELS = "all channels of the CPU"
-# Modules at a lower clock than the CPU's best leave no channel empty: 2666 in place of 3200.
-_ALL_CHANNELS = 0.8
+_CHANNELS_OF = re.compile(r"\b(\d{1,2}) channels\b")
 # More modules than this are two to a channel: two sockets have at most 24 channels (EPYC 9004).
 _CHANNELS = 24
 _ONE = re.compile(
@@ -41,26 +40,27 @@ def modules_rate(posted: PostedFacts) -> tuple[float, int, str]:
     return 0.0, 0, ""
 
 
-def _empty_channels(posted: PostedFacts, catalog: Catalog) -> float:
-    """What the channels of the only CPU that is named carry in B/s, where the modules leave some of them empty; else 0.
-
-    Empty slots alone prove nothing: boards have two to a channel. The modules of a whole host are compared with the
-    channels of one socket, so that one of two sockets without any passes.
-    """
-    rate, _, _ = modules_rate(posted)
+def _channels(posted: PostedFacts, catalog: Catalog) -> int:
+    """The memory channels of a socket of the only CPU that is named; 0 where nobody knows them, or models differ."""
     cpus = {statement.value for statement in posted.stated("cpu")}
     name = cpus.pop() if len(cpus) == 1 else ""
-    channels = (catalog.get(name).number("memory.rate") or 0.0) if name in catalog else 0.0
-    return channels if 0 < rate < _ALL_CHANNELS * channels else 0.0
+    figure = catalog.get(name).figures.get("memory.rate") if name in catalog else None
+    counts = _CHANNELS_OF.findall(figure.condition) if figure is not None else []
+    return int(counts[0]) if len(counts) == 1 else 0
 
 
 def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iterator[Reference]:
-    """A host's memory whose modules leave channels empty: no program gets more than these carry."""
-    channels = _empty_channels(posted, catalog)
+    """A host's memory whose modules leave channels empty: no program gets more than these carry.
+
+    Empty slots alone prove nothing, as boards have two to a channel. The modules of a whole host are compared with the
+    channels of one socket, so that one of two sockets without any passes.
+    """
+    channels = _channels(posted, catalog)
     carried, count, source = modules_rate(posted)
-    if channels and row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow:
+    if 0 < count < channels and row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow:
         limit = f"{OF_CHANNELS}, of which {count} modules fill some"
-        yield Reference("parts", channels, _FINE * channels, min(carried, _FINE * channels), None, limit, source)
+        most = carried / count * channels
+        yield Reference("parts", most, _FINE * most, min(carried, _FINE * most), None, limit, source)
 
 
 def of_modules(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
