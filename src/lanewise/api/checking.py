@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lanewise.discovery.build import Discovery
     from lanewise.discovery.facts import DumpFacts
     from lanewise.readers.tool_results import ImportedResults
-    from lanewise.results.conditions import PeerState
+    from lanewise.results.conditions import PairState, PeerState
     from lanewise.results.observation import Observation
     from lanewise.results.posted import PostedFacts
     from lanewise.results.run import Run
@@ -35,6 +35,9 @@ GPU_CASES = (
     "host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "host_to_device_bidirectional_memcpy_ce",
     "device_to_device_memcpy_write_ce",
 )  # fmt: skip
+
+# From near to far, as nvidia-smi topo -m calls them.
+_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 def check(
@@ -105,6 +108,7 @@ def check(
     names = discovered.dump_names if discovered is not None else {}
     device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
     machine = _machine_state(discovered, lost)
+    machine = replace(machine, conditions=replace(machine.conditions, pairs=tuple(_gpus_and_cards(dumps))))
     if by_number:
         machine = replace(machine, system=target, figures=by_number)
     _check_devices(devices or {}, target or machine.system)
@@ -352,6 +356,18 @@ def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> M
     conditions = replace(discovered.conditions, p2p=(*discovered.conditions.p2p, *lost))
     figures = {name: {fact.key: fact.value for fact in facts} for name, facts in discovered.facts.items()}
     return MachineState(discovered.system, conditions, figures)
+
+
+def _gpus_and_cards(dumps: Sequence[DumpFacts]) -> Iterator[PairState]:
+    """The class of each GPU and network card in the matrices of `topo -m`, cards by the names of their legend."""
+    from lanewise.results.conditions import PairState
+
+    for dump in dumps:
+        names = {fact.about: str(fact.value) for fact in dump.facts if fact.key == "alias"}
+        for pair in dump.pairs:
+            gpu, card = sorted((pair.a, pair.b), key=lambda name: not name.startswith("GPU"))
+            if gpu.startswith("GPU") and not card.startswith("GPU") and pair.word in _CLASSES:
+                yield PairState(gpu.lower(), names.get(card, card), pair.word, str(pair.source))
 
 
 def _earlier_rows(expect: Paths) -> list[tuple[str, Sequence[Observation]]]:

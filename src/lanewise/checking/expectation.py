@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -152,7 +153,8 @@ class ExpectationModel:
         if row.metric == "latency":
             return self._latency(row, change)
         if is_collective(row):
-            return _of_collective(collective_point(self._changed(change), row, self.device, self.collectives), row)
+            point = collective_point(self._changed(change), row, self.device, self.collectives)
+            return self._ring_up_to_the_wire(_of_collective(point, row), row)
         if is_of_blocks(row):
             changed = self._changed(change)
             together = [change.change_flow(changed, flow) for flow in self.flows(row)]
@@ -176,6 +178,22 @@ class ExpectationModel:
         own = rates[names.index(self._own(row))]
         expected = replace(_of_rate(own, row, _together(rates)), ceiling=self._ceiling(own))
         return _up_to_the_wire(expected, rates) if len(rates) == 1 else expected
+
+    def _ring_up_to_the_wire(self, expectation: Expectation, row: Observation) -> Expectation:
+        """A ring of GPUs that PCIe alone joins is too fast only above what their links carry.
+
+        Whether NCCL stages it in host memory depends on settings that nobody describes.
+        """
+        gpus, expected = [self.device(name) for name in re.findall(r"\bgpu\d+\b", row.flow)], expectation.expected
+        parts = [self.system.part(gpu) for gpu in gpus if gpu in self.system.devices]
+        nvlinks = any(link.kind is LinkKind.NVLINK for gpu in gpus for link in self.system.links_at(gpu))
+        wires = [raw_rate(int(part.number("pcie.gen") or 0), int(part.number("pcie.lanes") or 0))
+                 for part in parts if part is not None]  # fmt: skip
+        if nvlinks or not wires or len(wires) < len(gpus) or expectation.tolerance is None or expected.high is None:
+            return expectation
+        most = WIRE_SHARE * min(wires) / (1 + expectation.tolerance.relative)
+        most = most if math.isfinite(most) else 0.0
+        return replace(expectation, expected=replace(expected, high=max(expected.high, most)))
 
     def _down_to_one_way(self, total: Expectation, rates: tuple[FlowRate, ...], change: ModelChange) -> Expectation:
         """Both ways to host memory behind a socket link need not carry more than one way: MI100 on Milan do not."""

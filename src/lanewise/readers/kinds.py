@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lanewise.errors import FormatError, Location
@@ -45,6 +46,7 @@ from lanewise.readers.tools.services import load_generators, serving_logs
 from lanewise.readers.tools.storage import disks, file_systems, fio, fio_text, gdsio, spdk_perf
 from lanewise.readers.typed import figures
 from lanewise.readers.words.gpus import sentences, spoken_facts
+from lanewise.readers.words.host_cards import network_cards
 from lanewise.results.posted import PostedFacts, join
 
 KNOWN = (
@@ -84,7 +86,7 @@ def read_results(text: str, file: str) -> ImportedResults:
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
     short = short_lines(lines)
-    posted = ImportedResults("", (), posted=_said_and_listed(sentences(short), short, file))
+    posted = _said_and_listed(sentences(short), short, file)
     distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
     if not results:
@@ -100,7 +102,8 @@ def read_results(text: str, file: str) -> ImportedResults:
         results = [timed_sizes.read_text(short, file)]
     if not any(each.observations or each.peers or each.notes or each.posted.statements for each in results):
         raise FormatError("no results of a tool that Lanewise knows", location=Location(file), hint=KNOWN)
-    return with_claims(merge([*results, posted]), sentences(short), file)
+    stated = ImportedResults("", (), posted=_but_printed(posted, results))
+    return with_claims(merge([*results, stated]), sentences(short), file)
 
 
 def read_plain(text: str, file: str) -> ImportedResults:
@@ -110,10 +113,23 @@ def read_plain(text: str, file: str) -> ImportedResults:
     return merge([spoken, plain_text.read_text(lines), ImportedResults("", (), posted=posted_facts(lines, file))])
 
 
+def _but_printed(posted: PostedFacts, results: Sequence[ImportedResults]) -> PostedFacts:
+    """What a text states, without the numbered GPUs of its sentences where a tool prints the names by number itself.
+
+    Of 'four L40S, compared with A100' the second is none of this machine.
+    """
+    if not any(name != "gpu" and name.startswith("gpu") for each in results for name in each.posted.devices):
+        return posted
+    return replace(
+        posted, devices={name: title for name, title in posted.devices.items() if name[:3] != "gpu" or name == "gpu"}
+    )
+
+
 def _said_and_listed(said: list[str], lines: list[str], file: str) -> PostedFacts:
     """What sentences and tools' lists state: of GPUs what is listed, if anything is."""
     listed, spoken = posted_facts(lines, file), spoken_facts(said, file)
-    return join((replace(spoken, devices={}) if listed.devices else spoken, listed))
+    cards = PostedFacts(statements=tuple(network_cards(lines, file)))
+    return join((replace(spoken, devices={}) if listed.devices else spoken, listed, cards))
 
 
 def read_posted(text: str, file: str) -> ImportedResults:

@@ -120,6 +120,16 @@ class OffBus:
 
 
 @dataclass(frozen=True, slots=True)
+class PairState:
+    """The class (PIX, PXB, PHB, NODE, SYS) of a GPU and a network card in `nvidia-smi topo -m`."""
+
+    gpu: str
+    card: str
+    cls: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class MachineConditions:
     """All that dumps say of one machine, with the IOMMU's mode (off, passthrough, translate; empty: unknown).
 
@@ -136,6 +146,11 @@ class MachineConditions:
     iommu: str = ""
     under_load: bool | None = None
     notes: tuple[str, ...] = ()
+    pairs: tuple[PairState, ...] = ()
+
+    def pairs_of(self, gpu: str) -> tuple[PairState, ...]:
+        """The classes of a GPU and each network card, where a matrix shows them."""
+        return tuple(pair for pair in self.pairs if pair.gpu == gpu)
 
     def link(self, device: str) -> LinkState | None:
         """The link above a device, None if no dump says anything about it."""

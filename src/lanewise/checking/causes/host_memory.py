@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
+from lanewise.checking.references.memory_modules import OF_CHANNELS
 from lanewise.checking.references.one_setting import one_setting
 from lanewise.checking.references.side_by_side import COUNTS, HOST_MEMORY
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
@@ -24,6 +25,11 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     # Another kernel moves other bytes (`references.side_by_side`): that it is faster says nothing of this one.
     better = [other for other in better if other.how.get("pattern") == row.how.get("pattern")]
     evidence = f"{_name(better[0].scenario, better[0].flow)} reached {value_text(better[0])}" if better else ""
+    modules = symptom.posted.stated("memory modules")
+    if modules and OF_CHANNELS in symptom.result.expected.limit:
+        what = f"memory channels without a module: {modules[0].value}"
+        step = "fill every channel of the CPU with equal modules, in the slots that the board's manual names first"
+        yield Cause(("memory",), what, step, evidence=modules[0].source)
     what = "memory channels: a module is missing or not trained, modules are unevenly placed, or run at a lower clock"
     channels = Cause(("memory",), what, MEMORY_STEP, evidence=evidence)
     what = "the program: its version, threads, size of a block (a small one stays in a cache) or kind of stores"

@@ -7,22 +7,41 @@ ones of any kind seven had the first, three the second.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.references.host_cards import host_cards, used_cards
 from lanewise.checking.references.lines import uses_rdma
 from lanewise.checking.symptom import RowSymptom
 
 # Over sockets these had 3 and 4 GB/s with lines of 3,200 and 1,600 Gb/s, staged 8 to 33.
 _OF_SOCKETS = 6e9
+# A rate below half of all cards may be that of some.
+_OF_CARDS = 0.5
 _NONE = ("no", "off", "false", "0")
+
+
+def idle_cards(symptom: RowSymptom) -> Iterator[Cause]:
+    """NCCL uses some of the network cards of each host, or the rate is what some of them carry."""
+    row, cards, used = symptom.row, host_cards(symptom.posted), used_cards(symptom.posted)
+    if row.metric != "bus_bandwidth" or row.settings.get("hosts", 1) < 2 or cards is None:
+        return
+    step = "NCCL_DEBUG=INFO must list all cards (NET/IB : Using ...); unset NCCL_IB_HCA; ibstat of each: is it active?"
+    if used is not None and used.count < cards.count:
+        what = f"NCCL uses {used.count} of the {cards.count} network cards of each host ({used.names})"
+        yield Cause(("setting", "network cards"), what, step, evidence=used.source)
+    elif used is None and cards.rate and (row.value or 0.0) < _OF_CARDS * cards.rate * cards.count:
+        carried = math.ceil((row.value or 0.0) / cards.rate)
+        what = f"few of the {cards.count} network cards of each host are in use: the rate is what {carried} carry"
+        yield Cause(("setting", "network cards"), what, step)
 
 
 def without_gpudirect(symptom: RowSymptom) -> Iterator[Cause]:
     """TCP sockets or GPU data staged in host memory: the likelier of the two, by the rate, first."""
     row = symptom.row
     hosts = row.settings.get("hosts", 1)
-    if row.metric != "bus_bandwidth" or hosts < 2 or "gpu" not in row.flow:
+    if row.metric != "bus_bandwidth" or hosts < 2 or "gpu" not in row.flow.lower():
         return
     if any(other.settings.get("hosts", 1) == hosts for other in symptom.better_rates() if other.flow == row.flow):
         return  # the same hosts carry more in another row: what differs there is the cause

@@ -13,9 +13,16 @@ from lanewise.checking.causes.cards import differ_in_time
 from lanewise.checking.causes.ports import crosses_a_link, lesser_port, one_port
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_memory
-from lanewise.checking.references.drives import DriveAbility, half_of_a_link, lesser_drive_link
+from lanewise.checking.references.drives import (
+    DriveAbility,
+    downgraded_link,
+    half_of_a_link,
+    lesser_drive_link,
+    of_downgraded_link,
+)
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, line_of, quantity_in, row_devices, value_text
+from lanewise.results.conditions import PairState
 from lanewise.results.observation import Observation
 from lanewise.results.posted import slot_link
 
@@ -35,6 +42,9 @@ _EVEN = 0.03
 _ALIKE = 0.15
 # Writes into a GPU that are this many times faster than reads of it cross a root complex.
 _READS_WAIT = 1.4
+# From near to far; the first two stay below one root port.
+_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
+_NEAR_CLASSES = _CLASSES[:2]
 # How near a share must be to that of half the lanes.
 _NEAR_STEP = 0.12
 
@@ -91,14 +101,38 @@ def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
         # Of this GPU's own rows those over fewer cards: the added ones are far.
         near = [other for other in near if gpu not in row_devices(other) or line_of(other) != line_of(row)]
     evidence = f"{near[0].flow} reached {value_text(near[0])}" if near else ""
+    if pair := _pair(symptom):
+        if pair.cls in _NEAR_CLASSES:
+            return
+        evidence = f"{gpu} and {row.how['device']} are {pair.cls} ({pair.source}){_nearer_cards(symptom, pair)}"
     yield Cause(("far", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
+
+
+def _pair(symptom: RowSymptom) -> PairState | None:
+    """What a matrix says of the row's GPU and the network card that the tool names; None if nothing.
+
+    Without a legend NIC0 is taken for mlx5_0: the driver numbers both in one order.
+    """
+    card = symptom.row.how.get("device", "") if symptom.row.path == "network" else ""
+    number = re.fullmatch(r"mlx\d_(\d{1,2})", card)
+    names = {card, f"NIC{number[1]}" if number else card} - {""}
+    return next((pair for pair in symptom.conditions.pairs_of(symptom.gpu) if pair.card in names), None)
+
+
+def _nearer_cards(symptom: RowSymptom, pair: PairState) -> str:
+    """The cards that are nearer to the GPU than the one of a pair, as the end of a sentence; empty if none."""
+    others = [
+        other for other in symptom.conditions.pairs_of(pair.gpu) if _CLASSES.index(other.cls) < _CLASSES.index(pair.cls)
+    ]  # fmt: skip
+    best = min(others, key=lambda other: _CLASSES.index(other.cls), default=None)
+    return f"; {best.card} is {best.cls} to it" if best else ""
 
 
 def staged_through_host(symptom: RowSymptom) -> Iterator[Cause]:
     """GPUDirect RDMA or Storage is not in use: data of the GPU goes through host memory."""
     row, gpu = symptom.row, symptom.gpu
-    if not crosses_a_link(symptom):
-        return
+    if not crosses_a_link(symptom) or row.how.get("tool") == "perftest":
+        return  # perftest registers the GPU's memory with the card, and fails where it cannot
     name = "GPUDirect RDMA" if row.path == "network" else "GPUDirect Storage"
     if symptom.posted.stated(name):
         return  # `posted` says it, or that it is on
@@ -153,6 +187,9 @@ def link_of_card(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"the network card's link runs at {speeds(near)}, or both its ports share one: it carries no more"
         step = "sudo lspci -vv -d 15b3: | grep -E 'LnkCap:|LnkSta:'; a card for 400 Gb/s needs Gen5 x16"
         evidence = f"{alike.flow} is no faster ({value_text(alike)})" if alike is not None else ""
+        ports = [] if alike is not None else symptom.posted.stated("port rate")
+        if any(quantity_in(port.value, "B/s") == symptom.result.expected.value for port in ports):
+            evidence = f"the port itself came up at {ports[0].value} ({ports[0].source})"
         yield Cause(("link", "network card"), what, step, evidence=evidence)
 
 
@@ -250,9 +287,20 @@ def relaxed_ordering(symptom: RowSymptom) -> Iterator[Cause]:
 def far_socket(symptom: RowSymptom) -> Iterator[Cause]:
     """The program or its memory is on the socket away from the network card."""
     row = symptom.row
-    if row.path == "network" and "gpu" not in row.flow and not row.how.get("NUMA node") and 0.3 < symptom.share < 0.9:
-        what = "the program or its memory is on the socket away from the network card"
-        step = "cat /sys/class/net/DEVICE/device/numa_node; run it under numactl --cpunodebind=N --membind=N"
+    if row.path != "network" or "gpu" in row.flow:
+        return
+    what = "the program or its memory is on the socket away from the network card"
+    step = "cat /sys/class/net/DEVICE/device/numa_node; run it under numactl --cpunodebind=N --membind=N"
+    node = row.how.get("NUMA node", "")
+    near = [
+        other for other in symptom.better(same_flow=True)
+        if other.how.get("NUMA node", "") not in ("", node) and other.scenario == row.scenario
+        and other.settings == row.settings and other.how.get("device") == row.how.get("device")
+    ]  # fmt: skip
+    if near:
+        evidence = f"on node {near[0].how['NUMA node']} it reached {value_text(near[0])}"
+        yield Cause(("memory",), what, step, evidence=evidence)
+    elif 0.3 < symptom.share < 0.9 and (not node or row.how.get("tool") == "perftest"):
         yield Cause(("memory",), what, step)
 
 
@@ -269,6 +317,10 @@ def slow_drive(symptom: RowSymptom) -> Iterator[Cause]:
     what_link = f"the link of {drive} has fewer lanes or a lower generation than the drive"
     step = "sudo lspci -vv | grep -A40 'Non-Volatile' | grep -E 'LnkCap:|LnkSta:'"
     link = Cause(("link", drive), what_link, step, devices=frozenset({drive}))
+    if (stated := downgraded_link(symptom.posted)) and list(of_downgraded_link(row, symptom.posted)):
+        gen, lanes, most, source = stated
+        what = f"the link of {drive} runs at {speed(gen, lanes)}, and can {speed(most, lanes)}"
+        yield Cause(("link", drive), what, step, devices=frozenset({drive}), evidence=source)
     if symptom.drive is not None:
         links, predicted = lesser_drive_link(row, symptom.drive)
         if links:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.named.abilities import shares_host_memory
-from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.symptom import RowSymptom, quantity_in
 
 # Half of a line is what one of two ports or cards carries.
 _HALF = (0.39, 0.53)
@@ -47,7 +47,13 @@ def lesser_port(symptom: RowSymptom) -> Iterator[Cause]:
             step = (
                 "ethtool DEVICE or ibstat at both ends: the rate of each port; ip route get ADDRESS: which card it is"
             )
-            yield Cause(("port",), what, step, predicted=_PAYLOAD_OF_PORT * port * 1e9 / 8, explains=True)
+            # Of the port at this end somebody has looked: only the far one may be a lesser.
+            port_rates = [quantity_in(stated.value, "B/s") for stated in symptom.posted.stated("port rate")]
+            looked = result.expected.value in port_rates
+            yield Cause(
+                ("port",), what, step, predicted=_PAYLOAD_OF_PORT * port * 1e9 / 8, explains=not looked,
+                inconclusive=looked,
+            )  # fmt: skip
 
 
 def at_lesser_port(symptom: RowSymptom) -> bool:

@@ -65,9 +65,9 @@ _CAUSES = (
                  "NCCL_BUFFSIZE={value}: pieces far below the 4 MiB that NCCL sends at once", "unset NCCL_BUFFSIZE"),
     _StatedCause("NCCL_PROTO", r"(?i)\^?LL", "setting", ("collective",),
                  "NCCL_PROTO={value}: LL carries half as much as the links do", "unset NCCL_PROTO"),
-    _StatedCause("NCCL_NET", r"(?i)socket", "transport", ("network", "collective"),
+    _StatedCause("NCCL_NET", r"(?i)socket", "setting", ("network", "collective"),
                  "NCCL_NET=Socket leaves TCP sockets for traffic between hosts", "unset NCCL_NET"),
-    _StatedCause("UCX_TLS", r"(?i)(?!.*(?:rc|dc|ud|ib|all)).*tcp.*", "transport", ("network",),
+    _StatedCause("UCX_TLS", r"(?i)(?!.*\b(?:rc|dc|ud|ib|all)(?:_\w+|x)?\b).*\btcp\b.*", "setting", ("network",),
                  "UCX_TLS={value} leaves TCP sockets for traffic between hosts", "unset UCX_TLS"),
     _StatedCause("network transport", r"(?i)socket|tcp", "transport", ("network", "collective"),
                  "data between hosts goes by TCP sockets, not by RDMA",
@@ -84,8 +84,11 @@ _CAUSES = (
     _StatedCause("link errors", r".+", "link", _ALL_GPU_PATHS,
                  "a PCIe link repeats packets because of errors: {value}",
                  "reseat the card, replace its riser or cable, or try a lower generation; dmesg | grep -i aer"),
+    _StatedCause("drive temperature", r".+", "throttling", ("storage",),
+                 "the drive slows itself down while it is hot: {value}",
+                 "nvme smart-log /dev/DEVICE while it runs; more air, a heat sink; measure again once it is cool"),
     _StatedCause("drive health", r".+", "drive", ("storage",),
-                 "the drive is hot or worn: {value}", "nvme smart-log /dev/DEVICE; more air, or another drive"),
+                 "the drive fails or is worn: {value}", "nvme smart-log /dev/DEVICE; another drive"),
     _StatedCause("drive setting", r".+", "setting", ("storage",),
                  "a setting of the drive: {value}", "hdparm -d1 -u1 -c1 DEVICE; is its controller's driver loaded?"),
     _StatedCause("fabric manager", r"(?i).*(?:not|inactive|failed|dead).*", "nvlink", _PEER_PATHS,
@@ -126,6 +129,20 @@ _CAUSES = (
                  "a virtual machine: peer traffic needs ACS direct translation, or goes through the root complex",
                  "NVIDIA's P2P in virtual machines needs ATS and the hypervisor's consent; compare on the host"),
 )  # fmt: skip
+
+# Limits of a container or shell at which calls of libraries fail before anything moves (NCCL's troubleshooting guide).
+_OF_CALLS = (
+    (
+        "shared memory",
+        "the container's shared memory is too small for NCCL",
+        "df -h /dev/shm; docker run --shm-size=1g --ulimit memlock=-1, or --ipc=host",
+    ),
+    (
+        "locked memory",
+        "memory for RDMA cannot be registered: the limit of locked memory is too low",
+        "ulimit -l must say unlimited: docker run --ulimit memlock=-1, or /etc/security/limits.conf",
+    ),
+)
 
 
 def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
@@ -176,6 +193,9 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
         yield Cause(
             ("nvlink", *re.findall(r"\bgpu\d+", statement.value)), what, step, evidence=statement.source, fault=True
         )
+    for key, what, step in _OF_CALLS:
+        for statement in posted.stated(key)[:1]:
+            yield Cause(("setting", key), f"{what}: {statement.value}", step, evidence=statement.source, fault=True)
     for statement in posted.stated("failed test"):
         what = f"a test of the tool failed: {statement.value}"
         step = "run that test alone; dmesg | grep -iE 'xid|aer|nvrm'; systemctl status nvidia-fabricmanager"

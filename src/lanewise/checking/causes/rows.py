@@ -28,7 +28,7 @@ from lanewise.checking.causes.drive_runs import drive_run_causes
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
-from lanewise.checking.causes.inter_host import without_gpudirect
+from lanewise.checking.causes.inter_host import idle_cards, without_gpudirect
 from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
@@ -80,6 +80,8 @@ _LINK_COLUMNS = "index,name,pcie.link.gen.current,pcie.link.gen.max,pcie.link.wi
 _LEAST_CAUSES = 2
 # Words of a row's name that say where its memory lies.
 _OF_A_NODE = re.compile(r"\b(numa|sockets?|numactl|membind)\b", re.IGNORECASE)
+# Tools whose rows have the node of the numactl command above them.
+_BOUND_BY_COMMAND = ("nvbandwidth", "bandwidthTest")
 
 
 def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
@@ -280,18 +282,36 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
         step = "bind the program and its memory to the GPU's NUMA node: numactl --cpunodebind=N --membind=N"
         yield Cause(("memory",), what, step, evidence=f"{near.flow} reached {value_text(near)}")
         return
+    if (other := _with_memory_of_another_node(symptom)) is not None:
+        node = f"NUMA node {row.how['NUMA node']}" if row.how.get("NUMA node") else "a NUMA node"
+        what = f"the host memory lies on {node} away from {symptom.gpu or 'the GPU'}"
+        step = f"bind the program and its memory: numactl -N {other.how['NUMA node']} -m {other.how['NUMA node']}"
+        evidence = f"with memory of node {other.how['NUMA node']} it reached {value_text(other)}"
+        yield Cause(("memory",), what, step, evidence=evidence)
+        return
     # No socket link carries as little as one lane of an old link.
     if row.path not in HOST_COPIES or (row.value or 0.0) < 2 * LEAST_RATE:
         return
     if one_memory(symptom.posted, symptom.gpu, symptom.table.gpus):
         return
-    if not row.how.get("NUMA node") and 0.15 < symptom.share < 0.9:
+    # A node that a command chose may be the wrong one; our own probe takes the GPU's.
+    open_node = not row.how.get("NUMA node") or row.how.get("tool", "").startswith(_BOUND_BY_COMMAND)
+    if open_node and 0.15 < symptom.share < 0.9:
         what = f"the host buffer lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
         step = "run it under numactl --cpunodebind=N --membind=N for each node N, and compare"
         # Who names the rows of one path after NUMA nodes or sockets has changed just that between them.
         names = [other.scenario for other in (row, *symptom.better(same_flow=True))]
         evidence = "the rows' names" if len(set(names)) > 1 and any(map(_OF_A_NODE.search, names)) else ""
         yield Cause(("memory",), what, step, evidence=evidence)
+
+
+def _with_memory_of_another_node(symptom: RowSymptom) -> Observation | None:
+    """The same copy with memory of another NUMA node, as the commands say, if that is faster."""
+    row = symptom.row
+    own = ("", row.how.get("NUMA node", ""))
+    faster = [other for other in symptom.better(same_flow=True) if other.scenario == row.scenario]
+    faster = [other for other in faster if other.how.get("NUMA node", "") not in own]
+    return faster[0] if faster and row.path in HOST_COPIES and row.how.get("tool", "lanewise") != "lanewise" else None
 
 
 def _from_another_node(symptom: RowSymptom) -> Observation | None:
@@ -377,8 +397,8 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     small_requests, common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts, *WITH_A_MODEL_TOO,
-    host_side, both_ways_up, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link, lesser_link_of_peers,
-    riser, one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory, memory_in_use,
-    larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
+    idle_cards, without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts,
+    *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link,
+    lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
+    memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.parts import Reference, best_of, of_another_row
+from lanewise.checking.symptom import quantity_in
 from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
 from lanewise.results.sample import Sample
@@ -72,6 +73,20 @@ def _long_reads(row: Observation, rows: Sequence[Observation]) -> list[Observati
         if each.path == row.path == "storage" and each.metric == row.metric and each.flow.partition("->")[0] == drive
         and "gpu" not in each.flow and not too_short(each)
     ]  # fmt: skip
+
+
+def of_wanted_pinned(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """Pageable memory that misses what the text wants, where pinned memory of the same copy reaches that."""
+    if row.how.get("host memory") != "pageable" or row.how.get("expectation") != "expected":
+        return
+    wanted = quantity_in(row.how.get("expected", ""), "B/s")
+    pinned = [
+        each for each in rows
+        if each.flow == row.flow and each.metric == row.metric and each.how.get("host memory") == "pinned"
+        and (each.value or 0.0) >= wanted
+    ]  # fmt: skip
+    if wanted and (best := best_of(pinned)) is not None:
+        yield of_another_row(best.value or 0.0, wanted / (best.value or wanted), f"pinned memory in '{best.scenario}'")
 
 
 def of_pageable_back(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

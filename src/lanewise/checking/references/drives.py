@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lanewise.catalog import Catalog
 from lanewise.catalog.drive_models import drive_series
+from lanewise.catalog.keys import GENERATIONS
 from lanewise.checking.cause import speed
 from lanewise.checking.named.abilities import ability, lesser_links, raw_rate, shares_host_memory
 from lanewise.checking.references.parts import Reference
@@ -53,6 +54,8 @@ _SHARE_OF_OLD, _SHARE = 0.83, 0.87
 _NEAR_LINK = 0.12
 # A drive whose lanes no source states has what M.2 and U.2 connectors carry.
 _LANES = 4
+# What `posted.links` says of a link of a device without a name: '8 GT/s x4, can 16 GT/s'.
+_LINK_NOW = re.compile(r"(?P<now>[\d.]+) GT/s x(?P<lanes>\d+), can (?P<most>[\d.]+) GT/s")
 _DRIVE = re.compile(r"nvme|ssd|drive", re.IGNORECASE)
 
 
@@ -167,6 +170,27 @@ def of_gpu_host(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iter
     if reads and enough and any(gpu.gen >= 3 for gpu in gpus) and not posted.stated("virtual machine"):
         limit = "the least of long reads of NVMe drives of four lanes"
         yield Reference("parts", _LEAST_NVME, _LEAST_NVME, _LEAST_NVME, None, limit, "data sheets of drives", own=False)
+
+
+def downgraded_link(posted: PostedFacts) -> tuple[int, int, int, str] | None:
+    """Generation and lanes of the only link that a text shows downgraded, the generation it can, and its line."""
+    found = [(match, each.source) for each in posted.stated("link now") if (match := _LINK_NOW.fullmatch(each.value))]
+    if len(found) != 1:
+        return None
+    match, source = found[0]
+    gens = [next((gen for gen, rate in GENERATIONS.items() if rate == float(match[key])), 0) for key in ("now", "most")]
+    return (gens[0], int(match["lanes"]), gens[1], source) if 0 < gens[0] < gens[1] else None
+
+
+def of_downgraded_link(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """Reads of a drive that fill the downgraded link in the same text, by what the link carries as it should."""
+    link = downgraded_link(posted)
+    if link is None or row.metric != "goodput" or not drive_of(row) or row.how.get("mode") == "cached":
+        return
+    gen, lanes, most, source = link
+    if abs((row.value or 0.0) / drive_link_rate(gen, lanes) - 1) <= _NEAR_LINK:
+        nominal, limit = drive_link_rate(most, lanes), f"a link of {speed(most, lanes)}"
+        yield Reference("parts", nominal, _FINE * nominal, _SLOW * nominal, None, limit, source)
 
 
 def small_reads(row: Observation) -> Iterator[Reference]:

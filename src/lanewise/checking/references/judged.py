@@ -22,12 +22,19 @@ from lanewise.checking.named.links import by_named_link, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
-from lanewise.checking.references.detours import of_host_memory, of_pageable_back, of_staged_copy, of_writes
+from lanewise.checking.references.detours import (
+    of_host_memory,
+    of_pageable_back,
+    of_staged_copy,
+    of_wanted_pinned,
+    of_writes,
+)
 from lanewise.checking.references.drives import (
     DriveAbility,
     drive_ability,
     drive_references,
     long_disk,
+    of_downgraded_link,
     of_gpu_host,
     random_disk,
     sata_ssd,
@@ -39,10 +46,16 @@ from lanewise.checking.references.gpus_of_a_name import of_gpus_of_a_name
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
-from lanewise.checking.references.latencies import TIMES, faster_than_any_link, late, of_small_messages
+from lanewise.checking.references.latencies import (
+    TIMES,
+    faster_than_any_link,
+    is_median_of_a_network,
+    late,
+    of_small_messages,
+)
 from lanewise.checking.references.lines import by_line, by_line_in_bulk, filled_line, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
-from lanewise.checking.references.memory_modules import of_modules
+from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
 from lanewise.checking.references.nvlink_counts import of_counted_links
 from lanewise.checking.references.one_setting import OneSetting
@@ -164,6 +177,8 @@ class References:
             return self._of_a_text(result)
         if row.metric in TIMES:
             return self._of_a_time(result)
+        if is_median_of_a_network(row):
+            return of_small_messages(result)
         if (above := ceiling(row, self.posted)) is not None:
             return by_reference(row, above, Verdict.FAST)
         if names_limit(row):
@@ -245,6 +260,7 @@ class References:
         yield from of_like(row, self._kinds)
         yield from self._settings.of(row)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
+        yield from of_empty_channels(row, self.posted, self.catalog)
         yield from of_modules(row, self.posted)
         yield from of_native(row, self.rows)
         yield from of_packets(row, self.posted)
@@ -261,7 +277,7 @@ class References:
                 yield from of_other_gpus(row, self._measured)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
-            yield from ring_by_line(row, self.posted, self.ability_of(row))
+            yield from ring_by_line(row, self.posted, self.ability_of(row) or self._of_all_ranks(row))
             yield fastest_of_any_collective()
             yield from self._bounds(row)
             return
@@ -289,6 +305,7 @@ class References:
                 yield from of_gpu_host(row, self.posted, self.catalog)
                 yield from long_disk(row)
                 yield from sata_ssd(row)
+            yield from of_downgraded_link(row, self.posted)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))
@@ -297,6 +314,7 @@ class References:
             yield from of_staged_copy(row, self._between[row_devices(row)])
             yield from of_host_memory(row, self.rows)
             yield from of_pageable_back(row, self.rows)
+            yield from of_wanted_pinned(row, self.rows)
             part = self.ability_of(row)
             yield from self._siblings.of_other_pairs(row, None if part is None else part.peer_rate())
             yield from self._siblings.of_both_ways(row, None if part is None else part.peer_rate())
@@ -330,6 +348,11 @@ class References:
         gens = [best.gen, *hosts, *(link.gen for link in slots if link.gen)]
         best = replace(best, gen=min(gens), lanes=min([best.lanes, *(link.lanes for link in slots if link.lanes)]))
         return by_named_link(best, row)
+
+    def _of_all_ranks(self, row: Observation) -> GpuAbility | None:
+        """What the GPUs of ranks on several hosts can do, whose flow names none, where a text gives all one name."""
+        titles = {title for name, title in self.posted.devices.items() if re.fullmatch(r"gpu\d*", name)}
+        return ability(titles.pop(), self.catalog) if "gpu" not in row.flow and len(titles) == 1 else None
 
     def drive_of(self, row: Observation) -> DriveAbility | None:
         """What the drive of a row can do by its model and its slot; None if neither is known."""

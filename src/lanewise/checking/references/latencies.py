@@ -92,10 +92,16 @@ def _without_version(name: str) -> str:
     return " ".join(VERSION.sub(" ", _COMMIT.sub(" ", name)).lower().split())
 
 
+def is_median_of_a_network(row: Observation) -> bool:
+    """Whether a row is the median latency of a tool that measures RDMA alone."""
+    return row.metric == "latency_p50" and row.how.get("tool") == "perftest"
+
+
 def of_small_messages(result: PathResult) -> PathResult:
-    """The result of a latency typed in of peers or a network, by what such small messages take on other machines."""
+    """The result of a latency typed in, or perftest's median, by what such small messages take on other machines."""
     row = result.row
-    if result.verdict is not Verdict.UNKNOWN or not _is_small_message(row) or not row.value:
+    small = is_median_of_a_network(row) and row.settings.get("bytes", 0) <= _SMALL and row.flow.count("->") == 1
+    if result.verdict is not Verdict.UNKNOWN or not (small or _is_small_message(row)) or not row.value:
         return result
     if row.path.startswith("peer"):
         staged = row.how.get("p2p") == "off"

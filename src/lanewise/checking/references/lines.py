@@ -8,6 +8,7 @@ from dataclasses import replace
 from lanewise import late_re as re
 from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility, raw_rate
+from lanewise.checking.references.host_cards import host_cards, used_cards
 from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference, tunnel_copy
 from lanewise.checking.symptom import line_of
 from lanewise.errors import LanewiseError
@@ -25,6 +26,11 @@ FINE_SHARE, SLOW_SHARE = 0.70, 0.66
 # 100 million and more (`net.message_rate` of the catalogue). With what a line carries in 20 us in flight, ten times an
 # RDMA message's 2 us (perftest), none of them waits for an answer.
 _LEAST_IN_BULK, _ROUND_TRIP = 4 * 2**10, 20e-6
+_SOCKETS = re.compile(r"socket|tcp", re.IGNORECASE)
+# DGX-1 has four cards of 100 Gb/s, later boards eight and more of 200 and 400 (NVIDIA's user guides).
+_LEAST_CARD = 12.5e9
+# Cards of more than a board's NVLinks carry nothing more.
+_MOST_OF_NVLINKS, _OF_ALL_CARDS = 1.15, 0.75
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
 _SLOW_RING = 0.4
 # Thirteen packets of 512 B in each of 8,000 microframes a second (USB 2.0 specification, 5.8.4).
@@ -40,6 +46,8 @@ _HEADERS, _FRAMING, _ETHERNET_MTU = 40, 38, (576, 9600)
 # The least link of an NVMe drive of four lanes, and what of it drives of that generation read (3.2 to 3.5 GB/s).
 _OLDEST_SLOT, _OF_A_SLOT = (3, 4), 0.8
 _ONE_DRIVE = re.compile(r"\b(?:nvme|ssd)\d")
+# The fastest line of cards with a port each for 16 lanes of Gen5 (ConnectX-7), and what RDMA gets of a line.
+_FASTEST_PORT, _PAYLOAD_OF_PORT = 50e9, (0.9, 0.995)
 _RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", re.IGNORECASE)
 # What of a line is all of its payload.
 _FILLED_LINE = 0.8
@@ -70,7 +78,9 @@ def by_line(
         low, slow = FINE_SHARE * _OF_A_SPARK, SLOW_SHARE * _OF_A_SPARK
         limit = f"Gen5 x4 of one of its card's two functions, less than the line of {text}"
         yield Reference("line", _OF_A_SPARK, low, slow, line, limit, "the card of a DGX Spark")
-    elif line:
+    elif not line:
+        yield from _full_port(row, flows)
+    else:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
@@ -94,6 +104,17 @@ def by_line_in_bulk(
     if not _over_thunderbolt(row, posted) and not any(_fills_later(row, other, line) for other in series):
         slow = SLOW_SHARE * line
         yield Reference("line", line, slow, slow, None, f"the line of {text}", "as stated", own=False)
+
+
+def _full_port(row: Observation, flows: Sequence[Flow]) -> Iterator[Reference]:
+    """One card that carries the payload of a port of 400 Gb/s, where nobody says what port it is.
+
+    Less says nothing: half of a faster port is the payload of a slower one.
+    """
+    low, high = (share * _FASTEST_PORT for share in _PAYLOAD_OF_PORT)
+    one = len(flows) == 1 and row.path == "network" and row.metric == "goodput" and bool(row.how.get("device"))
+    if one and low < (row.value or 0.0) < high:
+        yield Reference("line", _FASTEST_PORT, low, 0.0, None, "a port of 400 Gb/s, which it fills", "its own rate")
 
 
 def _fills_later(row: Observation, other: Observation, line: float) -> bool:
@@ -142,9 +163,31 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
     if several or row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:
         return
     line, text = line_of_network(row, posted)
+    if hosts > 1 and board and part is not None:
+        yield from _idle_cards(row, posted, part)
+        yield from _over_sockets(posted)
     if line and hosts > 1:
         slow = _SLOW_RING * line
         yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
+
+
+def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:
+    """What all cards of each host would carry, where NCCL uses some of them, as fast each, and NVLinks carry more."""
+    cards, used = host_cards(posted), used_cards(posted)
+    if cards is None or used is None or not 0 < used.count <= cards.count / 2:
+        return
+    all_of_them = (row.value or 0.0) / used.count * cards.count
+    if part.nvlink_rate is not None and all_of_them <= _MOST_OF_NVLINKS * part.nvlink_rate:
+        limit = f"{cards.count} network cards of each host, of which {used.count} carried it"
+        slow = _OF_ALL_CARDS * all_of_them
+        yield Reference("line", all_of_them, slow, slow, None, limit, cards.source, own=False)
+
+
+def _over_sockets(posted: PostedFacts) -> Iterator[Reference]:
+    """What hosts with boards of GPUs exchange by RDMA at least, where NCCL's log says that they use TCP sockets."""
+    for stated in [each for each in posted.stated("network transport") if _SOCKETS.fullmatch(each.value.strip())][:1]:
+        limit = "a card of 100 Gb/s, the least of hosts with such boards"
+        yield Reference("line", _LEAST_CARD, _LEAST_CARD, 0.5 * _LEAST_CARD, None, limit, stated.source, own=False)
 
 
 def filled_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
@@ -158,6 +201,9 @@ def line_of_network(row: Observation, posted: PostedFacts) -> tuple[float, str]:
     """The line's data rate in B/s with its text, of the row or the only one that is stated; 0 if none."""
     across = row.path == "network" or row.settings.get("hosts", 1) > 1
     stated = {statement.value for statement in posted.stated("line")} if across else set()
+    cards = host_cards(posted) if row.settings.get("hosts", 1) > 1 else None
+    if cards is not None and cards.rate:
+        return cards.rate * cards.count, f"{cards.count} x {units.show(cards.rate, 'Gb/s')}"
     text = line_of(row) or (stated.pop() if len(stated) == 1 else "")
     try:
         rate = units.parse(text, "B/s") if text else 0.0

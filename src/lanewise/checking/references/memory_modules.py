@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanewise.catalog import Catalog
 from lanewise.checking.references.parts import Reference
 from lanewise.results.observation import Observation
 from lanewise.results.posted import MODULES, PostedFacts
@@ -15,6 +16,8 @@ _BYTES = 8
 # one reads its line first. Two modules to a channel carry what one does, so that half of what is stated may be all.
 _FINE, _SLOW = 0.55, 0.25
 _SLOW_BY_CHANNEL = 0.4
+OF_CHANNELS = "all channels of the CPU"
+_CHANNELS_OF = re.compile(r"\b(\d{1,2}) channels\b")
 # More modules than this are two to a channel: two sockets have at most 24 channels (EPYC 9004).
 _CHANNELS = 24
 _ONE = re.compile(
@@ -30,6 +33,29 @@ def modules_rate(posted: PostedFacts) -> tuple[float, int, str]:
             count = int(match["count"])
             return count * _BYTES * int(match["rate"]) * 1e6, count, statement.source
     return 0.0, 0, ""
+
+
+def _channels(posted: PostedFacts, catalog: Catalog) -> int:
+    """The memory channels of a socket of the only CPU that is named; 0 where nobody knows them, or models differ."""
+    cpus = {statement.value for statement in posted.stated("cpu")}
+    name = cpus.pop() if len(cpus) == 1 else ""
+    figure = catalog.get(name).figures.get("memory.rate") if name in catalog else None
+    counts = _CHANNELS_OF.findall(figure.condition) if figure is not None else []
+    return int(counts[0]) if len(counts) == 1 else 0
+
+
+def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iterator[Reference]:
+    """A host's memory whose modules leave channels empty: no program gets more than these carry.
+
+    Empty slots alone prove nothing, as boards have two to a channel. The modules of a whole host are compared with the
+    channels of one socket, so that one of two sockets without any passes.
+    """
+    channels = _channels(posted, catalog)
+    carried, count, source = modules_rate(posted)
+    if 0 < count < channels and row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow:
+        limit = f"{OF_CHANNELS}, of which {count} modules fill some"
+        most = carried / count * channels
+        yield Reference("parts", most, _FINE * most, min(carried, _FINE * most), None, limit, source)
 
 
 def of_modules(row: Observation, posted: PostedFacts) -> Iterator[Reference]:

@@ -201,6 +201,12 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
         staged, wires = 0.85 * pcie, part.wires_to_host
         fastest = fastest if wires is not None else None
         yield Reference("parts", staged, 0.4 * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
+    elif part.all_linked and not row.how.get("p2p") and part.nvlink_rate is not None:
+        # Whether a library copies over NVLink is not said, but nothing else carries so much.
+        nvlink = part.nvlink_rate * both
+        if 0.75 * nvlink <= (row.value or 0.0) <= 1.15 * nvlink:
+            limit = f"all NVLinks of {part.title}"
+            yield Reference("parts", nvlink, 0.75 * nvlink, 0.0, 1.15 * nvlink, limit, part.source)
     elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
         nvlink = part.nvlink_rate * both
         slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.28 * pcie

@@ -33,6 +33,9 @@ _PATHS = {
     "device": ("host to device", "device to host", "peer", "peer, staged", "collective", "GPU memory"),
     "host memory": ("host memory",),
 }  # fmt: skip
+# Data sheets of drives rate requests a second with 32 and more in flight. One at a time has the rate of its latency,
+# and a read of flash takes about so long (s), whatever the drive (`references.drives`).
+_RATED_WITH, _FLASH_READ = 32, 100e-6
 # More flows than this are a matrix, which one figure says nothing of.
 _MOST_FLOWS = 4
 
@@ -55,12 +58,12 @@ def with_claims(result: ImportedResults, lines: Sequence[str], file: str) -> Imp
 
 def _expecting(rows: tuple[Observation, ...], wanted: Sequence[TextFigure]) -> tuple[Observation, ...]:
     """The rows, the best of each flow with the only rate that the text expects of its kind."""
-    best: dict[tuple[str, str], Observation] = {}
+    best: dict[tuple[str, str, str], Observation] = {}  # by flow, metric and kind of host memory
     for row in rows:
         if row.metric in _METRICS and row.value is not None:
-            key = row.flow, row.metric
+            key = row.flow, row.metric, row.how.get("host memory", "")
             best[key] = max(best.get(key, row), row, key=lambda each: _goodness(each, wanted))
-    if not wanted or not 0 < len({flow for flow, _ in best}) <= _MOST_FLOWS:
+    if not wanted or not 0 < len({flow for flow, _, _ in best}) <= _MOST_FLOWS:
         return rows
     chosen = {id(row): figure for row in best.values() if (figure := _of_row(row, wanted)) is not None}
     return tuple(_with(row, chosen[id(row)]) if id(row) in chosen else row for row in rows)
@@ -89,9 +92,12 @@ def _of_row(row: Observation, wanted: Sequence[TextFigure]) -> TextFigure | None
     rates = [each for each in wanted if each.quantity.si == row.unit]
     way = {"storage": "write" if row.flow.startswith("host") else "read"}.get(row.path, "")
     way = {"host to device": "write", "device to host": "read"}.get(row.path, way)
+    flight = row.settings.get("depth", _RATED_WITH) * row.settings.get("threads", 1)
+    few = row.metric == "iops" and flight < _RATED_WITH and flight <= _FLASH_READ * (row.value or 0.0)
     like = [
         each for each in rates
-        if (not each.path or row.path in _PATHS.get(each.path, ())) and (not each.way or not way or each.way == way)
+        if not (few and each.role == "nominal")
+        and (not each.path or row.path in _PATHS.get(each.path, ())) and (not each.way or not way or each.way == way)
     ]  # fmt: skip
     values = {each.quantity.value for each in like}
     return like[0] if len(values) == 1 else None

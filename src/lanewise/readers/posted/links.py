@@ -78,8 +78,16 @@ def slow_links(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
     for number, line in lines:
         if _DEVICE.match(line):
             device, most, steady = line.split()[0], 0.0, bool(_STEADY.search(line))
-        if device == "a device" and (match := _SPEED.search(line)) and "GT/s (downgraded)" in line:
+        match = _SPEED.search(line)
+        if match and match[1] == "Cap" and device == "a device":
+            most = float(match[2])
+        elif match and "GT/s (downgraded)" in line and device == "a device":
             yield Statement("link speed now", f"{match[2]} GT/s (downgraded)", f"{file}:{number}")
+            if lanes := _LSPCI_NOW.search(line):
+                best = f"{most or 2 * float(match[2]):g} GT/s"
+                yield Statement("link now", f"{match[2]} GT/s x{lanes[1]}, can {best}", f"{file}:{number}")
+        elif match and "GT/s (downgraded)" in line and steady and not most:
+            yield Statement("link speed", f"{device} {match[2]} GT/s (downgraded)", f"{file}:{number}")
         if steady and (match := _SPEED.search(line)):
             rate = float(match[2])
             if match[1] == "Cap":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise import late_re as re
+from lanewise.readers.posted.dimms import listed_modules
 from lanewise.readers.posted.gpu_memory import memory_modules, memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
 from lanewise.readers.posted.links import (
@@ -23,15 +24,17 @@ from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
 _RELEVANT = re.compile(
-    r"NCCL|iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
+    r"NCCL|UCX_TLS|Size: |MT/s|Type: DDR|"
+    r"iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
+    r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
     r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
-_NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40})(?:=| set by environment to )\"?([\w:,./-]{1,80})")
+_NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40}|UCX_TLS)(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("iommu", "translate", re.compile(r"DMAR: IOMMU enabled|iommu: Default domain type: Translated")),
     ("iommu", "translate", re.compile(r"\b(?:intel|amd)_iommu=on\b(?!.*\biommu=pt\b)")),
@@ -42,7 +45,8 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("GPUDirect RDMA", "off", re.compile(r"GPU ?Direct RDMA Disabled|GDR 0\b|nv_peer_mem(?:ory)? (?:is )?not loaded")),
     # gdscheck -p of drives (file systems that nobody uses are unsupported on healthy machines too), and cuFile's log.
     ("GPUDirect Storage", "off", re.compile(
-        r"\bNVMe\s{1,40}: Unsupported|cuFile.{0,60}\bcompat(?:ibility)? mode\b|nvidia-fs.{0,30}\bnot loaded")),
+        r"\bNVMe\s{1,40}: Unsupported|cuFile.{0,60}\bcompat(?:ibility)? mode\b|nvidia-fs.{0,30}\bnot loaded|"
+        r"force_compat_mode\"?\s{0,4}: true")),
     ("virtual machine", BY_LSCPU, re.compile(r"Hypervisor vendor:|Virtualization Mode\s*: Pass-Through")),
     ("tunnel", "Thunderbolt or USB4", re.compile(
         r"Thunderbolt (?:[345]|Bridge)|USB4 |Barlow Ridge|Titan Ridge|Alpine Ridge|Maple Ridge|Goshen Ridge")),
@@ -60,13 +64,23 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("NVLink errors", "", re.compile(r"\bXid\b.{0,40}: 74,")),
     ("fabric manager", "not running", re.compile(
         r"fabric-?manager\S{0,12}\b.{0,60}\b(?:inactive|failed|not running|dead)\b|CUDA_ERROR_SYSTEM_NOT_READY", re.I)),
-    ("drive health", "", re.compile(
-        r"[Pp]ercentage[ _][Uu]sed\s{0,20}: {1,40}(?:9\d|[12]\d\d)%|(?:Warning|Critical) +Comp\. Temp\w{0,8}\.? Time"
-        r"\s{0,4}: {1,20}[1-9]\d{0,9}|(?:warning|critical)_temp_time\s{0,8}: [1-9]\d{0,9}")),
+    ("drive health", "", re.compile(r"[Pp]ercentage[ _][Uu]sed\s{0,20}: {1,40}(?:9\d|[12]\d\d)%")),
+    # NVMe base specification, SMART log: bit 1 of the critical warning is a temperature beyond its threshold.
+    ("drive temperature", "", re.compile(
+        r"critical_warning\s{1,8}: 0x[\da-f]?[2367abef]\b|"
+        r"(?:Warning|Critical) +(?:Comp\.|Composite)? *Temp\w{0,8}\.? Time\s{0,4}: {1,20}[1-9]\d{0,9}|"
+        r"(?:warning|critical)_temp_time\s{0,8}: [1-9]\d{0,9}|"
+        r"Thermal Management T[12] (?:Trans Count|Total Time)\s{0,8}: [1-9]\d{0,9}|"
+        r"thm_temp[12]_(?:trans_count|total_time)\s{0,8}: [1-9]\d{0,9}", re.I)),
     ("drive health", "", re.compile(
         r"I/O \d{1,5} .{0,40}timeout, abort\w{0,4}|blk_update_request: (?:critical medium|I/O) error|"
         r"ata\d{1,3}\.\d\d: failed command: [\w ]{1,24}")),
     ("drive setting", "", re.compile(r"using_dma\s{1,8}= {1,4}0 \(off\)")),
+    # NCCL's own warnings (its troubleshooting guide, "Shared memory" and "Memory issues").
+    ("shared memory", "", re.compile(
+        r"failed to extend /dev/shm/nccl-\w{1,12} to \d{1,12} bytes|creating shared memory segment /dev/shm/nccl-")),
+    ("locked memory", "", re.compile(
+        r"(ibv_(?:reg_mr|create_cq|create_qp)\w{0,12}) failed.{0,40}Cannot allocate memory|(Couldn't allocate MR)\b")),
     ("off the bus", "", re.compile(
         r"fallen off the bus|GPU is lost|\bXid\b.*: 79,|Unable to determine the device handle for GPU")),
 )  # fmt: skip
@@ -149,7 +163,8 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
             if int(match[2]) < int(match[5]) and match[1] != "2.5":
                 yield Statement("narrow slot", f"{now} at {match[3]}, of a device that can {best}", source)
         if match := _RATE.match(line):
-            yield Statement("line", f"{next(filter(None, match.groups()))} Gb/s", source)
+            rate = f"{next(filter(None, match.groups()))} Gb/s"
+            yield from (Statement("line", rate, source), Statement("port rate", rate, source))
         if match := _CLOCKS.search(line):
             yield Statement("clocks", match[1].lower(), source)
         total = _TOTAL.match(line)
@@ -158,6 +173,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
         memory = bool(_BAR1.search(line)) or (memory and total is None)
     yield from memory_rates(lines, file)
     yield from memory_modules(lines, file)
+    yield from listed_modules(lines, file)
     yield from _transports(lines, file)
     yield from _links(lines, file)
     yield from narrow_links(lines, file)

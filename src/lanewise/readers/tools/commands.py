@@ -8,7 +8,8 @@ from lanewise import late_re as re
 
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kmgt]?)(?:i?b)?", re.IGNORECASE)
-_LONGEST = 600
+_LONGEST, _LONGEST_NODE = 600, 4
+_NUMACTL = re.compile(r"\bnumactl\s+-")
 
 
 def options_of(lines: Sequence[str], tool: str) -> dict[str, str]:
@@ -32,6 +33,14 @@ def _options(text: str) -> dict[str, str]:
             found[last] = found[last] or word
             last = ""
     return found
+
+
+def memory_node(lines: Sequence[str]) -> str:
+    """The NUMA node of a program's memory by the last numactl command in some lines; empty if none says it."""
+    commands = [line for line in lines if _NUMACTL.search(line)]
+    options = options_of(commands[-1:], "numactl")
+    near = (options.get(name, "") for name in ("-m", "--membind", "-N", "--cpunodebind"))
+    return next((node for node in near if node.isdecimal() and len(node) < _LONGEST_NODE), "")
 
 
 def scaled(text: str, kilo: int) -> float:

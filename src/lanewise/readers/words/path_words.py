@@ -35,6 +35,7 @@ _EXPECTED = re.compile(
     r"(?<!than )(?<!as )\bexpect\w*|(?<!as it )(?<!than it )\bshould(?:n.?t)?\b|\bsupposed to\b|\binstead of\b|"
     r"\brather than\b|\bought to\b|\bhop(?:ed|ing) for\b|\bfar from\b|\b(?:way|well|far|much) below\b|"
     r"\bless than the\b|\bnot the\b|\bused to (?:be|get|have|reach|see)\b|\bcounted on\b|"
+    r"\b(?:target|goal|acceptance)\b(?=[^.;]{0,40}$)|"
     r"\bother (?:people|users)\b|\bnormally\b|\bcompared (?:to|with) the\b|\bnowhere near\b|\bout of\b", re.I,
 )  # fmt: skip
 _NOMINAL = re.compile(
@@ -65,6 +66,9 @@ _LINE = re.compile(
 _GIGABIT = re.compile(
     r"(?<![\w./])(?:(\d{1,3}(?:\.\d)?)[ -]|(?<!\d[ -])())gigabit\b(?![ -]?(?:per|/|s\b))", re.IGNORECASE
 )
+# InfiniBand's generations by their four lanes, in Gb/s (InfiniBand Trade Association's roadmap); NDR200 has two.
+_INFINIBAND = {"FDR": 56, "EDR": 100, "HDR": 200, "NDR": 400, "XDR": 800}
+_IB_NAME = re.compile(r"(?<![\w/-])(FDR|EDR|HDR|NDR|XDR)-?(100|200|400)?\b(?! ?(?:10\b|video|display))")
 # IEEE 802.3u is called so, whatever is faster today.
 _FAST_ETHERNET = re.compile(r"\bfast ethernet\b|\b100BASE-TX\b", re.IGNORECASE)
 # Said of what was measured and is thought too little.
@@ -197,7 +201,8 @@ def is_over_network(words: str) -> bool:
 
 
 def lines_in(line: str) -> list[str]:
-    """Rates of networks by the names of their ports: 10GbE, 25G NIC."""
+    """Rates of networks by the names of their ports: 10GbE, 25G NIC, NDR."""
     named = [f"{match[1] or match[2] or 1} Gb/s" for match in _GIGABIT.finditer(line)]
     named += ["100 Mb/s" for _ in _FAST_ETHERNET.finditer(line)]
+    named += [f"{match[2] or _INFINIBAND[match[1]]} Gb/s" for match in _IB_NAME.finditer(line)]
     return [*named, *(f"{match[1]} Gb/s" for match in _LINE.finditer(line))]

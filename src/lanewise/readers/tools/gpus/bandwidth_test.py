@@ -7,11 +7,13 @@ Source: the sample's own sources (github.com/NVIDIA/cuda-samples).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, count, figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.tools.commands import memory_node
 from lanewise.readers.tools.repeated_tables import labels_above, told_apart
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
@@ -34,6 +36,9 @@ _CSV = re.compile(
 _WAYS = {"H2D": "Host to Device", "D2H": "Device to Host", "D2D": "Device to Device"}
 _KINDS = {"pinned": "pinned", "pageable": "pageable", "paged": "pageable"}
 
+# A command line that starts it, with what a shell or a page writes before it.
+_COMMAND = re.compile(r"(?:^|[$#>]|numactl .*)\s*(?:\S*/)?bandwidthTest(?:\s+-|\s*$)")
+
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold output of bandwidthTest."""
@@ -47,9 +52,12 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     # Of several runs in a text each is named by the line above it.
     runs: list[tuple[list[str], list[Observation]]] = [([], [])]
     gpu = next((match[1] for line in lines if (match := _DEVICE.match(line.strip()))), "0")
+    node = ""
     last = max((at for at, line in enumerate(lines) if _ROW.fullmatch(line.strip())), default=0)
     for at, line in enumerate(lines):
-        title = _TITLE.match(line.strip())
+        title, device = _TITLE.match(line.strip()), _DEVICE.match(line.strip())
+        gpu = device[1] if device else gpu
+        node = memory_node([line]) if "bandwidthTest" in line and _COMMAND.search(line) else node
         if _START.search(line):
             runs.append((labels_above(lines, at), []))
         before = len(rows)
@@ -60,7 +68,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         elif title and rows and at >= last:
             notes.append(f"{file}: the text breaks off below '{title[1]} Bandwidth'")
         elif title:
-            rows += _section(lines, at, title[1], f"gpu{gpu}", file)
+            found = _section(lines, at, title[1], f"gpu{gpu}", file)
+            rows += [replace(row, how={**row.how, "NUMA node": node}) if node else row for row in found]
             check_rows(rows, Location(file, at + 1))
         runs[-1][1].extend(rows[before:])
     titles = {f"gpu{match[1]}": match[2] for line in lines if (match := _DEVICE.match(line.strip())) and match[2]}

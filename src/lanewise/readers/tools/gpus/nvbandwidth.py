@@ -16,6 +16,7 @@ from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, Cells, cells_of, check_columns, cut_note, figure, matrix
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.tools.commands import memory_node
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts, Statement
 
@@ -47,12 +48,14 @@ class _Matrices:
     notes: list[str] = field(default_factory=list)
     titles: dict[str, str] = field(default_factory=dict)
     failed: list[Statement] = field(default_factory=list)
+    node: str = ""
 
     def add(self, case: str, part: str, cells: Cells) -> None:
         """Add the matrix of a case; pairs without a number are those for which CUDA refuses peer access."""
         columns = len(cells[0])
         peers = case.removeprefix(_MULTINODE).startswith(("device_to_device", "all_to_one", "one_to_all"))
-        how = {"engine": "SM" if case.endswith("_sm") else "copy engine", "p2p": "on" if peers else ""}
+        host = {"NUMA node": self.node} if "host" in case and self.node else {}
+        how = host | {"engine": "SM" if case.endswith("_sm") else "copy engine", "p2p": "on" if peers else ""}
         if _cell(case, part, 0, 0, columns) is None:
             self.notes.append(f"{self.file}: {case} is not read")
         for row, column, value in cells_of(cells):
@@ -90,6 +93,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     matrices.titles = _names(lines)
     case = ""
     for at, line in enumerate(lines):
+        if "numactl" in line:
+            matrices.node = memory_node([line])
         running = _RUNNING.match(line.strip())
         if running:
             case = running[1]

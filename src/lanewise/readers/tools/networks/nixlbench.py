@@ -63,6 +63,8 @@ def _row(options: Mapping[str, str], heads: Sequence[str], words: Sequence[str],
     flow = f"{far}->{near}" if read else f"{near}->{far}"
     path = "storage" if storage else "network"
     how = {"engine": backend, "mode": "cuFile" if backend.startswith("GDS") else ""}
+    card = options.get("device_list", "all")
+    how |= {"device": card} if path == "network" and "," not in card and card != "all" else {}
     target = options.get("target_seg_type", "")
     scenario = " ".join(filter(None, (options.get("op_type", "").lower(), target and f"target {target}")))
     rows = []

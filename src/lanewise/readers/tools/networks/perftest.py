@@ -2,6 +2,7 @@
 
 Its MB is 2^20 bytes, its Gb 1e9 bits; the JSON does not say which, but size times message rate does. host0 is the
 client. Typical latencies of writes and sends are half a round trip, those of reads a whole one.
+A GPU is that of the client, by its command.
 Source: the tool's own sources (github.com/linux-rdma/perftest).
 """
 
@@ -14,6 +15,7 @@ from lanewise import units
 from lanewise.errors import FormatError, Location
 from lanewise.readers.texts import WHOLE, figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.tools.commands import memory_node, options_of
 from lanewise.results.observation import Observation
 
 _TITLE = re.compile(
@@ -29,6 +31,9 @@ _FIELD = re.compile(r'(?<![\w.#])([\w.#]++(?: \w++)?+)"?+\s*+:\s*+"?+([^",{}\s]+
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _SCALES = {"MB": MIB, "MiB": MIB, "Gb": 1e9 / 8}
 _WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
+# The command that people paste above a table, and the GPU whose memory it sends: --use_cuda=0.
+_COMMAND = re.compile(r"\bib_(?:write|read|send|atomic)_(?:bw|lat)\b(?=\s)")
+_PICKED, _GPU = re.compile(r"Picking device No\. (\d{1,3})\b"), re.compile(r"[0-9]{1,2}")
 # By the heads of tables, and by the keys of the JSON.
 _LATENCIES = {
     "t_typical[usec]": "latency_p50", "99% percentile[usec]": "latency_p99", "99.9% percentile[usec]": "latency_p99.9",
@@ -67,17 +72,25 @@ class _Test:
 
     def __init__(self, lines: Sequence[str], location: Location, head: str = "") -> None:
         titles = [match for line in lines if (match := _TITLE.search(line))]
-        if not titles and "BW average" not in head:
+        pasted = next((match[0] for line in reversed(lines) if (match := _COMMAND.search(line))), "")
+        options = options_of(lines, _COMMAND.pattern) if pasted else {}
+        if not titles and not pasted and "BW average" not in head:
             hint = "keep the lines above it, from 'RDMA_Write Latency Test' on"
             raise FormatError("which test of perftest is this?", location=location, hint=hint)
         # A table of rates is of one way in most posts; which verb moved the bytes changes little.
-        self.verb: str = titles[-1][1] if titles else ""
-        self.both = bool(titles and titles[-1][2])
-        self.bandwidth = not titles or titles[-1][3] == "BW"
+        verbs = {word: verb for verb, word in _WORDS.items()}
+        self.verb: str = titles[-1][1] if titles else verbs.get(pasted.split("_")[1] if pasted else "", "")
+        self.both = bool(titles[-1][2] if titles else {"-b", "--bidirectional"} & options.keys())
+        self.bandwidth = titles[-1][3] == "BW" if titles else not pasted.endswith("_lat")
         kind = f"{'bw' if self.bandwidth else 'lat'}{' bidirectional' if self.both else ''}"
-        self.name = f"ib_{_WORDS[self.verb]}_{kind}" if titles else "perftest, a test of bandwidth"
+        self.name = f"ib_{_WORDS[self.verb]}_{kind}" if self.verb else "perftest, a test of bandwidth"
         texts = (line.replace("Number of qps", "Number_of_qps") for line in lines)
         self.fields = {match[1]: match[2] for text in texts for match in _FIELD.finditer(text)}
+        self.card = self.fields.get("Device", "") or options.get("-d", options.get("--ib-dev", ""))
+        picked = [match[1] for line in lines if (match := _PICKED.search(line))]
+        gpu = options.get("--use_cuda", options.get("--use_rocm", picked[-1] if picked else ""))
+        self.node = memory_node(lines)
+        self.near = f"gpu{int(gpu)}" if _GPU.fullmatch(gpu) else "host0"
 
     def settings(self, size: float) -> dict[str, int]:
         settings = {"bytes": int(size)}
@@ -89,14 +102,15 @@ class _Test:
 
     def observe(self, metric: str, unit: str, value: float | None, size: float, note: str = "") -> Observation:
         """One value of this test."""
-        forward, back = "host0->host1", "host1->host0"
+        forward, back = f"{self.near}->host1", f"host1->{self.near}"
         flow, flows = (back, f"{back} read") if self.verb == "RDMA_Read" else (forward, forward)
         if self.both and self.bandwidth:
             flow, flows, metric = f"{forward}, {back}", f"{forward}, {back}", "total" if metric == "goodput" else metric
             note = note or "the sum of both ways"
         if not self.verb:
             note = note or "the text does not say which test it is; taken for one way"
-        how = {"engine": f"RDMA {_WORDS.get(self.verb, '')}".strip(), "device": self.fields.get("Device", "")}
+        node = {"NUMA node": self.node} if self.node else {}
+        how = node | {"engine": f"RDMA {_WORDS.get(self.verb, '')}".strip(), "device": self.card}
         tool_value = ToolValue(flow, flows, metric, unit, "network", note)
         return observation("perftest", self.name, tool_value, value, how, self.settings(size))
 
