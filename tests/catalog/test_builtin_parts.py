@@ -27,7 +27,8 @@ CPUS = """
 ivy-bridge-ep haswell-ep broadwell-ep skylake-sp cascade-lake-sp ice-lake-sp sapphire-rapids
 emerald-rapids rome milan genoa turin threadripper-pro-7000 xeon-e5-2600-v2 xeon-gold-6454s
 xeon-gold-6530 xeon-gold-6526y xeon-gold-5120t epyc-7452 epyc-7742 naples granite-rapids granite-rapids-sp
-xeon-w-sapphire-rapids xeon-w-3300 threadripper-2000 threadripper-3000 threadripper-7000 threadripper-9000
+xeon-w-sapphire-rapids xeon-w-3300 threadripper-1000 threadripper-2000 threadripper-3000 threadripper-7000
+threadripper-9000
 threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-2000 ryzen-am5 grace grace-480gb
 grace-496gb power9
 """
@@ -196,8 +197,8 @@ def test_inter_socket_traffic_fits_its_links(part: Part) -> None:
 
 def test_measured_h200_and_rtx_6000_ada_figures_are_the_known_ones() -> None:
     h200, ada = builtin().get("h200"), builtin().get("rtx-6000-ada")
-    assert h200.number("engine.h2d.gen5") == 55.56e9
-    assert h200.number("engine.d2h.gen5") == 55.44e9
+    assert h200.number("engine.h2d.gen5") == (55.56e9 + 55.43e9) / 2  # of four hosts, 55.2 to 57.3
+    assert h200.number("engine.d2h.gen5") == (55.06e9 + 55.32e9) / 2
     assert h200.number("engine.duplex.gen5") is None  # what reads lose beside writes is the hosts' (decision 45)
     assert (ada.number("engine.h2d.gen4"), ada.number("engine.d2h.gen4")) == (26.8e9, 26.3e9)
     assert ada.number("engine.p2p_write.gen4") == (26.3e9 + 26.66e9) / 2

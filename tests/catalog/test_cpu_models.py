@@ -28,6 +28,8 @@ MODELS = {
     "Intel(R) Xeon(R) 6980P": "granite-rapids",
     "Intel(R) Xeon(R) w9-3495X": "xeon-w-sapphire-rapids",
     "AMD Ryzen Threadripper PRO 7955WX 16-Cores": "threadripper-pro-7000",
+    "AMD Ryzen Threadripper 1900X 8-Core Processor": "threadripper-1000",
+    "AMD Ryzen Threadripper 1950X 16-Core Processor": "threadripper-1000",
     "AMD Ryzen Threadripper 2950X 16-Core Processor": "threadripper-2000",
     "AMD Ryzen 9 3900X 12-Core Processor": "ryzen-am4",
     "AMD Ryzen 7 2700X Eight-Core Processor": "ryzen-2000",

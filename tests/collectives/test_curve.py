@@ -145,7 +145,7 @@ def test_shared_memory_is_no_faster_than_a_measured_cpu() -> None:
 def test_an_intel_cpu_reads_from_its_cache_what_a_gpu_of_its_socket_wrote() -> None:
     # Two Xeon 8558P: 35.5 GB/s of four GPUs of one socket, 24.0 of all eight, half of whose data cross the sockets.
     one, two = (machine_bus("rtx5090-xeon-8558p", ranks, Collective.ALL_TO_ALL) for ranks in ("gpu[0-3]", "gpu[0-7]"))
-    assert two.limit.startswith("link cpu0->cpu1 (upi x4)")  # with what copy engines get of UPI: 17.3
+    assert two.limit.startswith("memory of cpu")  # where what crosses the sockets is written and read
     assert two.bus_bandwidth < 0.85 * one.bus_bandwidth
 
 

@@ -13,7 +13,7 @@ from lanewise.catalog import builtin, read_parts
 from lanewise.cli.verbs import run
 from lanewise.errors import UnknownName
 from lanewise.evidence.prediction import PredictedRow
-from lanewise.evidence.reading import read_machine, ready_machines
+from lanewise.evidence.reading import read_machine, ready_machine, ready_machines
 from lanewise.evidence.score import AccuracyScore, accuracy_score, quantile
 from lanewise.perf.uncertainty import is_tie
 
@@ -67,6 +67,15 @@ def test_the_value_of_several_flows_is_their_sum_their_mean_or_that_of_the_first
 )
 def test_the_kind_of_path(row: str, kind: str) -> None:
     assert one(f"{row}, value: 1 GB/s").observation.path == kind
+
+
+def test_a_collective_is_named_by_what_joins_its_ranks() -> None:
+    # R9700 have no Infinity Fabric between them; eight MI300X have.
+    wanted = {"r9700-plx-vm": "PCIe", "mi350x-rccl": "Infinity Fabric", "h200-nd-nccl": "NVLink"}
+    for name, fabric in wanted.items():
+        rows = accuracy_score([ready_machine(name)], builtin()).rows
+        kinds = {row.observation.path.split(", ")[1] for row in rows if row.row.collective and not row.row.skip}
+        assert kinds == {fabric}, name
 
 
 def test_errors_and_coverage_of_rows() -> None:
@@ -147,6 +156,9 @@ parts:
     kept, left_out = (accuracy_score([machine], catalog, fitted).rows[0] for fitted in (True, False))
     assert kept.observation.value == pytest.approx(1e9)
     assert left_out.observation.value is None or left_out.observation.value > 2e9
+    other = text.replace("machine: made-up\n", "machine: made-up-patched\nsame_as: made-up\n", 1)
+    again = accuracy_score([read_machine(other, "made-up-patched.yaml")], catalog).rows[0]
+    assert again.observation.value == left_out.observation.value
 
 
 def test_figures_name_machines_of_the_evidence_and_none_that_is_held_out() -> None:

@@ -61,9 +61,9 @@ def test_traffic_of_one_root_port_stays_on_one_xgmi_link() -> None:
     link = builtin().get("rome").number("intersocket.link_rate") or 0.0
     assert total(system, "gpu0->gpu4") == pytest.approx(link / 1e9)
     assert total(sockets("rome-or-milan", "rtx-6000-ada"), "gpu0->gpu4") == pytest.approx(link / 1e9)
-    # Milan's links were not measured: the same share of 36 GB/s, and no narrower an interval than Rome's.
+    # Milan's links were measured on one host: the same share of 36 GB/s, and no narrower an interval than Rome's.
     milan, rome = (lanewise.predict(sockets(cpu, "rtx-6000-ada"), "gpu0->gpu4").rates[0] for cpu in ("milan", "rome"))
-    assert milan.rate == pytest.approx(36 / 32 * link, rel=0.01)
+    assert milan.rate == pytest.approx(36 / 32 * link, rel=0.02)
     assert milan.low / milan.rate == pytest.approx(rome.low / rome.rate, rel=0.01)
     assert total(system, "gpu0->gpu4, gpu1->gpu5") == pytest.approx(link / 1e9)
     assert total(system, "gpu0->gpu4, gpu2->gpu6") == pytest.approx(2 * link / 1e9)
@@ -337,7 +337,7 @@ def test_writes_to_a_memory_slow_reads_of_other_gpus_by_what_its_host_was_measur
     # Emerald Rapids: 43 to 55 of 55 GB/s read beside 50 to 55 GB/s written, by one GPU or two that share no link.
     lost = builtin().get("emerald-rapids").number("memory.read_displaced") or 0.0
     assert lost == pytest.approx(0.0905)
-    reads, writes = 55.56, 55.44
+    reads, writes = 55.495, 55.19
     other = lanewise.predict(gpus_on("emerald-rapids", 2), "host0->gpu0, gpu1->host0").rates[0]
     assert other.rate / 1e9 == pytest.approx(reads - lost * writes)
     assert other.low / 1e9 < 43.3
@@ -355,7 +355,7 @@ def test_writes_to_one_numa_node_do_not_slow_reads_of_another() -> None:
             "{from: cpu0, to: 'gpu[0-1]', pcie: gen5 x16}",
         )
         reads.append(lanewise.predict(system, "host0->gpu0, gpu1->host0").rates[0].rate)
-    assert reads == [pytest.approx(0.4355 * 358.4e9 / 2 / (1 + 1.475)), pytest.approx(55.56e9)]  # of one node, half
+    assert reads == [pytest.approx(0.4355 * 358.4e9 / 2 / (1 + 1.475)), pytest.approx(55.495e9)]  # of one node, half
 
 
 def test_what_one_host_loses_is_not_taken_of_another() -> None:

@@ -23,7 +23,7 @@ volumes: {{vol0: {{raid: 0, drives: "ssd[0-7]"}}}}
     return read_system(text, "drives.yaml")
 
 
-@pytest.mark.parametrize(("gpu", "gen"), [("rtx-4090", 4), ("rtx-5090", 5), ("p100-pcie", 3)])
+@pytest.mark.parametrize(("gpu", "gen"), [("rtx-4090", 4), ("h200-sxm", 5), ("p100-pcie", 3)])
 def test_drives_read_a_gpu_as_fast_as_it_sends_to_a_host(gpu: str, gen: int) -> None:
     # An L40S to drives that write 40 GB/s: 25.8, where a link of Gen4 x16 carries 28.7 (l40s-gds).
     rate = lanewise.predict(drives(gpu, gen), "gpu0->vol0").rates[0]

@@ -44,7 +44,7 @@ def answer_machine(question: MachineQuestion) -> MachineAnswer:
     """What the model predicts of a machine; called in workers."""
     machine = read_machine(question.text, question.file)
     catalog = builtin().merge(question.parts) if question.parts.parts else builtin()
-    left = catalog if question.fitted else catalog.without_machine(machine.name)
+    left = catalog if question.fitted else machine.left_out_of(catalog)
     rows = predict_machine(machine, left, question.fitted)
     return MachineAnswer(
         tuple(row.observation for row in rows), tuple((row.flow_set, row.algorithm) for row in rows)

@@ -28,6 +28,7 @@ _MODELS = tuple(
         (rf"threadripper{_GAP}pro{_GAP}59\d5wx\b", "threadripper-pro-5000"),
         (rf"threadripper{_GAP}pro{_GAP}79\d5wx\b", "threadripper-pro-7000"),
         (rf"threadripper{_GAP}pro{_GAP}99\d5wx\b", "threadripper-pro-9000"),
+        (rf"threadripper{_GAP}19\d0x\b", "threadripper-1000"),
         (rf"threadripper{_GAP}29\d0w?x\b", "threadripper-2000"),
         (rf"threadripper{_GAP}39\d0x\b", "threadripper-3000"),
         (rf"threadripper{_GAP}79\d0x\b", "threadripper-7000"),

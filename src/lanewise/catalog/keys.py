@@ -54,6 +54,9 @@ _PLAIN: dict[str, Key] = {
     "memory.read_displaced": Key(
         ("cpu",), "1", "bytes that each device reads less of a memory for a byte written to it by any device"
     ),
+    "memory.translated_writes": Key(
+        ("cpu",), "B/s", "what GPUs below one root port write to host memory whose pages an IOMMU translates, measured"
+    ),
     "memory.write_weight": Key(
         ("cpu",), "1", "rate of a device that writes over that of one that reads, where the memory limits both"
     ),

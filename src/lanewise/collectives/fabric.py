@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise, permutations
@@ -19,6 +19,7 @@ from lanewise.perf.host import MEMORY
 from lanewise.perf.predict import FlowRate, predict
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import share
+from lanewise.perf.translation import TRANSLATED_WRITES
 from lanewise.perf.uncertainty import Bound
 from lanewise.routes.classify import PIX, PXB
 from lanewise.routes.find import route
@@ -31,6 +32,10 @@ NVLINK_RAW = "raw rate of NVLink"
 # CPUs of this vendor write what a device sends to memory of its own socket into the last-level cache, where reads find
 # it; data from the other socket goes to memory (Intel Data Direct I/O; Farshin et al., USENIX ATC 2020).
 _WRITES_INTO_CACHE = "intel"
+
+
+# What limits copies alone: of shared memory page walks are reckoned apart, and its buffers stay in caches.
+_OF_COPIES = (*MEMORY, TRANSLATED_WRITES)
 
 
 class FabricKind(StrEnum):
@@ -51,6 +56,10 @@ class RingRate:
     high: float
     limit: str
 
+    def scaled(self, share: float) -> RingRate:
+        """A share of it."""
+        return RingRate(share * self.low, share * self.rate, share * self.high, self.limit)
+
 
 @dataclass(frozen=True, slots=True)
 class LocalFabric:
@@ -58,9 +67,10 @@ class LocalFabric:
 
     `ring` is what each rank sends over PCIe, to the next one in a ring or to all others, with its range, `staged`
     whether part of it passes host memory, `duplex` whether a port then carries both directions, `memory` what the CPUs'
-    measured rates of DMA allow of it, `translated` whether an IOMMU translates what passes it, `walks` what its page
-    walks allow. `far_share` is what the share of writes to the other socket rests on, `perhaps_staged` says that some
-    GPUs may have no peer access. `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a ring.
+    measured rates of DMA allow of it and `sockets` what the links between sockets do, `translated` whether an IOMMU
+    translates what passes it, `walks` what its page walks allow. `far_share` is what the share of writes to the other
+    socket rests on, `perhaps_staged` says that some GPUs may have no peer access. `rings` are the disjoint rings of a
+    mesh, `order` the order of the ranks in a ring.
     """
 
     kind: FabricKind
@@ -75,6 +85,7 @@ class LocalFabric:
     staged: bool = False
     duplex: bool = False
     memory: RingRate | None = None
+    sockets: RingRate | None = None
     translated: bool = False
     walks: PageWalks | None = None
     far_share: str = ""
@@ -171,12 +182,15 @@ def _pcie_fabric(
     peers = len(node) - 1 if collective is Collective.ALL_TO_ALL else 1
     demands = [flow_demand(system, leg.flow) for leg in legs]
     far = learned("far_memory_share", ["shared memory"], settings.without)
-    links = _slowest(_far_written(_of_kernels(system, _without_memory(demands)), legs, far.value), peers)
+    kernels = _far_written(_of_kernels(system, _only(demands, lambda r: r.kind not in _OF_COPIES)), legs, far.value)
+    links = _slowest(_only(kernels, lambda r: not _is_between_sockets(r)), peers)
+    between = [demand for demand in _only(kernels, _is_between_sockets) if demand.per_byte]
     measured = _with_memory(system, demands, [leg.cached for leg in legs])
     return LocalFabric(
         FabricKind.PCIE, tuple(node), ring=links.rate, low=links.low, high=links.high, staged=staged,
         duplex=bool({a for a, _ in through_memory} & {b for _, b in through_memory}),
         memory=_slowest(_of_kernels(system, measured), peers) if staged else None,
+        sockets=_slowest(between, peers) if between else None,
         translated=staged and system.policies.iommu == "translate",
         walks=page_walks(system, ranks.vendor, through_memory, peers, settings.without),
         far_share=far.rests_on if any(leg.far for leg in legs) else "",
@@ -217,11 +231,16 @@ def _of_kernels(system: System, demands: Sequence[FlowDemand]) -> list[FlowDeman
     return together
 
 
-def _without_memory(demands: Sequence[FlowDemand]) -> list[FlowDemand]:
+def _only(demands: Sequence[FlowDemand], counts: Callable[[Resource], bool]) -> list[FlowDemand]:
     return [
-        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if r.kind not in MEMORY})
+        replace(demand, per_byte={r: amount for r, amount in demand.per_byte.items() if counts(r)})
         for demand in demands
     ]
+
+
+def _is_between_sockets(resource: Resource) -> bool:
+    """Whether a resource is one direction of links between sockets."""
+    return resource.kind in ("link", "socket_link") and LinkKind.SOCKET in resource.place
 
 
 def _far_written(demands: Sequence[FlowDemand], legs: Sequence[_Leg], share: float) -> list[FlowDemand]:

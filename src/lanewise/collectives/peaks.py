@@ -92,18 +92,20 @@ def _of_pair(collective: Collective, ring: AlgorithmPeak, settings: CollectiveSe
 def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
     """Over PCIe: a share of what the links carry, and through shared memory no more than the memory does.
 
-    Ports that carry both directions of shared memory reach less than those that carry one. Kernels copy, which on GPUs
-    of compute capability 12 have fewer loads in flight than on others. Where an IOMMU translates, pages of 4 KiB cost
-    walks (collectives/translation.py), and those of cuMem allocations perhaps nothing: a range, if either may be.
+    Ports that carry both directions of shared memory reach less than those that carry one. Links between sockets keep
+    what peers reach of them, as each direction has its own. Kernels copy, which on GPUs of compute capability 12 have
+    fewer loads in flight than on others. Where an IOMMU translates, pages of 4 KiB cost walks
+    (collectives/translation.py), and those of cuMem allocations perhaps nothing: a range, if either may be.
     """
     few_loads = ranks.capability >= _FEWER_LOADS
-    if fabric.duplex or (fabric.staged and few_loads):
-        figure = learned("shared_memory_share", ["pcie"], settings.without)
-    else:
-        figure = learned("peer_share", ["sm120" if few_loads else "sm80"], settings.without)
-    links = RingRate(figure.value * fabric.low, figure.value * fabric.ring, figure.value * fabric.high, fabric.limit)
-    slowest = min((rate for rate in (links, fabric.memory) if rate is not None), key=lambda rate: rate.rate)
-    low, high = min(links.low, slowest.low) * _PCIE_RANGE[0], slowest.high * _PCIE_RANGE[1]
+    as_peers = learned("peer_share", ["sm120" if few_loads else "sm80"], settings.without)
+    through_ports = fabric.duplex or (fabric.staged and few_loads)
+    figure = learned("shared_memory_share", ["pcie"], settings.without) if through_ports else as_peers
+    links = RingRate(fabric.low, fabric.ring, fabric.high, fabric.limit).scaled(figure.value)
+    sockets = fabric.sockets and fabric.sockets.scaled(as_peers.value)
+    rates = [rate for rate in (links, sockets, fabric.memory) if rate is not None]
+    slowest = min(rates, key=lambda rate: rate.rate)
+    low, high = min(rate.low for rate in rates) * _PCIE_RANGE[0], min(rate.high for rate in rates) * _PCIE_RANGE[1]
     walks = fabric.walks
     if walks is not None and walks.rate < slowest.rate and has_small_pages(settings):
         limit = f"{walks.limit} (through shared memory)"

@@ -38,7 +38,7 @@ def after_measurements(
             rows[row.machine].append(row)
     pairs: list[list[tuple[PredictedRow, PredictedRow]]] = [[] for _ in range(MOST_MEASUREMENTS)]
     for machine in machines:
-        system, before = machine.system(catalog.without_machine(machine.name)), rows[machine.name]
+        system, before = machine.system(machine.left_out_of(catalog)), rows[machine.name]
         now, measured = before, set[int]()
         for number in range(MOST_MEASUREMENTS):
             place = _most_uncertain(now, measured)

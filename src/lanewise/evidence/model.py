@@ -58,6 +58,7 @@ class EvidenceRow:
 class EvidenceMachine:
     """A machine, its rows, and where both come from; with `held_out` no figure of the catalogue may rest on it.
 
+    `same_as` is the machine of which these rows are another setting, such as another driver.
     `parts` revises parts of the catalogue where this machine differs, such as a driver that was patched.
     """
 
@@ -70,6 +71,18 @@ class EvidenceMachine:
     tool: str = ""
     wiring: str = ""
     held_out: bool = False
+    same_as: str = ""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names under which figures of the catalogue may rest on it."""
+        return frozenset({self.name, self.same_as or self.name})
+
+    def left_out_of(self, catalog: Catalog) -> Catalog:
+        """The catalogue without the figures that this machine gave."""
+        for name in self.names:
+            catalog = catalog.without_machine(name)
+        return catalog
 
     def system(self, catalog: Catalog) -> System:
         """The machine on the parts of `catalog`; InputError with file and line if its description is wrong."""

@@ -73,7 +73,7 @@ def predict_machine(machine: EvidenceMachine, catalog: Catalog, fitted: bool = F
     Unless `fitted`, nothing that was learned of its own collectives is used.
     """
     system = machine.system(catalog)
-    model = TrafficModel(system, frozenset() if fitted else frozenset({machine.name}))
+    model = TrafficModel(system, frozenset() if fitted else machine.names)
     return tuple(
         predict_row(machine.name, system, row)
         if row.traffic is None

@@ -16,7 +16,10 @@ from lanewise.topology.validate import VERSION as SYSTEM_VERSION
 from lanewise.yaml_positions import YamlNode, load
 
 VERSION = 1
-_TOP = ("lanewise-evidence", "machine", "title", "source", "tool", "wiring", "held_out", "parts", "system", "rows")
+_TOP = (
+    "lanewise-evidence", "machine", "title", "source", "tool", "wiring", "held_out", "same_as", "parts", "system",
+    "rows",
+)  # fmt: skip
 _ROW = (
     "path", "flows", "p2p", "value", "of", "low", "high", "latency", "schedule", "skip", "quality", "note",
 )  # fmt: skip
@@ -72,6 +75,7 @@ def read_machine(text: str, file: str) -> EvidenceMachine:
         tool=top["tool"].line(),
         wiring=top["wiring"].line(),
         held_out=top["held_out"].flag(False),
+        same_as=top["same_as"].line(),
     )
 
 

@@ -145,7 +145,7 @@ def accuracy_score(machines: Sequence[EvidenceMachine], catalog: Catalog, fitted
     rows = tuple(
         row
         for machine in machines
-        for row in predict_machine(machine, catalog if fitted else catalog.without_machine(machine.name), fitted)
+        for row in predict_machine(machine, catalog if fitted else machine.left_out_of(catalog), fitted)
     )
     return AccuracyScore(rows, tuple(machines), fitted)
 

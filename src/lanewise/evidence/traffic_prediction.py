@@ -79,7 +79,8 @@ def _collective_kind(system: System, model: CollectiveModel, point: CollectivePo
     nvlink = model.settings.p2p is not False and all(
         route(system, node[0], other).via is Via.NVLINK for other in node[1:]
     )
-    fabric = "Infinity Fabric" if ranks.maker == "AMD" else "NVLink" if nvlink and len(node) > 1 else "PCIe"
+    links = "Infinity Fabric" if ranks.maker == "AMD" else "NVLink"
+    fabric = links if nvlink else "PCIe"
     if len(node) == 1:
         fabric = "network alone"
     elif len(ranks.nodes) > 4:

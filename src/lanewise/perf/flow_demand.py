@@ -30,6 +30,7 @@ from lanewise.perf.route_demand import payload_source, route_demand, summed
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.perf.sockets import far_buffers, least_peer_writes, through_far_buffers
 from lanewise.perf.staging import Amounts, Opposite, Staging, beside_opposite_copy, shared_port, slowest_of, staging
+from lanewise.perf.translation import in_buffers_of_the_driver
 from lanewise.perf.turns import NO_TURNS, SOURCE, sender_of, with_others
 from lanewise.perf.uncertainty import Bound
 from lanewise.routes.classify import SYS
@@ -242,6 +243,7 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
             if route.stages and staging_socket(system, route.src, route.dst) is not None:
                 copy_amounts += [(each, amount * portion) for each, amount in far_buffers(system, copy.hops)]
             if route.stages:
+                copy_amounts = in_buffers_of_the_driver(copy_amounts)
                 copy_amounts = list(through_far_buffers(through_buffers(system, copy, copy_amounts)))
                 staged[number] += copy_amounts
             amounts += copy_amounts

@@ -35,7 +35,7 @@ class StudyContext:
         chosen = {} if ref.machine is not None else {**ref.settings, **settings}
         key = (ref.system, tuple(sorted(chosen.items())), id(self.catalog))
         if ref.machine is not None and key not in self.systems:
-            self.systems[key] = ref.machine.system(self.catalog.without_machine(ref.machine.name))
+            self.systems[key] = ref.machine.system(ref.machine.left_out_of(self.catalog))
         if key not in self.systems:
             try:
                 self.systems[key] = self.read_system(ref.system, chosen, self.catalog)
