@@ -8,6 +8,7 @@ CASES = pasted_cases()
 # Answered ok, which the engineer accepts as well: what he thinks likelier is not told.
 OPEN = {
     "28-ibwrite": "that a port came up at half of what the words say of its card is not compared",
+    "40-fio": "that one run went through the page cache is named among other causes of the program alone",
     "38-fio": "one request at a time is not judged beside many in flight of another run",
     "56-bandwidthtest": "a tunnel that is as fast as tunnels are is called fine",
     "59-nvbandwidth": "the speed of a switch's uplink is not known, so that half of it is not judged",
