@@ -74,9 +74,9 @@ def predictions(path: str, measured: Path | None) -> dict[str, Any]:
     return {"created": now(), "version": version(), "system": path, "title": system.title, "gpus": gpus, "rows": rows}
 
 
-def measurements(gpus: int) -> dict[str, Any]:
-    """The median rate (B/s) of each flow of each set, with the smallest and largest sample."""
-    rows = []
+def measure(gpus: int, output: Path) -> None:
+    """Write the median rate (B/s) of each flow of each set with its samples; after each set, so that none is lost."""
+    rows: list[dict[str, Any]] = []
     for text, p2p in flow_sets(gpus):
         samples: dict[str, list[float]] = {}
         for sample in lanewise.measure_gpu(text, no_p2p=not p2p):
@@ -86,7 +86,14 @@ def measurements(gpus: int) -> dict[str, Any]:
             median = statistics.median(values)
             rows.append({"flows": text, "p2p": p2p, "flow": flow, "measured": median, "samples": values})
             print(f"{text:70} {flow:14} {median / 1e9:8.2f} GB/s", flush=True)
-    return {"created": now(), "version": version(), "gpus": gpus, "rows": rows}
+        write(output, {"created": now(), "version": version(), "gpus": gpus, "rows": rows})
+
+
+def write(path: Path, data: dict[str, Any]) -> None:
+    """Replace a JSON file at once: a run that is stopped leaves the last whole one."""
+    whole = path.with_suffix(".part")
+    whole.write_text(json.dumps(data, indent=1) + "\n")
+    whole.replace(path)
 
 
 def comparison(folder: Path) -> str:
@@ -158,10 +165,10 @@ def main() -> None:
         print(text)
         return
     args.output.mkdir(parents=True, exist_ok=True)
-    data = predictions(args.system, args.measured) if args.step == "predict" else measurements(args.gpus)
-    (args.output / ("predicted.json" if args.step == "predict" else "measured.json")).write_text(
-        json.dumps(data, indent=1) + "\n"
-    )
+    if args.step == "predict":
+        write(args.output / "predicted.json", predictions(args.system, args.measured))
+    else:
+        measure(args.gpus, args.output / "measured.json")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ for last in 1 $((gpus - 1)); do
     collectives "ranks-$((last + 1))" "$last"
     NCCL_P2P_DISABLE=1 collectives "ranks-$((last + 1))-no-p2p" "$last"
 done
-timeout "${SECONDS_SETS:-330}" python3 benchmarks/h200/flow_sets.py measure --gpus "$gpus" -o "$out" | tail -n 5
+timeout "${SECONDS_SETS:-400}" python3 benchmarks/h200/flow_sets.py measure --gpus "$gpus" -o "$out" | tail -n 5
 say sets of flows
 cat "$out"/runs/ranks-*.txt | grep -E ' (256 MiB|1 GiB|16 MiB) ' | head -n 60
 tar -C "$out" -czf "$out/runs.tar.gz" runs && rm -r "$out/runs" "$site"
