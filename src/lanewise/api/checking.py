@@ -36,9 +36,6 @@ GPU_CASES = (
     "device_to_device_memcpy_write_ce",
 )  # fmt: skip
 
-# From near to far, as nvidia-smi topo -m calls them.
-_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
-
 
 def check(
     files: Paths = (),
@@ -361,12 +358,13 @@ def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> M
 def _gpus_and_cards(dumps: Sequence[DumpFacts]) -> Iterator[PairState]:
     """The class of each GPU and network card in the matrices of `topo -m`, cards by the names of their legend."""
     from lanewise.results.conditions import PairState
+    from lanewise.routes.classify import NEAR_TO_FAR
 
     for dump in dumps:
         names = {fact.about: str(fact.value) for fact in dump.facts if fact.key == "alias"}
         for pair in dump.pairs:
             gpu, card = sorted((pair.a, pair.b), key=lambda name: not name.startswith("GPU"))
-            if gpu.startswith("GPU") and not card.startswith("GPU") and pair.word in _CLASSES:
+            if gpu.startswith("GPU") and not card.startswith("GPU") and pair.word in NEAR_TO_FAR:
                 yield PairState(gpu.lower(), names.get(card, card), pair.word, str(pair.source))
 
 

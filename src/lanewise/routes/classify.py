@@ -7,6 +7,7 @@ from lanewise.routes.paths import NVLINKS, Hops, cpu_above, cpus_passed, hops_to
 from lanewise.topology.model import Kind, LinkKind, System
 
 LOCAL, PIX, PXB, PHB, NODE, SYS, NET = "LOC", "PIX", "PXB", "PHB", "NODE", "SYS", "NET"
+NEAR_TO_FAR = (PIX, PXB, PHB, NODE, SYS)  # as nvidia-smi topo -m prints them; the first two stay below a root port
 MEANING = {
     LOCAL: "the same device or memory",
     "NV#": "# bonded NVLinks",

@@ -25,6 +25,7 @@ from lanewise.checking.symptom import RowSymptom, line_of, quantity_in, row_devi
 from lanewise.results.conditions import PairState
 from lanewise.results.observation import Observation
 from lanewise.results.posted import slot_link
+from lanewise.routes.classify import NEAR_TO_FAR, PIX, PXB
 
 PEER_STEP = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type; boot with iommu=pt, ACS off"
 _TOPO_STEP = "nvidia-smi topo -m: choose a pair of class PIX or PXB, and bind the process to that NUMA node"
@@ -42,9 +43,6 @@ _EVEN = 0.03
 _ALIKE = 0.15
 # Writes into a GPU that are this many times faster than reads of it cross a root complex.
 _READS_WAIT = 1.4
-# From near to far; the first two stay below one root port.
-_CLASSES = ("PIX", "PXB", "PHB", "NODE", "SYS")
-_NEAR_CLASSES = _CLASSES[:2]
 # How near a share must be to that of half the lanes.
 _NEAR_STEP = 0.12
 
@@ -102,7 +100,7 @@ def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
         near = [other for other in near if gpu not in row_devices(other) or line_of(other) != line_of(row)]
     evidence = f"{near[0].flow} reached {value_text(near[0])}" if near else ""
     if pair := _pair(symptom):
-        if pair.cls in _NEAR_CLASSES:
+        if pair.cls in (PIX, PXB):
             return
         evidence = f"{gpu} and {row.how['device']} are {pair.cls} ({pair.source}){_nearer_cards(symptom, pair)}"
     yield Cause(("far", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
@@ -121,10 +119,9 @@ def _pair(symptom: RowSymptom) -> PairState | None:
 
 def _nearer_cards(symptom: RowSymptom, pair: PairState) -> str:
     """The cards that are nearer to the GPU than the one of a pair, as the end of a sentence; empty if none."""
-    others = [
-        other for other in symptom.conditions.pairs_of(pair.gpu) if _CLASSES.index(other.cls) < _CLASSES.index(pair.cls)
-    ]  # fmt: skip
-    best = min(others, key=lambda other: _CLASSES.index(other.cls), default=None)
+    nearer = NEAR_TO_FAR[: NEAR_TO_FAR.index(pair.cls)]
+    others = [other for other in symptom.conditions.pairs_of(pair.gpu) if other.cls in nearer]
+    best = min(others, key=lambda other: NEAR_TO_FAR.index(other.cls), default=None)
     return f"; {best.card} is {best.cls} to it" if best else ""
 
 
