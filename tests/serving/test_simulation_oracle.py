@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
 
 import pytest
 from example_counts import examples
@@ -17,18 +21,22 @@ CLOSE = 1e-8
 
 
 def compared(case: Case, seed: int = 1) -> tuple[native.Outcome, list[Batch]]:
-    """Both runs, asserted to be the same batch by batch."""
+    """Both runs, asserted to be the same batch by batch for as long as rounding does not decide what happens."""
     outcome = simulate(case, seed, trace=ALL)
+    return outcome, reference(case, outcome)
+
+
+def reference(case: Case, outcome: native.Outcome) -> list[Batch]:
+    """The plain run of a case at the arrivals of a native outcome, which is asserted to agree."""
     times = [sorted(scheduled_of(case, outcome, s))[:: each.samples] for s, each in enumerate(case.services)]
     slow = Slow(case, times)
     batches = slow.run()
+    difference = first_difference(outcome.trace, batches)
+    if difference[0] < math.inf:
+        unstable = first_difference(Slow(nudged(case), times).run(), batches)
+        assert unstable[0] <= difference[0], difference
+        return batches
     assert len(outcome.trace) == len(batches)
-    ours = sorted(outcome.trace, key=lambda each: (each.worker, each.served))
-    theirs = sorted(batches, key=lambda each: (each.worker, each.served))
-    for one, other in zip(ours, theirs, strict=True):
-        assert one.worker == other.worker
-        for name in ("scheduled", "landed", "formed", "copied", "started", "served", "done"):
-            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=CLOSE, abs=CLOSE), name
     for service, found, latencies in zip(case.services, outcome.services, slow.latencies, strict=True):
         assert found.answered == found.issued == len(latencies)
         near = sum(abs(latency - service.bound) < CLOSE for latency in latencies)
@@ -39,7 +47,30 @@ def compared(case: Case, seed: int = 1) -> tuple[native.Outcome, list[Batch]]:
             if latencies:  # a bucket is 2^-8 wide; between two samples any value will do
                 low, high = ranked[int(share * last)], ranked[min(int(share * len(ranked)) + 1, last)]
                 assert low * (1 - 2**-8) <= found.percentile(share) <= high * (1 + 2**-8)
-    return outcome, batches
+    return batches
+
+
+def nudged(case: Case) -> Case:
+    """The case with links faster by 1e-12: far less than CLOSE, far more than what rounding does in one event."""
+    return replace(case, capacities=tuple(capacity * (1 + 1e-12) for capacity in case.capacities))
+
+
+def first_difference(ours: Sequence[Batch | native.TracedBatch], theirs: Sequence[Batch]) -> tuple[float, int, str]:
+    """When (s, infinity: never) two runs first differ by more than CLOSE, on which worker and in what."""
+    first = (math.inf, -1, "")
+    for worker in {each.worker for each in [*ours, *theirs]}:
+        rows = [sorted((b for b in run if b.worker == worker), key=lambda b: b.served) for run in (ours, theirs)]
+        for one, other in zip_longest(*rows):
+            if one is None or other is None:
+                first = min(first, ((one or other).formed, worker, "batches"))
+                continue
+            for name in ("scheduled", "landed", "formed", "copied", "started", "served", "done"):
+                pair = getattr(one, name), getattr(other, name)
+                if pair[0] != pytest.approx(pair[1], rel=CLOSE, abs=CLOSE):
+                    # Samples belong to their batch from when it is formed.
+                    when = min(one.formed, other.formed) if name in ("scheduled", "landed") else min(pair)
+                    first = min(first, (when, worker, name))
+    return first
 
 
 def scheduled_of(case: Case, outcome: native.Outcome, service: int) -> list[float]:
@@ -110,3 +141,29 @@ def cases(draw):
 @given(cases(), st.integers(0, 2**63))
 def test_every_time_of_every_batch_of_random_services(case, seed):
     compared(case, seed)
+
+
+# Two services whose transfers share one link: which transfer a batch meets there hangs on when the last one ended, so a
+# difference grows two or three times with each batch as long as the queues are full.
+UNSTABLE = Case(
+    services=(Service(rate=2765.0, batch=1), Service(rate=1702.0, samples=3, batch=1)),
+    pools=(Pool(0), Pool(1, Leg(1, 959.0, setup=4.5e-4, latency=3e-4, most=2))),
+    workers=(
+        Worker(0, 0, (8e-4,), copy=Leg(0, 541.0)),
+        Worker(1, 1, (1.5e-3,), back=Leg(2, 190.0)),
+    ),
+    capacities=(688e3,), classes=(({0: 1.88}, None), ({0: 0.585}, None), ({0: 0.739}, None)),
+    gpus=2, duration=0.1,
+)  # fmt: skip
+
+
+def test_what_rounding_decides_is_compared_no_longer():
+    outcome, batches = compared(UNSTABLE, seed=3)
+    assert first_difference(outcome.trace, batches) < (math.inf, -1, "")
+
+
+@pytest.mark.parametrize("change", [{"gpu": 0}, {"times": (1.5e-3 + 1e-6,)}, {"buffers": 2}], ids=str)
+def test_a_wrong_core_is_not_excused_by_a_case_that_rounding_decides(change):
+    wrong = replace(UNSTABLE, workers=(UNSTABLE.workers[0], replace(UNSTABLE.workers[1], **change)))
+    with pytest.raises(AssertionError):
+        reference(UNSTABLE, simulate(wrong, 3, trace=ALL))
