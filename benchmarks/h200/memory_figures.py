@@ -1,4 +1,4 @@
-"""What the measured sets of H200 say of a full memory: memory.dma_both and memory.read_displaced of Emerald Rapids.
+"""What the measured sets of H200 and H100 say of a full memory: memory.dma_both and memory.read_displaced of Emerald Rapids.
 
 python benchmarks/h200/memory_figures.py
 """
@@ -57,7 +57,7 @@ def _writes(flows: dict[str, float]) -> int:
 
 def main() -> None:
     """A line for each machine."""
-    for name, folder in MACHINES.items():
+    for name, folder in (MACHINES | {"4gpus of H100": "2026-11-28-four-gpus/h100"}).items():
         sets = host_sets(RUNS / folder)
         print(f"{name:13} dma_both {both(sets):.3f}, read_displaced {displaced(sets):.3f}")
 

@@ -185,3 +185,32 @@ def test_a_curve_names_the_transports_and_what_tells_them_apart() -> None:
     assert "nvidia-smi topo -p2p r" in text
     assert "'via P2P' or 'via SHM'" in text
     assert not curve(gpu_node("h100-sxm"), "gpu[0-7]", replace(NEW, p2p=None)).transports
+
+
+def hopper(p2p: bool, operation: Collective = Collective.ALL_REDUCE) -> CollectivePoint:
+    """1 GiB of two H200 of one socket."""
+    system = read_system(
+        """
+lanewise: 1
+system: pair
+devices: {cpu0: {cpu: emerald-rapids}, "gpu[0-1]": {gpu: h200-sxm}, nvs: {nvswitch: null}}
+links: [{from: cpu0, to: "gpu[0-1]", pcie: gen5 x16}, {from: "gpu[0-1]", to: nvs, nvlink: 18}]
+""",
+        "pair.yaml",
+    )
+    return predict_collective(system, operation, "gpu[0-1]", [GiB], CollectiveSettings(p2p=p2p)).points[0]
+
+
+def test_kernels_of_hopper_that_read_and_write_host_memory_slow_each_other_down():
+    both, one = hopper(p2p=False), hopper(p2p=False, operation=Collective.BROADCAST)
+    # A broadcast between two writes from one GPU and reads by the other: 50 GB/s of an H200, a ring 24 to 29.
+    assert one.bus_bandwidth > 1.7 * both.bus_bandwidth
+    assert 24e9 < both.bus_bandwidth < 29e9
+    assert any("hopper: median of" in text for text in both.rests_on)
+
+
+def test_gathers_through_shared_memory_reach_less_than_sums_between_two_ranks():
+    gathered, summed = (hopper(False, each) for each in (Collective.ALL_GATHER, Collective.ALL_REDUCE))
+    assert gathered.bus_bandwidth == pytest.approx(
+        learned("shared_memory_gather", ["two ranks"]).value * summed.bus_bandwidth, rel=0.02
+    )

@@ -220,3 +220,26 @@ def test_packets_of_rdma_are_not_tcps(key: str, tmp_path: Path):
     text = f"lanewise-rows: 1\nrows:\n  - {{{NETWORK}, line: 10 Gb/s, {key}}}\n"
     (result,) = checked(text, tmp_path).results
     assert result.expected.limit == "the line of 10 Gb/s"
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "said"),
+    [
+        ("all_gather: 5 ms", "330 GB/s", "2.847"),  # 1 GiB x 7/8 / 330 GB/s: of a rank's GiB it were 1500 GB/s
+        ("all_gather: 20 ms", "330 GB/s", "22.7"),  # a rank's GiB, so 8 times that
+        ("alltoall: 25 ms", "3 ms", "3 ms"),
+        ("all_reduce: 20 ms", "4 ms", "469.76"),  # 1 GiB x 7/4 / 4 ms, as the row's time is a bus bandwidth
+        ("all_reduce: 20 ms", "330 GB/s", "330 GB/s"),
+    ],
+)
+def test_what_is_wanted_of_a_collective_is_of_the_rows_kind(value: str, wanted: str, said: str):
+    name, time = value.split(": ")
+    row = read(f'path: {name}, flows: "gpu[0-7]->gpu[0-7]", value: {time}, bytes: 1 GiB, expected: {wanted}')
+    assert row.how["expected"].startswith(said)
+
+
+def test_a_gather_that_takes_three_times_as_long_as_wanted_is_slow(tmp_path: Path):
+    row = '{path: all_gather, flows: "gpu[0-7]->gpu[0-7]", value: 70 ms, bytes: 1 GiB, expected: 330 GB/s}'
+    (result,) = checked(f"lanewise-rows: 1\nrows:\n  - {row}\n", tmp_path).results
+    assert result.verdict.value == "slow"
+    assert result.expected.limit == "what the text expects"

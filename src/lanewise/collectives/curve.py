@@ -25,6 +25,7 @@ from lanewise.collectives.model import (
 from lanewise.collectives.peaks import algorithm_peaks
 from lanewise.collectives.ranks import RankSet, rank_set
 from lanewise.collectives.search import ChannelPlan, channel_plan
+from lanewise.collectives.sends import SendRate, send_rate
 from lanewise.topology.model import System
 
 # Added to a call by who issues it (s): eight H100 of a p5 above NCCL's latency; torch eagerly above a CUDA graph.
@@ -43,9 +44,6 @@ _PCIE_LATENCY = 0.5  # of what NCCL plans for PCIe
 _SMALL, _MIDDLE, _LONG = (0.55, 1.4), (0.6, 1.45), (0.88, 1.08)
 _MIDDLE_FROM, _LONG_FROM = 2.0**20, 2.0**28
 _WALKED = "SHM of 4 KiB pages behind a translating IOMMU"
-# Sends and receives of more than two ranks run on fewer channels than a pair's: 0.49 to 0.62 of what its ramp says from
-# 1 to 64 MiB of sendrecv on four H200, 0.86 at 256 MiB, all at 1 GiB (the same run).
-_SENDS = 0.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,19 +151,28 @@ def _point(model: CollectiveModel, size: float) -> CollectivePoint:
     algorithm = _algorithm(model.peaks, choice.algorithm)
     peak = model.peaks[algorithm]
     factor = model.collective.bus_factor(len(model.members.ranks))
-    kernel = _kernel_time(model.choice, choice, size * factor / peak.bus_bandwidth, size, model.settings, model.fabric)
+    sends = _sends(model, size, choice, peak)
+    wire = size * factor / (sends.rate if sends else peak.bus_bandwidth)
+    kernel = _kernel_time(model.choice, choice, wire, size, model.settings, model.fabric)
     time = _issued(kernel, model.settings.launch, model.members)
     bandwidth = size * factor / time
     low, high = _interval(bandwidth, peak, size)
-    if model.collective is Collective.SENDRECV and len(model.members.ranks) > 2 and _MIDDLE_FROM <= size < _LONG_FROM:
-        low = min(low, _SENDS * bandwidth)
+    if sends:
+        high *= sends.doubt
     low = min(low, size * factor / _slowly_issued(time, model.settings.launch))
-    on_wire = size * factor / peak.bus_bandwidth > 0.5 * time
-    limit = peak.limit if on_wire else _latency_limit(choice, model.network)
-    return CollectivePoint(
-        size, time, bandwidth, low, high, algorithm, choice.protocol, _channels(choice, size), limit,
-        _rests_on(model, choice, peak, on_wire),
-    )  # fmt: skip
+    on_wire = wire > 0.5 * time
+    reached = sends.limit if sends else peak.limit
+    limit = reached if on_wire else _latency_limit(choice, model.network)
+    rests_on = (*_rests_on(model, choice, peak, on_wire), *((sends.rests_on,) if sends and on_wire else ()))
+    channels = sends.channels if sends else _channels(choice, size)
+    return CollectivePoint(size, time, bandwidth, low, high, algorithm, choice.protocol, channels, limit, rests_on)
+
+
+def _sends(model: CollectiveModel, size: float, choice: PlannedChoice, peak: AlgorithmPeak) -> SendRate | None:
+    """What sends to the next rank reach where their channels may limit."""
+    if model.collective is not Collective.SENDRECV:
+        return None
+    return send_rate(size, model.members, model.fabric, choice.channels, peak, model.settings)
 
 
 def _rests_on(model: CollectiveModel, choice: PlannedChoice, peak: AlgorithmPeak, on_wire: bool) -> tuple[str, ...]:

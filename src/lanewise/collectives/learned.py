@@ -18,12 +18,13 @@ from lanewise.yaml_positions import load
 
 @dataclass(frozen=True, slots=True)
 class LearnedFigure:
-    """A number with the machines that it is the median of, from the least to the most of them."""
+    """A number with the machines that it is the median of, from the least to the most of them, or of no machine."""
 
     value: float
     low: float
     high: float
     rests_on: str
+    measured: bool = True
 
 
 def learned(key: str, classes: Collection[str], without: Collection[str] = ()) -> LearnedFigure:
@@ -36,7 +37,7 @@ def learned(key: str, classes: Collection[str], without: Collection[str] = ()) -
             rests_on = f"{entry['title']}, {name}: median of {', '.join(machines)}"
             return LearnedFigure(statistics.median(values), min(values), max(values), rests_on)
     value = float(entry["otherwise"])
-    return LearnedFigure(value, value, value, f"{entry['title']}: {entry['otherwise_source']}")
+    return LearnedFigure(value, value, value, f"{entry['title']}: {entry['otherwise_source']}", measured=False)
 
 
 def classes_of(key: str) -> Mapping[str, Mapping[str, float]]:

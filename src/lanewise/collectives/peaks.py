@@ -37,7 +37,7 @@ def algorithm_peaks(
     if network is None and _is_pair(ranks, fabric):
         ring = _of_pair(collective, ring, settings)
     elif network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
-        ring = _scaled(ring, _GATHER_SHARE)
+        ring = _scaled(ring, _gather_share(ranks, fabric, settings))
     if collective in (Collective.ALL_TO_ALL, Collective.SENDRECV):
         return {Algorithm.P2P: _direct(collective, ranks, network, ring, settings)}
     peaks = {Algorithm.RING: _ring_of_nodes(ranks, fabric, network, ring, settings)}
@@ -51,6 +51,12 @@ def algorithm_peaks(
             else:
                 peaks[Algorithm.NVLS_TREE] = _switch_tree(ranks, network, one, settings)
     return peaks
+
+
+def _gather_share(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> float:
+    """What rings that gather or scatter reach of one that reduces to all."""
+    of_two = fabric.staged and ranks.most == 2
+    return learned("shared_memory_gather", ["two ranks"], settings.without).value if of_two else _GATHER_SHARE
 
 
 def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
@@ -100,7 +106,8 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     few_loads = ranks.capability >= _FEWER_LOADS
     as_peers = learned("peer_share", ["sm120" if few_loads else "sm80"], settings.without)
     through_ports = fabric.duplex or (fabric.staged and few_loads)
-    figure = learned("shared_memory_share", ["pcie"], settings.without) if through_ports else as_peers
+    of_ports = learned("shared_memory_share", [ranks.generation, "pcie"], settings.without)
+    figure = of_ports if through_ports else as_peers
     links = RingRate(fabric.low, fabric.ring, fabric.high, fabric.limit).scaled(figure.value)
     sockets = fabric.sockets and fabric.sockets.scaled(as_peers.value)
     rates = [rate for rate in (links, sockets, fabric.memory) if rate is not None]

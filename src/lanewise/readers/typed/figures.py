@@ -36,6 +36,8 @@ _WANTED = {"expected": "expected", "rated": "nominal"}
 # 0.7 ms, and a call from Python some 20 us.
 _LONG_COPY = 16 * 2**20
 _OF_ONE_SIZE = ("all_reduce", "broadcast", "sendrecv")
+# Nobody wants so little that a time is below this share of it: its bytes were counted otherwise.
+_SURELY_FASTER = 0.7
 _COPIES = ("host to device", "device to host", "peer", "peer, staged", "GPU memory", "network")
 # A drive answers a request in less (s): what takes longer is the load of a file.
 _A_LOAD = 0.1
@@ -137,11 +139,15 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         how |= {"timed": "a whole copy"} if metric == "latency" else {}
     if _PACKETS.search(node["value"].as_written()):
         how["counted"] = "packets"
-    how |= _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
     if share := _bus_share(metric, name, settings, value):
         # A collective's time is compared as its bus bandwidth, as tools print it.
         note = "; ".join(filter(None, (note, f"{units.show(value, 'ms')} a call")))
         metric, unit, value = "bus_bandwidth", "GB/s", settings["bytes"] * share / value
+    kind, wanted, wanted_unit = _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
+    if kind:
+        if metric in ("bus_bandwidth", "time"):
+            wanted, wanted_unit = _of_a_call(wanted, wanted_unit, metric, named_collective(name), settings, value)
+        how |= {"expected": units.show(wanted, wanted_unit, 12), "expectation": kind}
     if counted:
         metric = "total" if of == "sum" and len(flows) > 1 else "goodput"
     for flow in shown:
@@ -205,15 +211,35 @@ def _how(node: YamlNode, flows: Sequence[Flow], names: str, p2p: bool) -> dict[s
     return how
 
 
-def _wanted(node: YamlNode, path: str, size: int) -> dict[str, str]:
-    """What the asker expects of a row, or somebody rates it at; with `size` (B) as a rate."""
+def _wanted(node: YamlNode, path: str, size: int) -> tuple[str, float, str]:
+    """How an expectation is called ('' without one), and its value in SI with the unit; with `size` (B) as a rate."""
     for key, kind in _WANTED.items():
         if node[key].given:
             value, unit, metric, _ = _quantity(node[key], bits=path == "network")
             if size and metric in ("iops", "latency") and value > 0:
                 value, unit = _in_bytes(metric, size, value)
-            return {"expected": units.show(value, unit, 12), "expectation": kind}
-    return {}
+            return kind, value, unit
+    return "", 0.0, ""
+
+
+def _of_a_call(
+    wanted: float, unit: str, metric: str, name: str, settings: Mapping[str, int], value: float
+) -> tuple[float, str]:
+    """What is wanted of a collective in the kind of the row: the time (s) of a bus bandwidth (B/s), or that of a time.
+
+    Of a gather, scatter or all-to-all the bytes may be those of a rank, which takes longer: that time is wanted unless
+    the row is faster by more than anybody misjudges.
+    """
+    ranks = settings.get("ranks", 0)
+    moved = settings.get("bytes", 0) * bus_share(name, ranks)
+    is_time = units.si_unit(unit) == "s"
+    if is_time == (metric == "time") or wanted <= 0 or not moved:
+        return wanted, unit
+    if is_time:
+        return moved / wanted, "GB/s"
+    of_a_rank = ranks * moved / wanted
+    by_rank = name not in _OF_ONE_SIZE and value > _SURELY_FASTER * of_a_rank
+    return (of_a_rank if by_rank else moved / wanted), "ms"
 
 
 def _is_counted(node: YamlNode) -> bool:
