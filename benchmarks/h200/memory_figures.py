@@ -1,4 +1,4 @@
-"""What the measured sets of H200 and H100 say of a full memory: memory.dma_both and memory.read_displaced of Emerald Rapids.
+"""What the measured sets of H200 and H100 say of a full memory: dma_both and read_displaced of Emerald Rapids.
 
 python benchmarks/h200/memory_figures.py
 """

@@ -28,7 +28,7 @@ def test_shares_of_the_memory_do_not_carry_over_to_another_generation(cpu: str, 
 
 
 def test_a_memory_whose_mix_was_measured_passes_as_much_of_any() -> None:
-    # Four H200 of one machine: 162.8 GB/s of reads, 162.0 and 162.3 of two mixes, 137.4 of writes; medians of five machines.
+    # Four H200 of one machine: 162.8 GB/s of reads, 162.0 and 162.3 of two mixes, 137.4 of writes. Medians of five.
     system, memory = _five_gpus("emerald-rapids"), 358.4e9
     for flows in ("host0<->gpu[0-3]", "host0->gpu[0-3], gpu0->host0", "host0<->gpu[0-2], gpu3->host0"):
         assert lanewise.predict(system, flows).total == pytest.approx(0.448 * memory)
