@@ -37,7 +37,7 @@ LEAST_COPY = 16 * 2**20
 # Times one copy without one before it: 34 of 55 GB/s of an idle H100 (cuda-samples, simpleMultiCopy.cu).
 COLD = "simpleMultiCopy"
 LEAST = {"storage": 128 * 2**10, "network": 64 * 2**10}
-# What copies reach of a link where no figure of their engine is known (perf.resources.ENGINE_DOUBT).
+# What copies reach of a link where no figure of their engine is known (perf.copy_engines.ENGINE_DOUBT).
 ENGINE_SHARE = 0.84
 # Medians of repeated runs lie within 1 to 2 % of each other (H200); forums post single ones.
 NOISE = 0.03

@@ -2,7 +2,7 @@
 
 Against its data a link carries Acks and updates of flow-control credits: data link packets of 8 B (PCI Express Base
 Specification, data link layer), taken to be one for each full packet of 256 + 24 B. Reads also send requests against
-the data, which links carry between it (route_demand counts them). The rates of a GPU's engine and of a root port were
+the data, which links carry between it (link_demand counts them). The rates of a GPU's engine and of a root port were
 measured one way, on a link without any of that, so beside y in the other direction a capacity X is
 
     X - c y
@@ -38,6 +38,7 @@ from lanewise.perf.known_parts import is_of_amd, part_of
 from lanewise.perf.link_capacity import DMA_ENGINE_DOUBT
 from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.resources import REQUESTS, Resource
+from lanewise.perf.segments import PACKET_LINKS
 from lanewise.perf.uncertainty import figure_range, independent
 from lanewise.routes.model import Hop, LinkDirection, Route, Via
 from lanewise.routes.paths import memoized_by_figures
@@ -50,7 +51,6 @@ Amounts: TypeAlias = Mapping[Resource, float]
 _DIRECTIONS: dict[str, Direction] = {"h2d": "in", "p2p_read": "in", "d2h": "out", "p2p_write": "out"}
 _OTHER = {"h2d": "d2h", "d2h": "h2d"}
 _OPPOSITE: dict[Direction, Direction] = {"in": "out", "out": "in"}
-_PACKETS = (LinkKind.PCIE, LinkKind.FABRIC)
 _ON_LINKS = ("link", "peer_root_port", "root_port")
 _PACKET = packets.DEFAULT_PAYLOAD + packets.REQUEST_64BIT
 _GOODPUT = packets.DEFAULT_PAYLOAD / _PACKET
@@ -106,7 +106,7 @@ def taken_by_opposite(
     kept_off: dict[Resource, float] = defaultdict(float)
     for flow in flows:
         hops = [hop for copy in flow.copies for hop in copy.hops]
-        crossed = {hop.direction for hop in hops if hop.link.kind in _PACKETS}
+        crossed = {hop.direction for hop in hops if hop.link.kind in PACKET_LINKS}
         for back, share in {hop.reverse.direction: _response_share(system, hop) for hop in hops}.items():
             for opposite in fabric.get(back, ()) if share else ():
                 taken[opposite] += flow.rate * share

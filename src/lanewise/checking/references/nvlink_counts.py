@@ -12,7 +12,7 @@ from lanewise.topology.model import Kind, LinkKind, System
 # One direction of a link: 25 GB/s of NVLink 2 to 4 (V100, A100 and H100 white papers), 14.06 of GeForce and RTX cards
 # with four of them (112.5 GB/s both ways, GA102 white paper). NVLink 5 has 50, and boards with it 18 links.
 _LINK, _LEAST_LINK, _NVLINK_5 = 25e9, 14.06e9, 18
-# Copies reach 0.9 of all links (perf.resources.NVLINK_SHARE, the median of the GPUs measured), kernels less.
+# Copies reach 0.9 of all links (perf.link_capacity.NVLINK_SHARE, the median of the GPUs measured), kernels less.
 _FINE, _SLOW = 0.75, 0.5
 OF_LINKS = "NVLinks of GPUs that nobody named"
 
