@@ -110,6 +110,8 @@ def taken_by_opposite(
             for opposite in fabric.get(back, ()) if share else ():
                 taken[opposite] += flow.rate * share
         starved = _starved_reads(system, flow) if copied_by == "engines" else 0.0
+        to_host = copied_by == "engines" and system.device(flow.copies[-1].dst).kind is Kind.CPU
+        answers = _answers(hops) * (POSTED_SHARE / ACK_SHARE if to_host else 1.0)
         stored = copied_by == "cores" and system.device(flow.copies[0].src).kind is Kind.CPU
         for engine, amount in _reads_of(system, flows, flow):
             kept_off[engine] += flow.rate * amount
@@ -121,8 +123,8 @@ def taken_by_opposite(
                 back = LinkDirection(resource.link.end, resource.link.start, resource.link.port, resource.link.kind)
                 for opposite in links.get(back, ()):
                     on_link = flow.rate * amount * (1.0 if opposite.link else _GOODPUT)
-                    taken[opposite] += on_link * ACK_SHARE
-                    kept_off[opposite] += on_link * max(0.0, starved - ACK_SHARE)
+                    taken[opposite] += on_link * answers
+                    kept_off[opposite] += on_link * max(0.0, starved - answers)
         for copy in flow.copies:
             if copy.via is not Via.NVLINK:
                 for gpu, direction, far_end in _ends(copy):
@@ -145,6 +147,12 @@ def _reads_of(system: System, flows: Sequence[RunningFlow], write: RunningFlow) 
     reads = (flow.amounts for flow in flows if len(flow.copies) == 1 and not memory.isdisjoint(flow.amounts))
     for engine in dict.fromkeys(each for amounts in reads for each in amounts if each.kind == "h2d"):
         yield engine, share
+
+
+def _answers(hops: Sequence[Hop]) -> float:
+    """Bytes of Acks against a byte on links: one for each packet, more of them where a tunnel's packets are small."""
+    payloads = [hop.link.max_payload for hop in hops if hop.link.max_payload is not None]
+    return ACK_SHARE * _PACKET / (min([*payloads, packets.DEFAULT_PAYLOAD]) + packets.REQUEST_64BIT)
 
 
 def _response_share(system: System, hop: Hop) -> float:
