@@ -61,6 +61,7 @@ POSTED_SHARE = 2 * ACK_SHARE  # of a write to a host: the Ack and the credits of
 RESPONSE_SHARE = 0.05
 # Of what both directions of a GPU get at once hosts keep 0.85 to 1.02 (H100 and H800: 87 to 103 GB/s of 104).
 RANGE = (0.85, 1.02)
+_NEWER_ENGINES = 5  # the PCIe generation of NVIDIA's engines of which both ways get 0.93; T4 and L4 get 0.89 and 0.88
 # The least that traffic the other way leaves of a capacity: 0.42 of an A100's reads (11 of 26 GB/s).
 _LEAST_LEFT = 0.4
 
@@ -221,8 +222,9 @@ def _displaced(system: System, engine: Resource, direction: Direction, far_end: 
         measured = _displaced_copy(system, part, engine.kind)
         if measured is not None:
             return measured
-        # Packets say it well of NVIDIA's engines (H200: 105 of 103 GB/s); AMD's lose two to three times as much.
-        share = both_ways_share(system.catalog, part) if is_of_amd(part) else None
+        # Packets say it well of NVIDIA's engines of Gen5 (H200: 105 of 103 GB/s); AMD's and older ones lose more.
+        older = (part.number("pcie.gen") or _NEWER_ENGINES) < _NEWER_ENGINES
+        share = both_ways_share(system.catalog, part) if is_of_amd(part) or older else None
         if share is not None:
             return 1 - share
     if direction == "out" or not with_host:
