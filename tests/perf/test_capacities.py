@@ -9,7 +9,7 @@ import pytest
 import lanewise
 from lanewise.catalog import builtin
 from lanewise.perf.best_copy import best_read
-from lanewise.perf.flow_demand import LINK_SHARED
+from lanewise.perf.concurrent_flows import LINK_SHARED
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise.perf.doubts import merge_doubts
-from lanewise.perf.resources import SPEED_DOUBT
+from lanewise.perf.link_capacity import SPEED_DOUBT
 
 LINKS = [f"cpu{cpu}--ssd{drive}" for cpu in range(2) for drive in range(4)]
 

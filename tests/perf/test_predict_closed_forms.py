@@ -8,8 +8,8 @@ import lanewise
 from lanewise.catalog import builtin
 from lanewise.errors import InputError
 from lanewise.perf import packets
+from lanewise.perf.concurrent_flows import LINK_SHARED
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import LINK_SHARED
 from lanewise.perf.latency import latency
 from lanewise.topology.read import read_system
 

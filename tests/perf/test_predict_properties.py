@@ -14,8 +14,8 @@ from oracles import slow_maxmin
 from perf.server_trees import SERVERS, flows_in, made
 
 from lanewise.catalog import BASES
+from lanewise.perf.concurrent_flows import arbitrated, flow_demands, solver_input
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import arbitrated, flow_demands, solver_input
 from lanewise.perf.predict import predict
 from lanewise.perf.transfers import finish_times
 from lanewise.topology.model import Kind, System

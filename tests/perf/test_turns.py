@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lanewise.catalog import builtin
+from lanewise.perf.concurrent_flows import flow_demands, solver_input
 from lanewise.perf.flow import parse_flows
-from lanewise.perf.flow_demand import flow_demands, solver_input
 from lanewise.perf.predict import Prediction, predict
 from lanewise.perf.sharing import SolverFlow, finish_times, share
 from lanewise.perf.transfers import finish_times as finished

@@ -6,9 +6,10 @@ import pytest
 
 import lanewise
 from lanewise.catalog import builtin
+from lanewise.perf.concurrent_flows import beside_each_other
 from lanewise.perf.duplex import Copier
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import beside_each_other, flow_demand
+from lanewise.perf.flow_demand import flow_demand
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from random import Random
 
 from lanewise.errors import LanewiseError
-from lanewise.perf.flow_demand import flow_demands, solver_input
+from lanewise.perf.concurrent_flows import flow_demands, solver_input
 from lanewise.perf.sharing import share
 from lanewise.pool import operations
 from lanewise.pool.equivalence import free_servers

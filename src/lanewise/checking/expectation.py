@@ -18,8 +18,9 @@ from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.tolerances import TOLERANCES, Tolerance
 from lanewise.collectives.model import CollectivePoint
 from lanewise.errors import InputError, LanewiseError
+from lanewise.perf.copy_engines import ENGINE_DOUBT
+from lanewise.perf.drives import NO_RATE
 from lanewise.perf.flow import Flow, parse_flows
-from lanewise.perf.resources import ENGINE_DOUBT, NO_RATE
 from lanewise.results.estimate import robust_deviation
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation, Source

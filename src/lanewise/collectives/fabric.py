@@ -13,8 +13,9 @@ from lanewise.collectives.ranks import RankSet
 from lanewise.collectives.rings import disjoint_rings
 from lanewise.collectives.translation import PageWalks, page_walks
 from lanewise.errors import Unreachable
+from lanewise.perf.concurrent_flows import beside_each_other, solver_input
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, beside_each_other, flow_demand, solver_input
+from lanewise.perf.flow_demand import FlowDemand, flow_demand
 from lanewise.perf.host import MEMORY
 from lanewise.perf.predict import FlowRate, predict
 from lanewise.perf.resources import Resource

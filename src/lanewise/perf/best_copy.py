@@ -9,7 +9,8 @@ from lanewise.catalog import Catalog, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.typical import completed
 from lanewise.perf import packets
-from lanewise.perf.resources import cite, maker
+from lanewise.perf.known_parts import maker
+from lanewise.perf.resources import cite
 from lanewise.topology.model import System
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from lanewise.perf.resources import NETWORK_DOUBT, SPEED_DOUBT
+from lanewise.perf.link_capacity import NETWORK_DOUBT, SPEED_DOUBT
 from lanewise.topology.ranges import fold
 
 _OF_A_LINK = {text: re.compile(re.escape(text).replace(r"\{\}", r"(\S+)")) for text in (SPEED_DOUBT, NETWORK_DOUBT)}

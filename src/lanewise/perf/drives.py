@@ -1,4 +1,4 @@
-"""Drives and cards of unknown rate: what drives read and write of their slots, as far as the catalogue knows them.
+"""Drives and cards at the ends of a route: their rates, or what drives of unknown rate make of their slots.
 
 A data sheet states what a drive's largest model reads, and what it writes into flash that is erased. Both are shares of
 the raw rate of its link: of 44 drives reads are 0.88 in the median, of 41 writes 0.63. A drive of which nothing
@@ -26,12 +26,22 @@ from dataclasses import replace
 
 from lanewise.perf import packets
 from lanewise.perf.known_parts import link_with_speed
-from lanewise.perf.resources import END_DOUBT, NO_RATE, UNKNOWN_END, UNKNOWN_LINK, Resource, link_resource
+from lanewise.perf.link_capacity import NETWORK_SHARE, link_resource
+from lanewise.perf.resources import UNKNOWN_LINK, Resource, figure_demand
 from lanewise.perf.uncertainty import RANGES, UNKNOWN
-from lanewise.routes.model import Hop
+from lanewise.routes.model import Hop, Route
 from lanewise.routes.paths import memoized_by_figures
-from lanewise.topology.model import Kind, System
+from lanewise.topology.model import Kind, LinkKind, System
 
+UNKNOWN_END = "unknown_end"  # the kind of a drive or card of unknown rate
+NO_RATE = "no figure for the rate of the drive"  # what doubts of ends of unknown rate begin with
+END_DOUBT = f"{NO_RATE} or card known: a ceiling of the links"
+# By the figure that a drive or card of unknown rate does not state: what would tell its rate.
+WHY_UNKNOWN = {
+    "read.rate": "read rate of {} unknown: name its part, state read.rate, or run lanewise measure storage",
+    "write.rate": "write rate of {} unknown: name its part, state write.rate, or run lanewise measure storage",
+    "": "network rate of {} unknown: name its part, state net.rate, or run lanewise measure network",
+}
 # The series for desktops and laptops, by the titles of the catalogue; the others are for data centres.
 _CLIENT = re.compile(r"\b(?:9[6-9]0|SN\d+X?|P5 Plus|T70[05]|P41|FireCuda|KC3000|XG6|PM981a?)\b")
 LEAST_WRITES = 0.09  # of the raw rate of the slot, see above
@@ -40,7 +50,27 @@ DRIVE_DOUBT = f"{NO_RATE} known: what drives do in such a slot"
 WRITE_DOUBT = "a full cache or a small model writes a tenth of what the slot carries"
 
 
-def unknown_end(system: System, device: str, hop: Hop, key: str = "") -> Iterator[tuple[Resource, float]]:
+def end_demand(system: System, route: Route) -> Iterator[tuple[Resource, float]]:
+    """What a byte takes of the drives, network ports and RAID controllers of a route."""
+    first, last = route.hops[0], route.hops[-1]
+    for name, hop, key, kind in (
+        (route.src, first, "read.rate", "drive_reads"), (route.dst, last, "write.rate", "drive_writes")
+    ):  # fmt: skip
+        if system.device(name).kind in (Kind.SSD, Kind.RAID):
+            yield from list(figure_demand(system, name, key, kind)) or _unknown_end(system, name, hop, key)
+    # A port is full duplex: what a card sends from its host does not slow what it brings in.
+    for name, hop, kind in ((route.src, first, "ports_in"), (route.dst, last, "ports_out")):
+        if system.device(name).kind is Kind.NIC:
+            # A card is as wide as its cables; where none is described, as one port.
+            cables = sum(link.kind is LinkKind.NETWORK for link in system.links_at(name))
+            known = list(figure_demand(system, name, "net.rate", kind, max(1, cables) * NETWORK_SHARE))
+            yield from known or (_unknown_end(system, name, hop) if not cables else ())
+    for name in route.nodes[1:-1]:
+        if system.device(name).kind is Kind.RAID:
+            yield from figure_demand(system, name, "read.rate", "raid_controller")
+
+
+def _unknown_end(system: System, device: str, hop: Hop, key: str = "") -> Iterator[tuple[Resource, float]]:
     """A byte of a drive or card of unknown rate; `key` is the figure that a drive does not state."""
     link = link_resource(system, hop)
     if link is None or link.kind == UNKNOWN_LINK:

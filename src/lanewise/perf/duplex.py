@@ -34,9 +34,10 @@ from lanewise.catalog import Figure, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.typical import both_ways_share, completed
 from lanewise.perf import packets
-from lanewise.perf.known_parts import part_of
+from lanewise.perf.known_parts import is_of_amd, part_of
+from lanewise.perf.link_capacity import DMA_ENGINE_DOUBT
 from lanewise.perf.measured_capacity import as_measured
-from lanewise.perf.resources import DMA_ENGINE_DOUBT, REQUESTS, Resource, is_of_amd
+from lanewise.perf.resources import REQUESTS, Resource
 from lanewise.perf.uncertainty import figure_range, independent
 from lanewise.routes.model import Hop, LinkDirection, Route, Via
 from lanewise.routes.paths import memoized_by_figures

@@ -34,20 +34,18 @@ and its interval begins at that share of what its ports carry.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
-from lanewise.perf.known_parts import part_of
-from lanewise.perf.resources import Resource, cite, figure_resource, is_of_amd
-from lanewise.perf.uncertainty import RANGES, UNKNOWN, figure_range, product
+from lanewise.perf.known_parts import is_of_amd, part_of
+from lanewise.perf.resources import Resource, cite, figure_resource
+from lanewise.perf.uncertainty import product
 from lanewise.routes.endpoints import memory_node
 from lanewise.routes.model import Hop, Route
 from lanewise.routes.paths import memoized_by_figures
-from lanewise.topology.model import Kind, Link, LinkKind, System
+from lanewise.topology.model import Kind, LinkKind, System
 
 DMA_READS, DMA_WRITES = 0.68, 0.54  # shares of memory.rate
 NODE_READS, NODE_WRITES = 0.83, 0.77  # of that of one NUMA node of an EPYC
@@ -57,8 +55,6 @@ TENANT_LEAST = 0.77  # 0.391 of 0.51: a tenant's reads beside those of the whole
 MEMORY_WRITES = "memory_writes"  # the kind of what writes alone get at most
 MEMORY = ("memory", MEMORY_WRITES)
 BRIDGE_LEAST = 0.57  # of the raw rate of its ports: 72.9 of 126 GB/s
-PEER_DOUBT = "what {} forwards between its root ports was not measured: {} its peer.rate.gen{}"
-_XEON_SLOTS = 3  # the PCIe generation whose servers with GPUs are nearly all of Intel
 
 
 def memory_demand(system: System, src: str, dst: str, node: int | None) -> Iterator[tuple[Resource, float]]:
@@ -196,61 +192,3 @@ def bridge_demand(system: System, hops: Sequence[Hop]) -> Iterator[tuple[Resourc
             way = "to its devices" if hop.down else "from its devices"
             name = f"host bridge {bridge} of {cpu} ({way})"
             yield replace(resource, place=(cpu, bridge, way), name=name), 1.0
-
-
-def unmeasured_peer_port(system: System, cpu: str, link: Link) -> Resource | None:
-    """What a root port passes of peer traffic where the CPU is not known: the link's rate, possibly less.
-
-    A CPU that is not named may be the slowest that was measured of those whose lanes suffice for two such ports: a
-    desktop's Core has x8 for each of two GPUs. With Gen3 slots it is taken to be a Xeon, which splits
-    peer traffic into 64 B packets, as nearly all servers with GPUs on Gen3 are. Of a maker of whose CPUs none was
-    measured, nothing is known, nor of Intel's desktops, whose packets (peer.payload) are planned after Xeons. None for
-    AMD's, all of which pass what the link carries (data/parts/cpu-amd.yaml), and for links of unknown speed.
-    """
-    part = system.part(cpu)
-    if link.gen is None or (part is not None and is_of_amd(part)):
-        return None
-    least, share, rests_on = RANGES[UNKNOWN][0], 1.0, "the link's raw rate"
-    planned = part is not None and part.figure("peer.payload").basis == "planning"
-    if not planned and (part is None or part.title.startswith("Intel")):
-        stated = [each for each in _peer_shares(system) if each.lanes > 2 * (link.lanes or 16)]
-        least = min((each.least for each in stated), default=least)
-        xeons = sorted({each.share for each in stated if each.gen == link.gen and each.is_own})
-        if part is None and link.gen == _XEON_SLOTS and xeons:
-            share = statistics.median(xeons)
-            rests_on = f"{share:.2f} of the link's raw rate, median of the Xeons that were measured with Gen{link.gen}"
-    raw = packets.raw_rate(link.gen, link.lanes or 16)
-    return Resource(
-        kind="peer_root_port", place=(cpu,), name=f"peer traffic through the root complex of {cpu}",
-        capacity=raw * share, basis="typical", low=raw * least, high=raw,
-        rests_on=rests_on, doubt=PEER_DOUBT.format(cpu, "state" if part else "name the CPU, or state", link.gen),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _PeerShare:
-    """What peer writes get of a x16 link, the least of it, and whether that was measured on CPUs of this kind.
-
-    `lanes` are those that the CPU has.
-    """
-
-    gen: int
-    lanes: float
-    share: float
-    least: float
-    is_own: bool
-
-
-@memoized_by_figures
-def _peer_shares(system: System) -> tuple[_PeerShare, ...]:
-    """What peer writes get through root complexes that were measured."""
-    cpus = [part for part in system.catalog.parts.values() if part.kind == "cpu"]
-    stated = (
-        (gen, part.number("pcie.lanes") or math.inf, part.figure(f"peer.rate.gen{gen}"))
-        for part in cpus for gen in GENERATIONS
-    )  # fmt: skip
-    return tuple(
-        _PeerShare(gen, lanes, share, share * figure_range(figure)[0], not figure.carried_from)
-        for gen, lanes, figure in stated
-        if isinstance(figure.value, float) and (share := figure.value / packets.raw_rate(gen, 16))
-    )

@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from lanewise.perf.concurrent_flows import flow_demands
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import flow_demands
 from lanewise.perf.measured_capacity import MEASURED, CapacityClass, class_of_resource
 from lanewise.perf.predict import predict
 from lanewise.perf.resources import Resource

@@ -17,8 +17,7 @@ from typing import TypeAlias
 
 from lanewise.perf.flow import Flow
 from lanewise.perf.known_parts import number_of
-from lanewise.perf.resources import Resource
-from lanewise.perf.route_demand import summed
+from lanewise.perf.resources import Resource, summed
 from lanewise.routes.model import Route
 from lanewise.topology.model import Kind, System
 

@@ -58,3 +58,13 @@ def _least(figures: Sequence[Figure | None], bound: Bound) -> int | None:
 def _at(figure: Figure, bound: Bound) -> float | None:
     end = {"low": figure.low, "nominal": None, "high": figure.high}[bound]
     return end if end is not None else figure.value if isinstance(figure.value, float) else None
+
+
+def is_of_amd(part: Part) -> bool:
+    """Whether AMD makes a part; one of the kind nvlink is Infinity Fabric between GPUs then."""
+    return maker(part) == "AMD"
+
+
+def maker(part: Part) -> str:
+    """The first word of its title."""
+    return part.title.partition(" ")[0]

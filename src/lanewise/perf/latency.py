@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanewise.catalog.typical import completed
+from lanewise.perf.known_parts import number_of
 from lanewise.perf.resources import cite, weakest
-from lanewise.perf.route_demand import one_way
 from lanewise.perf.uncertainty import Range, figure_range
 from lanewise.routes.find import route as find_route
-from lanewise.routes.model import Route, Via
-from lanewise.topology.model import Kind, System
+from lanewise.routes.model import Hop, Route, Via
+from lanewise.topology.model import Kind, LinkKind, System
 
+WIRE_S_PER_M = 5e-9  # signal speed in copper and fibre is about two thirds of light's
 # An API figure is a whole: it already holds the wire time of its own machine, about one switch or root complex.
 REFERENCE_WIRE = 100e-9
 # What other drivers and CPUs make of it: of 18 latencies that machines of the evidence measured, each beside the figure
@@ -68,3 +70,13 @@ def latency(system: System, src: str, dst: str, p2p: bool = True) -> Latency:
     unmeasured = figure_range(figure) if figure.basis == "typical" else (1.0, 1.0)
     rests = (cite(part, key, figure),)
     return Latency(a, b, path, wire, figure.value + beyond, basis, limit, rests, range=unmeasured)
+
+
+def one_way(system: System, hops: Sequence[Hop]) -> float:
+    """Wire time of a small packet in s: cables, switches' cut-through, root complexes and inter-socket links passed."""
+    keys = {Kind.SWITCH: "switch.cut_through", Kind.CPU: "latency.root_complex"}
+    passed = [(hop.end, key) for hop in hops[:-1] if (key := keys.get(system.device(hop.end).kind))]
+    sockets = [hop.start for hop in hops if hop.link.kind is LinkKind.SOCKET]
+    wires = sum((hop.link.length or 0.0) * WIRE_S_PER_M for hop in hops)
+    forwarding = sum(number_of(system, name, key) or 0.0 for name, key in passed)
+    return wires + forwarding + sum(system.number(name, "latency.intersocket") or 0.0 for name in sockets)

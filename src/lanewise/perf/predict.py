@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
+from lanewise.perf.concurrent_flows import arbitrated, flow_demands, solver_input, writes_first
 from lanewise.perf.doubts import merge_doubts
+from lanewise.perf.drives import UNKNOWN_END, WHY_UNKNOWN
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, arbitrated, flow_demands, limit_source, solver_input, writes_first
-from lanewise.perf.resources import REQUESTS, UNKNOWN_END, WHY_UNKNOWN, Resource, weakest
+from lanewise.perf.flow_demand import FlowDemand, limit_source
+from lanewise.perf.resources import REQUESTS, Resource, weakest
 from lanewise.perf.schedules import FULL, TOGETHER, Schedule, share_in_order
 from lanewise.perf.sharing import Shares
 from lanewise.perf.uncertainty import RANGES, SHARED, TIE, independent, is_tie

@@ -18,16 +18,8 @@ from dataclasses import replace
 
 from lanewise.perf.known_parts import number_of, part_of
 from lanewise.perf.measured_capacity import as_measured
-from lanewise.perf.resources import (
-    SOCKET_DOUBT,
-    SOCKET_SETTINGS,
-    SOCKET_SHARE,
-    Resource,
-    cite,
-    figure_resource,
-    socket_link,
-    socket_links,
-)
+from lanewise.perf.resources import Resource, cite, figure_resource
+from lanewise.perf.socket_links import SOCKET_DOUBT, SOCKET_SETTINGS, SOCKET_SHARE, socket_link, socket_links
 from lanewise.perf.uncertainty import figure_range
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System

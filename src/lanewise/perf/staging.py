@@ -29,13 +29,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
-from lanewise.perf import packets
-from lanewise.perf.known_parts import number_of, part_of
-from lanewise.perf.measured_capacity import BESIDE, MEASURED, CapacityClass, as_measured
-from lanewise.perf.resources import Resource, cite, is_of_amd, weakest
-from lanewise.perf.route_demand import summed
+from lanewise.perf.known_parts import is_of_amd, number_of, part_of
+from lanewise.perf.measured_capacity import BESIDE, MEASURED, CapacityClass
+from lanewise.perf.resources import Resource, cite, summed, weakest
 from lanewise.perf.uncertainty import RANGES, Bound, Range, figure_range, independent
-from lanewise.routes.model import Hop, LinkDirection, Route
+from lanewise.routes.model import LinkDirection
 from lanewise.topology.model import LinkKind, System
 
 Amounts: TypeAlias = Sequence[tuple[Resource, float]]
@@ -46,20 +44,6 @@ Amounts: TypeAlias = Sequence[tuple[Resource, float]]
 _GAPS: Mapping[Bound, float] = {"low": 20e-12, "nominal": 8e-12, "high": 4e-12}
 # Of AMD's GPUs: ROCr copies all of a buffer at once to host memory and then on, HIP waits for each chunk.
 _GAPS_OF_AMD: Mapping[Bound, float] = {"low": _GAPS["low"], "nominal": 0.0, "high": 0.0}
-# What a shared port passes of both stages together, as a share of what it passes one way: 0.64 to 0.83 at Gen3 (DGX-1,
-# DGX-2, TITAN RTX, two M60 of a board, a chassis of A100); at Gen4 0.41, 0.74 and 0.95 (A100 SXM and two hosts of A100
-# PCIe): there reads starve behind writes on some hosts. Where the stages take turns, so do those of opposite copies:
-# 6.1 GB/s in all of two RTX 3090, 5.9 of a lone copy.
-_PORT_SHARES = {3: (0.75, 0.62, 0.88)}
-_PORT_SHARE = (0.75, 0.39, 1.0)
-_PORT_SHARE_IN_TURNS = (1.0, 0.85, 1.10)
-# Beside posted writes of an EPYC: 0.96 and 1.09 of what stages in turns give on two hosts; 1.4 in a virtual machine.
-_PORT_SHARE_BEHIND_WRITES = (1.0, 0.85, 1.45)
-_TURNS = "both stages one after the other, as two RTX 3090 below a port"
-_OVERLAP = (
-    "{} of what it passes of a stage alone, as other ports that pass both stages (DGX-1, DGX-2, TITAN RTX, two M60 of "
-    "a board, A100)"
-)
 _QUEUE = 546e6  # B of one direction that wait in the driver's queue while the other is issued
 _SAMPLE_SIZE = 800e6  # B of one direction that p2pBandwidthLatencyTest issues before the other
 _NEWEST_BEFORE_CUDA_11 = 3  # the PCIe generation of Volta and Turing; Ampere, of Gen4, needs CUDA 11
@@ -182,87 +166,6 @@ def _is_taken_from_its_series(system: System, src: str) -> bool:
     return part is not None and part.kind == "gpu" and part.figure("staging.stages").basis == "typical"
 
 
-def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amounts]) -> list[tuple[Resource, float]]:
-    """What a byte takes of the link that both stages of a copy cross, the slowest and of these the one at the CPU."""
-    hop = _shared_hop(routes, stages)
-    if hop is None:
-        return []
-    # Of what crosses the link one way and the other: seconds a byte.
-    ways = ((stages[0], hop.direction), (stages[1], hop.reverse.direction))
-    times = [
-        max(amount / r.capacity for r, amount in summed(amounts).items() if r.place == way) for amounts, way in ways
-    ]
-    time, shares = sum(times) / 2, _PORT_SHARES.get(hop.link.gen or 0, _PORT_SHARE)
-    in_turns = _time_in_turns(system, routes[0].src, stages)
-    if stages_of(system, routes[0].src) is Stages.IN_TURNS:
-        return [(_port(system, hop, _PORT_SHARE_IN_TURNS, _TURNS), _raw_rate(hop) * in_turns)]
-    if _gaps(system, routes[0].src)[1] == _NOT_MEASURED:
-        nominal, low, high = shares
-        shares = (nominal, min(low, _PORT_SHARE_IN_TURNS[1] * time / in_turns), high)
-    return [(_port(system, hop, shares, _OVERLAP.format(shares[0])), _raw_rate(hop) * time)]
-
-
-def beside_opposite_copy(
-    system: System, routes: Sequence[Route], stages: Sequence[Amounts]
-) -> list[tuple[Resource, float]]:
-    """What a byte takes besides while the opposite copy runs: the gaps on the way to far memory, a port in turns.
-
-    A far stage waits half of the gap between chunks, and the opposite copy does not fill it: 1/x = 1/C + gap of both
-    together where both stages of each are far, 1/C + gap / 2 between the sockets. That gives 19.7 and 21.5 GB/s with
-    A100 on EPYC 7002 or 7003 (two hosts: 20.95 and 19.1, 21.8 and 20), 20.0 with RTX 4090 (21) and A40 (20.2) on 7002.
-    """
-    if len(stages) != 2 or len(routes) != 1:
-        return []
-    src, far = routes[0].src, [resource for each in stages for resource, _ in each if resource.kind == "far_memory"]
-    idle = _gaps(system, src)[0]["nominal"] * len(far) / 2
-    amounts = [(resource, idle * resource.capacity) for resource in dict.fromkeys(far)]
-    hop, turns = _shared_hop(routes, stages), _turns_at_port(system, routes[0])
-    if hop is not None and turns:
-        port = replace(_port(system, hop, _PORT_SHARE_BEHIND_WRITES, turns), kind="port_in_turns")
-        amounts.append((port, _raw_rate(hop) * _time_in_turns(system, src, stages)))
-    return amounts
-
-
-def _shared_hop(routes: Sequence[Route], stages: Sequence[Amounts]) -> Hop | None:
-    if len(stages) != 2 or len(routes) != 1:
-        return None
-    first, second = routes[0].stages
-    back = {hop.direction for hop in second.hops}
-    shared = [hop for hop in first.hops if hop.reverse.direction in back and hop.link.gen and hop.link.lanes]
-    return min(reversed(shared), key=_raw_rate, default=None)
-
-
-def _raw_rate(hop: Hop) -> float:
-    return packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0)
-
-
-def _port(system: System, hop: Hop, shares: tuple[float, float, float], rests_on: str) -> Resource:
-    """What a link passes of both stages, nominal, least and most as shares of its raw rate."""
-    (share, low, high), raw, ends = shares, _raw_rate(hop), sorted((hop.start, hop.end))
-    port = Resource(
-        kind="staged_port", place=(*ends,), name=f"link {ends[0]}<->{ends[1]} (both stages of copies through it)",
-        capacity=share * raw, basis="typical", low=low * raw, high=high * raw, rests_on=rests_on,
-    )  # fmt: skip
-    return as_measured(system, port)
-
-
-def _time_in_turns(system: System, src: str, stages: Sequence[Amounts]) -> float:
-    """Seconds a byte of a copy whose stages take turns."""
-    return sum(_time(amounts, "nominal") for amounts in stages) + _gaps(system, src)[0]["nominal"]
-
-
-def _turns_at_port(system: System, route: Route) -> str:
-    """What says that stages of opposite copies pass a port that they share in turns; '' if they overlap.
-
-    Read requests do not pass posted writes, so they wait where a host takes writes slowly: two of EPYC, none of Intel.
-    """
-    gpu, cpu = system.part(route.src), system.part(route.stages[0].dst)
-    figure = gpu.figure("staging.port") if gpu is not None and gpu.kind == "gpu" else None
-    if gpu is None or figure is None or figure.value != Stages.IN_TURNS or cpu is None or not is_of_amd(cpu):
-        return ""
-    return cite(gpu, "staging.port", figure)
-
-
 def slowest_of(amounts: Amounts) -> Resource:
     """The resource that a stage alone would fill first."""
     return max(summed(amounts).items(), key=lambda item: item[1] / item[0].capacity)[0]
@@ -275,17 +178,17 @@ def staging(
 
     Stages that overlap pass `port`, the link that both of them cross, together.
     """
-    gaps, basis, rests_on = _gaps(system, src)
+    gaps, basis, rests_on = gap_of(system, src)
     order = stages_of(system, src)
     # Stages that overlap share the port and the way to a far socket; memory is full even in the gaps.
     shared = [[*port, *(pair for each in stages for pair in each if pair[0].kind in _FAR)]]
     together, limits = (sum, list(stages)) if order is Stages.IN_TURNS else (max, [*stages, *filter(None, shared)])
-    rates = _rates({bound: together(_time(each, bound) for each in limits) for bound in _BOUNDS}, gaps)
-    if basis == _NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
-        in_turns = _rates({bound: sum(_time(each, bound) for each in stages) for bound in _BOUNDS}, gaps)
+    rates = _rates({bound: together(stage_time(each, bound) for each in limits) for bound in _BOUNDS}, gaps)
+    if basis == NOT_MEASURED:  # the stages may take turns, as those of an RTX 3090 do
+        in_turns = _rates({bound: sum(stage_time(each, bound) for each in stages) for bound in _BOUNDS}, gaps)
         rates["low"] = min(rates["low"], in_turns["low"])
     if _is_taken_from_its_series(system, src):
-        overlap = _rates({bound: max(_time(each, bound) for each in limits) for bound in _BOUNDS}, gaps)
+        overlap = _rates({bound: max(stage_time(each, bound) for each in limits) for bound in _BOUNDS}, gaps)
         rates["high"] = max(rates["high"], overlap["high"])
     of_amd = _is_amd_gpu(system, src)
     rests_on += _STEPS_OF_AMD if of_amd else ""
@@ -311,15 +214,15 @@ def _places(stages: Sequence[Amounts], port: Amounts) -> tuple[str, ...]:
     )
 
 
-def _gaps(system: System, src: str) -> tuple[Mapping[Bound, float], str, str]:
+def gap_of(system: System, src: str) -> tuple[Mapping[Bound, float], str, str]:
     """The gap of copies from `src` in s/B, its basis and its source."""
     part = part_of(system, src)
     figure = part.figure("staging.rate") if part is not None and part.kind == "gpu" else None
     if part is None or figure is None or not isinstance(figure.value, float):
         if _is_amd_gpu(system, src):
-            return _GAPS_OF_AMD, _NOT_MEASURED, "no gap between the steps of a copy"
+            return _GAPS_OF_AMD, NOT_MEASURED, "no gap between the steps of a copy"
         text = f"{_GAPS['nominal'] * 1e12:.0f} ps a byte between chunks, the median of GPUs that were measured"
-        return _GAPS, _NOT_MEASURED, text
+        return _GAPS, NOT_MEASURED, text
     low, high = figure_range(figure)
     gaps: dict[Bound, float] = {
         "nominal": 1 / figure.value,
@@ -348,10 +251,10 @@ def _within(value: float, factors: Range) -> dict[Bound, float]:
 
 
 _FAR = ("far_memory", "far_buffers")
-_NOT_MEASURED = "typical"  # the basis of a gap that nobody measured on that GPU
+NOT_MEASURED = "typical"  # the basis of a gap that nobody measured on that GPU
 _BOUNDS: tuple[Bound, ...] = ("low", "nominal", "high")
 
 
-def _time(amounts: Amounts, bound: Bound) -> float:
+def stage_time(amounts: Amounts, bound: Bound) -> float:
     """Seconds that a byte of one stage takes alone."""
     return max(amount / resource.at(bound) for resource, amount in summed(amounts).items())

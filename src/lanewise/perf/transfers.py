@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lanewise.errors import InputError
+from lanewise.perf.concurrent_flows import flow_demands, solver_input
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_demands, solver_input
+from lanewise.perf.flow_demand import FlowDemand
 from lanewise.perf.latency import latency
 from lanewise.perf.predict import predict
 from lanewise.perf.sharing import SolverFlow

@@ -61,12 +61,13 @@ def in_buffers_of_the_driver(amounts: Iterable[tuple[Resource, float]]) -> list[
 def _writes(system: System, cpu: str, port: str, raw: float) -> Iterator[tuple[Resource, float]]:
     """What GPUs' copies to host memory get where it was measured; from larger pages all that the link carries."""
     part = system.part(cpu)
-    figure = part.figure(_WRITES) if part is not None and part.figure(_WRITES).known else _typical_writes(system)
+    own = part.figure(_WRITES) if part is not None else None
+    figure = own if own is not None and own.known else _typical_writes(system)
     if figure is not None and isinstance(figure.value, float):
         yield Resource(
             kind=TRANSLATED_WRITES, place=(cpu, port, TRANSLATED_WRITES),
             name=f"address translation at root port {port} of {cpu} (writes)", capacity=min(figure.value, raw),
-            basis=figure.basis, rests_on=figure.source if part is None else cite(part, _WRITES, figure),
+            basis=figure.basis, rests_on=cite(part, _WRITES, figure) if part and figure is own else figure.source,
             doubt=DOUBT, low=LEAST, high=raw,
         ), 1.0  # fmt: skip
 

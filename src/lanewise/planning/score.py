@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from lanewise.perf.concurrent_flows import flow_demands, solver_input
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_demands, limit_source, solver_input
+from lanewise.perf.flow_demand import FlowDemand, limit_source
 from lanewise.perf.resources import Resource
 from lanewise.perf.sharing import Shares, share
 from lanewise.planning.work import TenantGpus, Work

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanewise.checking.expectation import fine_interval
+from lanewise.perf.concurrent_flows import flow_demands, solver_input
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import flow_demands, solver_input
 from lanewise.perf.predict import FlowRate, flow_rate
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.pool.loads import active_blocks, active_flow, paired_cards, required_rates

@@ -14,8 +14,9 @@ from typing import TypeAlias
 import lanewise._native as _native
 from lanewise.catalog import Part
 from lanewise.errors import InputError
+from lanewise.perf.concurrent_flows import flow_demands, solver_input
 from lanewise.perf.flow import Flow
-from lanewise.perf.flow_demand import FlowDemand, flow_demand, flow_demands, solver_input
+from lanewise.perf.flow_demand import FlowDemand, flow_demand
 from lanewise.perf.latency import latency
 from lanewise.perf.sharing import SolverFlow, native_errors, network_of
 from lanewise.serving.host_cost import with_host_cost
