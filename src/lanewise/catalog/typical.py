@@ -134,7 +134,7 @@ def _with_figures(part: Part, figures: dict[str, Figure]) -> Part:
 
 
 def _stages_of_its_series(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:
-    """How stages of staged copies run on other GeForce RTX cards of the nearest series, if those that were measured agree.
+    """How stages of staged copies run on GeForce RTX cards of the nearest series that was measured, if they agree.
 
     All that were measured of RTX 20 and 30 take turns (RTX 2080 Ti; RTX 3090 of six machines), none of RTX 40 and 50.
     """

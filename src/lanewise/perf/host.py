@@ -115,7 +115,7 @@ def _share(system: System, cpu: str, key: str, node: int | None) -> tuple[float,
 
 
 def _direct(system: System, cpu: str, key: str) -> float | None:
-    """The share of a NUMA node of an EPYC that copies to and from a program's memory get; None if nobody measured it."""
+    """The share of a NUMA node of an EPYC that copies with a program's memory get; None if nobody measured it."""
     return system.number(cpu, _DIRECT[key]) or _typical_direct(system, _DIRECT[key])
 
 

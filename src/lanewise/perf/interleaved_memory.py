@@ -77,8 +77,8 @@ def _write_weight(system: System, sockets: set[str]) -> float | None:
 def _held_up(writes: float, beside_reads: float, reads: float, weight: float) -> dict[str, float]:
     """B/s that a GPU writes and reads while its writes wait for one socket after the other.
 
-    Read requests do not pass posted writes (PCI Express Base Specification, transaction ordering), so the reads get what
-    a full far memory leaves them: R = W / weight. They displace as much for each byte as at full rate, where
+    Read requests do not pass posted writes (PCI Express Base Specification, transaction ordering), so the reads get
+    what a full far memory leaves them: R = W / weight. They displace as much for each byte as at full rate, where
     `beside_reads` is left of `writes` beside `reads`: W = writes - (writes - beside_reads) / reads * R.
     """
     rate = writes / (1 + (writes - beside_reads) / (reads * weight))
