@@ -63,13 +63,13 @@ links:
 
 
 @pytest.mark.parametrize(("without", "shares"), [
-    ("none", ((0.947 + 0.958) / 2, 0.881)), ("derecho-a100", (0.958, 0.765)),
+    ("none", ((0.947 + 0.958) / 2, 0.881)), ("derecho-a100", (0.958, 0.958 * 0.77 / 0.83)),
 ])
 def test_copies_through_host_memory_get_less_of_a_numa_node_than_copies_to_it(
     without: str, shares: tuple[float, float]
 ) -> None:
-    # Four A100 read 48.5 and write 45.1 of a node's 51.2 GB/s, an RTX 5090 reads 36.8 of 38.4. Staged copies of two
-    # Rome write and read 0.81 and 0.78.
+    # Four A100 read 48.5 and write 45.1 of a node's 51.2 GB/s, an RTX 5090 reads 36.8 of 38.4. Writes that
+    # nobody measured get of reads what those of copies through host memory do: 0.77 of 0.83.
     text = """
 lanewise: 1
 system: node
@@ -103,7 +103,7 @@ GPUS = {f"gpu{number}" for number in range(4)}
 
 
 def test_a_full_numa_node_of_a_milan_prefers_writes_and_nobody_knows_it_of_a_rome() -> None:
-    # Four A100 at one node of an EPYC 7763: 33.7 to it and 13.7 GB/s from it.
+    # Four A100 at one node of an EPYC 7763: 33.7 to it and 13.7 GB/s from it; far memory of Rome 1.92 and 1.97.
     text = """
 lanewise: 1
 system: node
@@ -116,7 +116,7 @@ links: [{{from: cpu0, to: "gpu[0-3]", pcie: gen4 x16}}]
         reads, writes = (next(each for each in rates if (each.flow.dst in GPUS) is into) for into in (True, False))
         ratios.append(writes.rate / reads.rate)
         ranges.append((reads.rate / reads.low, writes.high / writes.rate))
-    assert ratios == [pytest.approx(2.46), pytest.approx(1)]
+    assert ratios == [pytest.approx(1.97), pytest.approx(1)]
     assert all(unknown > known for unknown, known in zip(ranges[1], ranges[0], strict=True))
 
 

@@ -48,13 +48,13 @@ def test_one_cpu_of_a_host_has_the_staging_buffers() -> None:
 
 
 def test_links_between_sockets_that_are_set_narrower_carry_less_with_a_narrower_range() -> None:
-    # Three xGMI links: 3 x 16 lanes x 18 GT/s / 8 = 108 GB/s, of which 0.68 is data; set to x8 half, of which 0.70.
+    # Three xGMI links: 3 x 16 lanes x 18 GT/s / 8 = 108 GB/s, 3 x 22.05 of it data; set to x8 half, of which 0.70.
     totals = []
     for rate in (", rate: 108 GB/s", ", rate: 54 GB/s", ""):
         system = read_system(MACHINE % (rate, "cpu0"), "s.yaml")
         (link,) = (each for each in flow_demand(system, Flow("cpu0", "gpu2")).per_byte if "xgmi x3" in each.name)
         totals.append((link.capacity, link.high - link.low))
-    assert totals[0][0] == totals[2][0] == pytest.approx(0.6833 * 108e9, rel=1e-3)
+    assert totals[0][0] == totals[2][0] == pytest.approx(3 * 22.05e9, rel=1e-3)
     assert totals[1][0] == pytest.approx(0.70 * 54e9)
     assert max(totals[0][1], totals[1][1]) < totals[2][1]
 

@@ -44,6 +44,21 @@ def test_writes_to_pages_of_both_sockets_in_turn_wait_for_each_other() -> None:
     assert reads == pytest.approx(near_reads)
 
 
+def test_reads_wait_behind_writes_that_wait_for_both_sockets() -> None:
+    # MeluXina and Vega: 14.7 and 16.1 to such pages beside 7.3 and 8.0 GB/s from them; alone 16.4 and 18.1.
+    system = machine("rome", "a100-sxm-40gb", "gen4 x16")
+    weight = builtin().get("rome").number("intersocket.write_weight") or 0.0
+    both = lanewise.predict(system, "host0:[0-1]<->gpu0 interleaved")
+    alone = lanewise.predict(system, "gpu0->host0:[0-1] interleaved").total
+    reads, writes = (
+        sum(each.rate for each in both.rates if (each.flow.dst == "gpu0") is into) for into in (True, False)
+    )
+    assert writes / reads == pytest.approx(weight)
+    assert 0.85 * alone < writes < alone
+    one_way = lanewise.predict(system, "host0:[0-1]->gpu0 interleaved").total
+    assert reads < 0.4 * one_way
+
+
 def test_pages_of_a_slow_node_hold_those_of_a_fast_one() -> None:
     # One UPI link carries less than half of what the GPU reads: far pages arrive at its rate, and near ones with them.
     system = machine("ice-lake-sp", "a100-sxm-40gb", "gen4 x16")

@@ -238,7 +238,7 @@ def test_both_ways_to_far_memory_on_xgmi_may_get_no_more_than_one_link_carries()
     far, near, one_way = (lanewise.predict(system, flows) for flows in ("cpu1<->gpu0", "cpu0<->gpu0", "cpu1->gpu0"))
     assert one_way.total == pytest.approx(far.total)
     assert far.total_low < 24.9e9 < near.total_low
-    assert one_way.total_low > 0.6 * one_way.total  # speed and width of the links are settings
+    assert one_way.total_low > 0.55 * one_way.total  # speed and width of the links are settings
     assert far.total_high > 0.95 * near.total_high
 
 

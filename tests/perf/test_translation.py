@@ -31,7 +31,9 @@ def test_the_interval_of_a_copy_of_host_memory_begins_at_the_least_that_was_seen
     translated, plain = (predicted(mode, flow).rates[0] for mode in ("translate", "passthrough"))
     assert translated.low == pytest.approx(20e9)  # 0.8 of 200 Gb/s
     assert translation.DOUBT in translated.doubt
-    assert (translated.rate, translated.high) == (plain.rate, plain.high)
+    # Writes of a CPU that nobody measured: the median of EPYC 7002 and a Core i5, 21.5 and 20.5 GB/s.
+    assert translated.rate == (pytest.approx(21e9) if flow == "gpu0->host0" else plain.rate)
+    assert translated.high == plain.high
     assert plain.low > 45e9
     assert not plain.doubt
 
@@ -41,7 +43,7 @@ def test_both_directions_of_a_root_port_share_its_translations_and_two_ports_do_
     two = predicted("translate", "host0->gpu[0-1]")
     assert both.total_low == pytest.approx(20e9, rel=0.01)
     assert two.total_low == pytest.approx(40e9)
-    assert both.total == pytest.approx(predicted("off", "host0->gpu0, gpu0->host0").total)
+    assert both.total_high >= predicted("off", "host0->gpu0, gpu0->host0").total_high
 
 
 @pytest.mark.parametrize("flow", ["gpu0->gpu1", "ssd0->gpu0", "ssd0->host0"])

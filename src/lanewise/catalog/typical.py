@@ -34,7 +34,7 @@ _BEFORE_VOLTA = re.compile(r"\b(?:K\d+|M\d+|P\d+|GTX|TITAN Xp?|GP100)\b")  # NVI
 _GOODPUT = "nvlink.goodput"
 _NVLINK = re.compile(r"NVLink (\d)")
 _STAGES = "staging.stages"
-_SERIES = re.compile(r"\bGeForce RTX \d")  # 20, 30, 40, 50: the chips of one generation, in cards for desktops
+_SERIES = re.compile(r"\bGeForce RTX (\d)")  # 20, 30, 40, 50: the chips of one generation, in cards for desktops
 _GRAPHICS = re.compile(r"\b(?:GeForce|RTX|TITAN|Quadro|Radeon)\b")
 _MOST_NAMES = 6
 _Stated: TypeAlias = "list[tuple[Part, Figure]]"
@@ -134,17 +134,27 @@ def _with_figures(part: Part, figures: dict[str, Figure]) -> Part:
 
 
 def _stages_of_its_series(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:
-    """How stages of staged copies run on the other GeForce cards of its series, if those that were measured agree.
+    """How stages of staged copies run on GeForce RTX cards of the nearest series that was measured, if they agree.
 
     All that were measured of RTX 20 and 30 take turns (RTX 2080 Ti; RTX 3090 of six machines), none of RTX 40 and 50.
     """
-    series = _SERIES.search(part.title) if part.kind == "gpu" and not part.figure(_STAGES).known else None
-    if series is None:
+    own = _series(part)
+    if own is None or part.figure(_STAGES).known:
         return
-    stated = [pair for pair in _stated(catalog, part, _STAGES) if series[0] in pair[0].title]
-    if len({figure.value for _, figure in stated}) == 1:
-        source = f"as {_named([other.name for other, _ in stated])}, of the same series"
-        yield _STAGES, replace(stated[0][1], source=source, basis="typical", machines=(), condition="")
+    cards = {other.name: other for key in (_STAGES, _STAGING) for other, _ in _stated(catalog, part, key)}.values()
+    apart = [(abs(series - own), other) for other in cards if (series := _series(other)) is not None]
+    nearest = min((distance for distance, _ in apart), default=None)
+    near = [other for distance, other in apart if distance == nearest]
+    figures = [other.figure(_STAGES) for other in near]
+    if figures and figures[0].known and len({figure.value for figure in figures}) == 1:
+        source = f"as {_named([other.name for other in near])}, of the {'nearest' if nearest else 'same'} series"
+        yield _STAGES, replace(figures[0], source=source, basis="typical", machines=(), condition="")
+
+
+def _series(part: Part) -> int | None:
+    """The number of a GeForce RTX card's series: 2 of RTX 20 to 5 of RTX 50; None of others."""
+    series = _SERIES.search(part.title) if part.kind == "gpu" else None
+    return int(series[1]) if series is not None else None
 
 
 def _missing(catalog: Catalog, part: Part) -> Iterator[tuple[str, Figure]]:

@@ -57,7 +57,7 @@ def flow_demands(
     spread = where_pages_alternate(system, flows, routes, [each.per_byte for each in demands])
     demands = [replace(demand, per_byte=taken) for demand, taken in zip(demands, spread, strict=True)]
     demands = beside_each_other(system, demands, copied_by)
-    paced = at_one_pace(system, flows, routes, [each.per_byte for each in demands])
+    paced = at_one_pace(system, flows, routes, spread, [each.per_byte for each in demands])
     return [replace(demand, per_byte=taken) for demand, taken in zip(demands, paced, strict=True)]
 
 

@@ -62,6 +62,7 @@ POSTED_SHARE = 2 * ACK_SHARE  # of a write to a host: the Ack and the credits of
 RESPONSE_SHARE = 0.05
 # Of what both directions of a GPU get at once hosts keep 0.85 to 1.02 (H100 and H800: 87 to 103 GB/s of 104).
 RANGE = (0.85, 1.02)
+_NEWER_ENGINES = 5  # the PCIe generation of NVIDIA's engines of which both ways get 0.93; T4 and L4 get 0.89 and 0.88
 # The least that traffic the other way leaves of a capacity: 0.42 of an A100's reads (11 of 26 GB/s).
 _LEAST_LEFT = 0.4
 
@@ -111,6 +112,8 @@ def taken_by_opposite(
             for opposite in fabric.get(back, ()) if share else ():
                 taken[opposite] += flow.rate * share
         starved = _starved_reads(system, flow) if copied_by == "engines" else 0.0
+        to_host = copied_by == "engines" and system.device(flow.copies[-1].dst).kind is Kind.CPU
+        answers = _answers(hops) * (POSTED_SHARE / ACK_SHARE if to_host else 1.0)
         stored = copied_by == "cores" and system.device(flow.copies[0].src).kind is Kind.CPU
         for engine, amount in _reads_of(system, flows, flow):
             kept_off[engine] += flow.rate * amount
@@ -122,8 +125,8 @@ def taken_by_opposite(
                 back = LinkDirection(resource.link.end, resource.link.start, resource.link.port, resource.link.kind)
                 for opposite in links.get(back, ()):
                     on_link = flow.rate * amount * (1.0 if opposite.link else _GOODPUT)
-                    taken[opposite] += on_link * ACK_SHARE
-                    kept_off[opposite] += on_link * max(0.0, starved - ACK_SHARE)
+                    taken[opposite] += on_link * answers
+                    kept_off[opposite] += on_link * max(0.0, starved - answers)
         for copy in flow.copies:
             if copy.via is not Via.NVLINK:
                 for gpu, direction, far_end in _ends(copy):
@@ -146,6 +149,12 @@ def _reads_of(system: System, flows: Sequence[RunningFlow], write: RunningFlow) 
     reads = (flow.amounts for flow in flows if len(flow.copies) == 1 and not memory.isdisjoint(flow.amounts))
     for engine in dict.fromkeys(each for amounts in reads for each in amounts if each.kind == "h2d"):
         yield engine, share
+
+
+def _answers(hops: Sequence[Hop]) -> float:
+    """Bytes of Acks against a byte on links: one for each packet, more of them where a tunnel's packets are small."""
+    payloads = [hop.link.max_payload for hop in hops if hop.link.max_payload is not None]
+    return ACK_SHARE * _PACKET / (min([*payloads, packets.DEFAULT_PAYLOAD]) + packets.REQUEST_64BIT)
 
 
 def _response_share(system: System, hop: Hop) -> float:
@@ -214,8 +223,9 @@ def _displaced(system: System, engine: Resource, direction: Direction, far_end: 
         measured = _displaced_copy(system, part, engine.kind)
         if measured is not None:
             return measured
-        # Packets say it well of NVIDIA's engines (H200: 105 of 103 GB/s); AMD's lose two to three times as much.
-        share = both_ways_share(system.catalog, part) if is_of_amd(part) else None
+        # Packets say it well of NVIDIA's engines of Gen5 (H200: 105 of 103 GB/s); AMD's and older ones lose more.
+        older = (part.number("pcie.gen") or _NEWER_ENGINES) < _NEWER_ENGINES
+        share = both_ways_share(system.catalog, part) if is_of_amd(part) or older else None
         if share is not None:
             return 1 - share
     if direction == "out" or not with_host:

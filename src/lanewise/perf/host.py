@@ -108,8 +108,15 @@ def _share(system: System, cpu: str, key: str, node: int | None) -> tuple[float,
     """The share of its rate that devices get of a socket's memory, or of that of one of its NUMA nodes, and its key."""
     if not _is_node_of_amd(system, cpu, node):
         return system.number(cpu, key) or _OF_SOCKET[key], key
-    direct = system.number(cpu, _DIRECT[key]) or _typical_direct(system, _DIRECT[key])
+    direct = _direct(system, cpu, key)
+    if direct is None and key == _WRITES and (reads := _direct(system, cpu, _READS)) is not None:
+        direct = reads * NODE_WRITES / NODE_READS
     return (direct, _DIRECT[key]) if direct else (_through_buffers(system, cpu, key), key)
+
+
+def _direct(system: System, cpu: str, key: str) -> float | None:
+    """The share of a NUMA node of an EPYC that copies with a program's memory get; None if nobody measured it."""
+    return system.number(cpu, _DIRECT[key]) or _typical_direct(system, _DIRECT[key])
 
 
 def _is_node_of_amd(system: System, cpu: str, node: int | None) -> bool:

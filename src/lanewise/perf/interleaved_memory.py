@@ -42,20 +42,56 @@ def where_pages_alternate(
 
 
 def at_one_pace(
-    system: System, flows: Sequence[Flow], routes: Sequence[Route], amounts: Sequence[Amounts]
+    system: System, flows: Sequence[Flow], routes: Sequence[Route], alone: Sequence[Amounts], beside: Sequence[Amounts]
 ) -> list[Amounts]:
-    """The amounts, those of interleaved flows of one GPU and direction as their mean, so that none runs ahead."""
+    """The amounts `beside` other flows, those of interleaved flows of one GPU and direction as their mean, so that none
+    runs ahead; of a GPU that both writes and reads so, with what its writes leave its reads (`alone`: amounts without).
+    """
     copies: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for number, (flow, route) in enumerate(zip(flows, routes, strict=True)):
         if flow.interleaved:
             to_memory = system.device(route.dst).kind is Kind.CPU
             copies[route.src if to_memory else route.dst, to_memory].append(number)
-    result = list(amounts)
+    result = list(beside)
     for numbers in copies.values():
-        mean = summed((each, amount / len(numbers)) for number in numbers for each, amount in amounts[number].items())
+        mean = summed((each, amount / len(numbers)) for number in numbers for each, amount in beside[number].items())
         for number in numbers:
             result[number] = mean
+    for gpu in {gpu for gpu, _ in copies}:
+        writes, reads = copies.get((gpu, True), []), copies.get((gpu, False), [])
+        weight = _write_weight(system, {routes[number].dst for number in writes})
+        if weight is not None and writes and reads:
+            rates = _held_up(_engine(alone[writes[0]], "d2h"), _engine(beside[writes[0]], "d2h"),
+                             _engine(alone[reads[0]], "h2d"), weight)  # fmt: skip
+            for number in (*writes, *reads):
+                result[number] = {_at_rate(each, rates): amount for each, amount in result[number].items()}
     return result
+
+
+def _write_weight(system: System, sockets: set[str]) -> float | None:
+    """What a device that writes far memory gets over one that reads it; None for one socket, or where unmeasured."""
+    weights = [number_of(system, cpu, "intersocket.write_weight") for cpu in sockets]
+    return max((each for each in weights if each is not None), default=None) if len(sockets) > 1 else None
+
+
+def _held_up(writes: float, beside_reads: float, reads: float, weight: float) -> dict[str, float]:
+    """B/s that a GPU writes and reads while its writes wait for one socket after the other.
+
+    Read requests do not pass posted writes (PCI Express Base Specification, transaction ordering), so the reads get
+    what a full far memory leaves them: R = W / weight. They displace as much for each byte as at full rate, where
+    `beside_reads` is left of `writes` beside `reads`: W = writes - (writes - beside_reads) / reads * R.
+    """
+    rate = writes / (1 + (writes - beside_reads) / (reads * weight))
+    return {"d2h": rate, "h2d": rate / weight}
+
+
+def _engine(amounts: Amounts, kind: str) -> float:
+    return next(each.capacity / amount for each, amount in amounts.items() if each.kind == kind)
+
+
+def _at_rate(engine: Resource, rates: Mapping[str, float]) -> Resource:
+    rate = rates.get(engine.kind)
+    return engine.with_capacity(rate).within(engine.factors) if rate is not None else engine
 
 
 def _slower(system: System, engine: Resource, sockets: set[str], in_turn: bool) -> Resource:
