@@ -126,7 +126,7 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
 
 
 def _peak(algorithm: Algorithm, rate: float, figure: LearnedFigure, limit: str) -> AlgorithmPeak:
-    low, high = _RANGE if figure.low < figure.high else _UNMEASURED if "otherwise" in figure.rests_on else (0.88, 1.08)
+    low, high = _RANGE if figure.low < figure.high else (0.88, 1.08) if figure.measured else _UNMEASURED
     return AlgorithmPeak(
         algorithm, figure.value * rate, figure.low * rate * low, figure.high * rate * high, limit, figure.rests_on
     )
