@@ -12,7 +12,7 @@ namespace {
 // A clock's origin moves after this many ends, or four times its flows if that is more: so the reading stays within
 // a few thousand sizes of zero and keeps its digits, at a constant cost per end.
 constexpr std::size_t kEndsPerOrigin = 4096;
-// A flow that would have less than this part of a turn left ends in the turn: no rounding makes it wait for another.
+// A flow that would have less than this part of a turn left ends with the turn: no rounding makes it wait for another.
 constexpr double kLeftOver = 1e-9;
 
 }  // namespace
@@ -141,8 +141,6 @@ void FlowEngine::queue_for_turn(std::size_t where) {
 void FlowEngine::begin_turn(std::size_t where, double bytes) {
   ClassClock& clock = clocks_[where];
   clock.turn_end = reading(clock) + bytes;
-  const double first = clock.flows.top().tag;
-  if (first <= clock.turn_end + kLeftOver * bytes) clock.turn_end = std::max(clock.turn_end, first);
   touch(where);
 }
 
@@ -165,11 +163,15 @@ bool FlowEngine::waits(const ClassClock& clock) const {
   return queue.empty() || &clocks_[queue.front()] != &clock;
 }
 
-// Takes the flows of a class whose end has come, with all that have the same tag; or ends its turn.
+// Takes the flows of a class whose end has come, with all that have the same tag; or ends its turn, and with it those
+// flows, whenever they came, that only rounding carries past it.
 void FlowEngine::end_flows(std::size_t where) {
   ClassClock& clock = clocks_[where];
   turn_clock(clock, clock.next());
-  while (!clock.flows.empty() && clock.flows.top().tag <= clock.served) {
+  const bool turn_ends = clock.served >= clock.turn_end;
+  const double last = clock.served + (turn_ends ? kLeftOver * network_->turns().bytes : 0.0);
+  while (!clock.flows.empty() && clock.flows.top().tag <= last) {
+    clock.moved += clock.flows.top().tag - clock.served;
     ended_.push_back(clock.flows.top().id);
     clock.flows.pop();
     ++clock.ends;

@@ -143,3 +143,18 @@ def test_rounding_leaves_nothing_of_a_transfer_at_the_end_of_a_turn() -> None:
         engine.advance()
         turns += 1
     assert turns == 2 * 64
+
+
+def test_rounding_leaves_nothing_of_a_transfer_that_came_during_the_turn() -> None:
+    turn = 0.3  # the class's clock reads 0.1 when the third transfer comes, and 0.1 + 0.2 > 0.3 as floats
+    network = _native.Network([1.0], [[(0, 1.0)]] * 2, [1.0] * 2, [math.inf] * 2, [0, 0], turn, 0.0)
+    transfers = [(0, 0.25, 0.0), (1, 1.0, 0.0), (0, 0.2, 0.1)]
+    assert ends_of(_native.FlowEngine(network), transfers) == pytest.approx([0.4, 0.45, 1.45])
+
+
+def test_a_transfer_that_ends_with_the_turn_is_not_cut_in_two() -> None:
+    classes = [(1, 0), (1, 0), (-1, 0), (-1, 0)]
+    transfers = [(1, 0.25, 0.0), (1, 0.25, 0.0), (1, 1.0, 0.0), (0, 0.25, 0.5), (0, 1.0, 0.5)]
+    transfers += [(1, 7.0, 0.5), (0, 7.0, 3.0), (1, 7.0, 3.0)]
+    by_hand = [5 / 6, 5 / 6, 29 / 12, 10 / 3, 95 / 24, 535 / 24, 275 / 12, 95 / 4]
+    assert ends_of(engine_of(classes), transfers) == pytest.approx(by_hand)
