@@ -112,7 +112,7 @@ _CAUSES = (
     _StatedCause("resizable BAR", r"(?i)off|disabled", "bar", (*_PEER_PATHS, "network", "storage"),
                  "resizable BAR is off: peers reach the GPU's memory through a small window",
                  "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
-    _StatedCause("clocks", r"(?i).*(?:power|thermal|slowdown|brake).*", "throttling", _ALL_GPU_PATHS,
+    _StatedCause("clocks", r"(?i).*(?:power|thermal|slowdown|brake).*", "throttling", (*_ALL_GPU_PATHS, GPU_MEMORY),
                  "the clocks are lowered: {value}", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),
     _StatedCause("limited link", r".+", "link", _ALL_GPU_PATHS,
                  "the kernel says that a link runs at {value}", "move the card, or set the slot's lanes in the BIOS"),
