@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.catalog.drive_models import drive_series
 from lanewise.catalog.keys import GENERATIONS
@@ -47,6 +48,8 @@ _SATA = re.compile(
     r"\bwds\d{3}[gt]\d[bg]0[a-d]\b|\bsa400|\bpm8[3-9]3\b", re.IGNORECASE,
 )  # fmt: skip
 _SATA_SSD, _SATA_WIRES, _SLOW_SATA = 560e6, 600e6, 0.52
+# Of a link 8b/10b leaves eight in ten bits; drives that fill it read 0.9 and more of that (270 of 300 MB/s).
+_OF_8B10B, _NEAR_SATA = 0.8, 0.85
 # Engines that have one request in flight whatever their depth.
 _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 # What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
@@ -231,6 +234,18 @@ def sata_ssd(row: Observation) -> Iterator[Reference]:
         slow = (_SLOW_SATA if enough else _SLOW_WITH_FEW) * _SATA_SSD if row.flow.startswith(drive) else 0.0
         limit = "SSDs of SATA 6 Gb/s"
         yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, slow, _SATA_WIRES, limit, "data sheets of drives")
+
+
+def of_sata_link(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """Long reads that fill a SATA link of a lower rate than drive and port can, by a link of 6 Gb/s."""
+    links = posted.stated("sata link")
+    drive = drive_of(row)
+    if len(links) != 1 or row.metric != "goodput" or not drive or drive.startswith("nvme"):
+        return
+    payload = units.parse(links[0].value, "B/s") * _OF_8B10B
+    if _NEAR_SATA * payload <= (row.value or 0.0) <= payload < _SATA_WIRES:
+        limit = f"SATA 6 Gb/s, now {links[0].value}"
+        yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, _SLOW_SATA * _SATA_SSD, None, limit, links[0].source)
 
 
 def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:

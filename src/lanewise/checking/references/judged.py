@@ -36,6 +36,7 @@ from lanewise.checking.references.drives import (
     long_disk,
     of_downgraded_link,
     of_gpu_host,
+    of_sata_link,
     random_disk,
     sata_ssd,
     small_reads,
@@ -306,6 +307,7 @@ class References:
                 yield from long_disk(row)
                 yield from sata_ssd(row)
             yield from of_downgraded_link(row, self.posted)
+            yield from of_sata_link(row, self.posted)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))

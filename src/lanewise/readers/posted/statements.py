@@ -20,6 +20,7 @@ from lanewise.readers.posted.links import (
     queried_links,
     slow_links,
 )
+from lanewise.readers.posted.sata import sata_links
 from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
@@ -32,7 +33,7 @@ _RELEVANT = re.compile(
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
     r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
-    r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
+    r"SATA |rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40}|UCX_TLS)(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -178,6 +179,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
     yield from _links(lines, file)
     yield from narrow_links(lines, file)
     yield from narrow_links_of_pciconf(lines, file)
+    yield from sata_links(lines, file)
     yield from slow_links(lines, file)
     yield from _nvlinks(lines, file)
 
