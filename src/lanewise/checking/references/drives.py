@@ -26,6 +26,8 @@ _SLOW_UNNAMED_WITH_FEW, _LEAST_NVME = 0.3, 0.5e9
 _ENOUGH = 5 * 100e-6
 # The slowest NVMe drives answer 35,000 random reads of 4 KiB a second with 32 in flight (Intel 600p, 128 GB).
 _LEAST_READS, _MANY, _SMALL = 10_000, 32, 16 * 2**10
+# Data sheets count reads of 4 KiB of the largest model of a series; small models have half of its chips.
+_RATED_SIZE, _FINE_READS = 4096, 0.5
 # Nobody asks for more at once (B): a larger size is a file's.
 _REQUEST = 64 * 2**20
 # Seconds of a random read: 8.5 ms to seek and half a turn, 4.2 ms, of a desktop's disk of 7,200 turns a minute
@@ -64,7 +66,10 @@ _DRIVE = re.compile(r"nvme|ssd|drive", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class DriveAbility:
-    """A drive by its model and slot: the PCIe link, its rates in B/s (infinite where unknown), their source."""
+    """A drive by its model and slot: the PCIe link, its rates in B/s (infinite where unknown), their source.
+
+    `reads`: how many small reads in no order it is rated at a second, 0 where nobody says it.
+    """
 
     title: str
     gen: int
@@ -72,6 +77,7 @@ class DriveAbility:
     read: float
     write: float
     source: str
+    reads: float = 0.0
 
     @property
     def link(self) -> float:
@@ -120,7 +126,7 @@ def drive_ability(
         if gen:
             gen = min([int(gen), *(link.gen for link in slots if link.gen)])
             lanes = min([int(lanes or _LANES), *(link.lanes for link in slots if link.lanes)])
-            return DriveAbility(title, gen, lanes, read, write, f"part {series}")
+            return DriveAbility(title, gen, lanes, read, write, f"part {series}", part.number("read.iops") or 0.0)
     whole = [link.whole for link in slots if link.whole]
     if not whole or not _DRIVE.match(drive):
         return None
@@ -205,6 +211,15 @@ def small_reads(row: Observation) -> Iterator[Reference]:
         least = _LEAST_READS * size
         limit = f"{_LEAST_READS:,} reads a second, less than any NVMe drive does with {_MANY} in flight"
         yield Reference("parts", least, least, least, None, limit, "data sheets of drives", own=False)
+
+
+def rated_reads(row: Observation, drive: DriveAbility) -> Iterator[Reference]:
+    """Small reads of a drive whose data sheet says how many it answers a second: fewer may be the program's limit."""
+    size = row.settings.get("bytes", 0)
+    if drive.reads and 0 < size <= _RATED_SIZE and row.flow.startswith(drive_of(row)):
+        nominal = drive.reads * size
+        limit = f"{drive.reads:,.0f} reads a second of {drive.title}"
+        yield Reference("parts", nominal, _FINE_READS * nominal, 0.0, None, limit, drive.source)
 
 
 def random_disk(row: Observation) -> Iterator[Reference]:

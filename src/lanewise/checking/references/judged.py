@@ -38,6 +38,7 @@ from lanewise.checking.references.drives import (
     of_gpu_host,
     of_sata_link,
     random_disk,
+    rated_reads,
     sata_ssd,
     small_reads,
     unknown_drive,
@@ -288,6 +289,8 @@ class References:
             shorter = (short_copy(row, reference) for reference in self._by_part(row))
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
+                if (drive := self.drive_of(row)) is not None:
+                    yield from rated_reads(row, drive)
                 yield from small_reads(row)
                 yield from random_disk(row)
             # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
