@@ -15,7 +15,7 @@ from lanewise.checking.references.side_by_side import COUNTS, HOST_MEMORY
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 
 MEMORY_STEP = "sudo dmidecode -t memory | grep -E 'Locator|Size|Speed': which slots are empty; numactl -H"
-_NODE = re.compile(r"host\d*:\d")
+_NODE, _NODES = re.compile(r"host\d*:\d"), re.compile(r"host0:(\d+)->host0:(\d+)")
 # Programs get 0.55 to 0.9 of what modules carry (STREAM, `references.memory_modules`), and copies no more.
 _LEAST_OF_MODULES = 0.55
 
@@ -29,6 +29,11 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     # Another kernel moves other bytes (`references.side_by_side`): that it is faster says nothing of this one.
     better = [other for other in better if other.how.get("pattern") == row.how.get("pattern")]
     evidence = f"{_name(better[0].scenario, better[0].flow)} reached {value_text(better[0])}" if better else ""
+    nodes = _NODES.fullmatch(row.flow)
+    if nodes and nodes[1] != nodes[2] and row.how.get("tool") not in ("MLC", "typed in"):
+        what = f"the command takes memory of NUMA node {nodes[1]} for threads of node {nodes[2]}"
+        step = f"numactl --cpunodebind={nodes[2]} --membind={nodes[2]}"
+        yield Cause(("memory",), what, step, evidence="the command")
     modules = symptom.posted.stated("memory modules")
     if modules and OF_CHANNELS in symptom.result.expected.limit:
         what = f"memory channels without a module: {modules[0].value}"
