@@ -49,9 +49,9 @@ from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import (
-    TIMES,
     faster_than_any_link,
     is_median_of_a_network,
+    is_time,
     late,
     of_small_messages,
 )
@@ -177,7 +177,7 @@ class References:
             return result
         if of_plain_text(row):
             return self._of_a_text(result)
-        if row.metric in TIMES:
+        if is_time(row):
             return self._of_a_time(result)
         if is_median_of_a_network(row):
             return of_small_messages(result)
@@ -185,8 +185,10 @@ class References:
             return by_reference(row, above, Verdict.FAST)
         if names_limit(row):
             return replace(result, note=NO_MEASUREMENT)
-        if row.path == "network" and asked_for_no_more(f"{row.scenario} {row.note}", row.value):
-            return replace(result, note=ASKED_FOR_NO_MORE)
+        if row.path == "network" and asked_for_no_more(
+            f"{row.scenario} {row.note} {row.how.get('protocol', '')}", row.value
+        ):
+            return self._of_unasked(result)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
         if older := self._older_host(row):
@@ -221,6 +223,16 @@ class References:
             else (not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.drive_of(row)))
         )
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
+
+    def _of_unasked(self, result: PathResult) -> PathResult:
+        """A rate that its program sends unless it is asked for more: fine if a tool says that all of it arrived."""
+        row = result.row
+        arrived = row.how.get("protocol") == "UDP" and not float(row.how.get("lost") or 1)
+        if arrived and not row.how.get("asked for"):
+            rate = row.value or 0.0
+            own = Reference("as posted", rate, rate, 0.0, None, "1 Mb/s of UDP, iperf's own choice", "iperf's manual")
+            result = by_reference(row, own, Verdict.OK)
+        return replace(result, note=ASKED_FOR_NO_MORE)
 
     def _of_a_time(self, result: PathResult) -> PathResult:
         """A latency, by that of the same copy in other rows, else by what the asker expects of it."""

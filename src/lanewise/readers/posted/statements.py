@@ -33,7 +33,7 @@ _RELEVANT = re.compile(
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
     r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
-    r"SATA |rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
+    r"SATA |rx-usecs|rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40}|UCX_TLS)(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -55,6 +55,7 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("mtu", "", re.compile(
         r"\d{1,4}: (?!lo:)\S{1,40}: <\S{1,80}> mtu (\d{3,5})|(?!lo)\w{2,16}: flags=\S{1,80} {1,4}mtu (\d{3,5})")),
     ("network transport", "Socket", re.compile(r"NCCL INFO Using network Socket")),
+    ("interrupt delay", "", re.compile(r"^rx-usecs:?\s{1,8}([1-9]\d{0,4})\s*$")),
     ("round trip", "", re.compile(r"(?:rtt|round-trip) min/avg/max/(?:mdev|stddev) = (\d[\d.]{0,8})/\S{1,40} (ms)")),
     ("lost packets", "", re.compile(
         r"\b((?:rx_)?(?:prio\d_)?(?:out_of_buffer|discards(?:_phy)?|missed_errors)|packet_seq_err|out_of_sequence"
