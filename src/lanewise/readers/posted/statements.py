@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise import late_re as re
+from lanewise.readers.posted.amd_smi import links_of_amd_smi
 from lanewise.readers.posted.dimms import listed_modules
 from lanewise.readers.posted.gpu_memory import memory_modules, memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
@@ -126,7 +127,8 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     statements: dict[tuple[str, str], Statement] = {}
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
     within_a_host = _only_within_a_host(relevant)
-    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file)):
+    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file),
+                      *links_of_amd_smi(lines, file)):  # fmt: skip
         if statement.key != "network transport" or not within_a_host:
             statements.setdefault((statement.key, statement.value), statement)
     gpu = queried_gpu(lines) or listed_gpu(lines)
