@@ -43,7 +43,7 @@ from lanewise.checking.notes import (
     without_nvlink_notes,
 )
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
-from lanewise.checking.references.judged import COLLECTIVE, References
+from lanewise.checking.references.judged import ASKED_FOR_NO_MORE, COLLECTIVE, References
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import NO_MEASUREMENT
 from lanewise.checking.references.texts import of_plain_text
@@ -179,7 +179,9 @@ def check(
     notes = (*notes, *aside_notes(rows_aside, alone=not results),
              *unused_statement_notes(posted, system, parts))  # fmt: skip
     notes = (*notes, *pageable_notes(results), *without_nvlink_notes(results), *small_block_notes(results),
-             *short_block_notes(rows_aside))  # fmt: skip
+             *short_block_notes(rows_aside),
+             *dict.fromkeys(each.note for each in results if each.note == ASKED_FOR_NO_MORE
+                            and each.verdict is Verdict.OK))  # fmt: skip
     notes = (*notes, *idle_link_notes(machine.conditions, results), *downgraded_notes(posted, results))
     if model is not None:
         notes = (*notes, *misfit_notes(results, model.system, model.device))

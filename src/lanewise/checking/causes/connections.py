@@ -197,6 +197,8 @@ def _late_messages(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(OTHERS, what, _CORES_STEP, evidence=evidence)
     else:
         what = "every message is late alike: interrupts are gathered, CPU or card sleep between messages, or a long way"
+        for each in symptom.posted.stated("interrupt delay"):
+            evidence = f"ethtool -c: rx-usecs {each.value} ({each.source}); {evidence}"
         step = "ethtool -c DEVICE (rx-usecs, adaptive-rx); cpupower idle-set -D 10; tracepath ADDRESS; sysctl busy_poll"
         yield Cause(("setting", "delay"), what, step, evidence=evidence)
         if median >= _TURN:

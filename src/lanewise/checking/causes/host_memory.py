@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
-from lanewise.checking.references.memory_modules import OF_CHANNELS
+from lanewise.checking.references.judgement import HOST_COPIES
+from lanewise.checking.references.memory_modules import OF_CHANNELS, modules_rate
 from lanewise.checking.references.one_setting import one_setting
 from lanewise.checking.references.side_by_side import COUNTS, HOST_MEMORY
 from lanewise.checking.symptom import RowSymptom, row_devices, value_text
 
 MEMORY_STEP = "sudo dmidecode -t memory | grep -E 'Locator|Size|Speed': which slots are empty; numactl -H"
-_NODE = re.compile(r"host\d*:\d")
+_NODE, _NODES = re.compile(r"host\d*:\d"), re.compile(r"host0:(\d+)->host0:(\d+)")
+# Programs get 0.55 to 0.9 of what modules carry (STREAM, `references.memory_modules`), and copies no more.
+_LEAST_OF_MODULES = 0.55
 
 
 def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
@@ -25,6 +29,11 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     # Another kernel moves other bytes (`references.side_by_side`): that it is faster says nothing of this one.
     better = [other for other in better if other.how.get("pattern") == row.how.get("pattern")]
     evidence = f"{_name(better[0].scenario, better[0].flow)} reached {value_text(better[0])}" if better else ""
+    nodes = _NODES.fullmatch(row.flow)
+    if nodes and nodes[1] != nodes[2] and row.how.get("tool") not in ("MLC", "typed in"):
+        what = f"the command takes memory of NUMA node {nodes[1]} for threads of node {nodes[2]}"
+        step = f"numactl --cpunodebind={nodes[2]} --membind={nodes[2]}"
+        yield Cause(("memory",), what, step, evidence="the command")
     modules = symptom.posted.stated("memory modules")
     if modules and OF_CHANNELS in symptom.result.expected.limit:
         what = f"memory channels without a module: {modules[0].value}"
@@ -38,6 +47,21 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     same = better and without_time(row.scenario) == without_time(better[0].scenario)
     elsewhere = _NODE.search(row.flow) and not (better and better[0].flow == row.flow)
     yield from (channels, program) if same or elsewhere else (program, channels)
+
+
+def copies_of_few_modules(symptom: RowSymptom) -> Iterator[Cause]:
+    """Copies between host and GPUs that together fill the modules which somebody states or dmidecode lists."""
+    row = symptom.row
+    rate, _, source = modules_rate(symptom.posted)
+    if not rate or not set(row.path.split(", ")) <= set(HOST_COPIES) or row.metric not in ("goodput", "total"):
+        return
+    # Of copies at once a row has its own share.
+    together = row.how.get("flows", row.flow).count("->") / row.flow.count("->")
+    if _LEAST_OF_MODULES * rate <= (row.value or 0.0) * together <= rate:
+        modules = symptom.posted.stated("memory modules")[0].value
+        what = f"the host's memory: its modules carry {units.show(rate, 'GB/s', 3)} ({modules})"
+        step = f"fill every channel of the CPU with equal modules; {MEMORY_STEP}"
+        yield Cause(("memory",), what, step, evidence=source)
 
 
 def slow_service(symptom: RowSymptom) -> Iterator[Cause]:

@@ -87,6 +87,8 @@ _CAUSES = (
     _StatedCause("drive temperature", r".+", "throttling", ("storage",),
                  "the drive slows itself down while it is hot: {value}",
                  "nvme smart-log /dev/DEVICE while it runs; more air, a heat sink; measure again once it is cool"),
+    _StatedCause("sata link", r".+", "link", ("storage",),
+                 "the drive's SATA link runs at {value}", "another cable and port; dmesg | grep -i 'ata[0-9]'"),
     _StatedCause("drive health", r".+", "drive", ("storage",),
                  "the drive fails or is worn: {value}", "nvme smart-log /dev/DEVICE; another drive"),
     _StatedCause("drive setting", r".+", "setting", ("storage",),
@@ -112,7 +114,7 @@ _CAUSES = (
     _StatedCause("resizable BAR", r"(?i)off|disabled", "bar", (*_PEER_PATHS, "network", "storage"),
                  "resizable BAR is off: peers reach the GPU's memory through a small window",
                  "turn on Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi -q -d MEMORY"),
-    _StatedCause("clocks", r"(?i).*(?:power|thermal|slowdown|brake).*", "throttling", _ALL_GPU_PATHS,
+    _StatedCause("clocks", r"(?i).*(?:power|thermal|slowdown|brake).*", "throttling", (*_ALL_GPU_PATHS, GPU_MEMORY),
                  "the clocks are lowered: {value}", "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"),
     _StatedCause("limited link", r".+", "link", _ALL_GPU_PATHS,
                  "the kernel says that a link runs at {value}", "move the card, or set the slot's lanes in the BIOS"),
@@ -215,6 +217,10 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
     for statement in posted.stated("link speed"):
         what = f"a link runs at a lower generation than its device can: {statement.value}"
         step = "is the slot older? else set its generation in the BIOS, reseat the card; lspci -vv of the port above"
+        yield Cause(("link", statement.value), what, step, evidence=statement.source, fault=True)
+    for statement in posted.stated("sata errors"):
+        what = f"errors made the kernel slow a SATA link down: {statement.value}"
+        step = "another cable, then another port; smartctl -A: UDMA_CRC_Error_Count grows where the cable is bad"
         yield Cause(("link", statement.value), what, step, evidence=statement.source, fault=True)
     for statement in posted.stated("link width"):
         what = f"a link has fewer lanes than it can: {statement.value}"

@@ -27,7 +27,7 @@ from lanewise.checking.causes.contention import (
 from lanewise.checking.causes.drive_runs import drive_run_causes
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
-from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES
+from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES, copies_of_few_modules
 from lanewise.checking.causes.inter_host import idle_cards, without_gpudirect
 from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
@@ -130,7 +130,7 @@ def pageable_memory(symptom: RowSymptom) -> Iterator[Cause]:
 
 def _runs_alike(other: Observation, row: Observation) -> bool:
     """Of copies of host memory: whether no fewer flows ran with the other row, by the same kind of copies."""
-    if row.path not in HOST_COPIES:
+    if not set(row.path.split(", ")) <= set(HOST_COPIES):
         return True
     other_flows, flows = (each.how.get("flows", "").count("->") for each in (other, row))
     return other_flows >= flows and other.how.get("engine") == row.how.get("engine")
@@ -397,7 +397,7 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     small_requests, common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    idle_cards, without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts,
+    copies_of_few_modules, idle_cards, without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts,
     *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link,
     lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
     memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.catalog.drive_models import drive_series
 from lanewise.catalog.keys import GENERATIONS
@@ -25,6 +26,8 @@ _SLOW_UNNAMED_WITH_FEW, _LEAST_NVME = 0.3, 0.5e9
 _ENOUGH = 5 * 100e-6
 # The slowest NVMe drives answer 35,000 random reads of 4 KiB a second with 32 in flight (Intel 600p, 128 GB).
 _LEAST_READS, _MANY, _SMALL = 10_000, 32, 16 * 2**10
+# Data sheets count reads of 4 KiB of the largest model of a series; small models have half of its chips.
+_RATED_SIZE, _FINE_READS = 4096, 0.5
 # Nobody asks for more at once (B): a larger size is a file's.
 _REQUEST = 64 * 2**20
 # Seconds of a random read: 8.5 ms to seek and half a turn, 4.2 ms, of a desktop's disk of 7,200 turns a minute
@@ -47,6 +50,8 @@ _SATA = re.compile(
     r"\bwds\d{3}[gt]\d[bg]0[a-d]\b|\bsa400|\bpm8[3-9]3\b", re.IGNORECASE,
 )  # fmt: skip
 _SATA_SSD, _SATA_WIRES, _SLOW_SATA = 560e6, 600e6, 0.52
+# Of a link 8b/10b leaves eight in ten bits; drives that fill it read 0.9 and more of that (270 of 300 MB/s).
+_OF_8B10B, _NEAR_SATA = 0.8, 0.85
 # Engines that have one request in flight whatever their depth.
 _ONE_AT_A_TIME = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 # What reads get of a link: 416 of 500 MB/s on one lane of Gen2, 3453 of 3938 on four of Gen3 (fio).
@@ -61,7 +66,10 @@ _DRIVE = re.compile(r"nvme|ssd|drive", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class DriveAbility:
-    """A drive by its model and slot: the PCIe link, its rates in B/s (infinite where unknown), their source."""
+    """A drive by its model and slot: the PCIe link, its rates in B/s (infinite where unknown), their source.
+
+    `reads`: how many small reads in no order it is rated at a second, 0 where nobody says it.
+    """
 
     title: str
     gen: int
@@ -69,6 +77,7 @@ class DriveAbility:
     read: float
     write: float
     source: str
+    reads: float = 0.0
 
     @property
     def link(self) -> float:
@@ -117,7 +126,7 @@ def drive_ability(
         if gen:
             gen = min([int(gen), *(link.gen for link in slots if link.gen)])
             lanes = min([int(lanes or _LANES), *(link.lanes for link in slots if link.lanes)])
-            return DriveAbility(title, gen, lanes, read, write, f"part {series}")
+            return DriveAbility(title, gen, lanes, read, write, f"part {series}", part.number("read.iops") or 0.0)
     whole = [link.whole for link in slots if link.whole]
     if not whole or not _DRIVE.match(drive):
         return None
@@ -204,6 +213,15 @@ def small_reads(row: Observation) -> Iterator[Reference]:
         yield Reference("parts", least, least, least, None, limit, "data sheets of drives", own=False)
 
 
+def rated_reads(row: Observation, drive: DriveAbility) -> Iterator[Reference]:
+    """Small reads of a drive whose data sheet says how many it answers a second: fewer may be the program's limit."""
+    size = row.settings.get("bytes", 0)
+    if drive.reads and 0 < size <= _RATED_SIZE and row.flow.startswith(drive_of(row)):
+        nominal = drive.reads * size
+        limit = f"{drive.reads:,.0f} reads a second of {drive.title}"
+        yield Reference("parts", nominal, _FINE_READS * nominal, 0.0, None, limit, drive.source)
+
+
 def random_disk(row: Observation) -> Iterator[Reference]:
     """Small requests of a hard disk in no order: each waits for the arm and for half a turn of the plate."""
     size, pattern = row.settings.get("bytes", 0), f"{row.how.get('pattern', '')} {row.scenario}"
@@ -231,6 +249,18 @@ def sata_ssd(row: Observation) -> Iterator[Reference]:
         slow = (_SLOW_SATA if enough else _SLOW_WITH_FEW) * _SATA_SSD if row.flow.startswith(drive) else 0.0
         limit = "SSDs of SATA 6 Gb/s"
         yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, slow, _SATA_WIRES, limit, "data sheets of drives")
+
+
+def of_sata_link(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """Long reads that fill a SATA link of a lower rate than drive and port can, by a link of 6 Gb/s."""
+    links = posted.stated("sata link")
+    drive = drive_of(row)
+    if len(links) != 1 or row.metric != "goodput" or not drive or drive.startswith("nvme"):
+        return
+    payload = units.parse(links[0].value, "B/s") * _OF_8B10B
+    if _NEAR_SATA * payload <= (row.value or 0.0) <= payload < _SATA_WIRES:
+        limit = f"SATA 6 Gb/s, now {links[0].value}"
+        yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, _SLOW_SATA * _SATA_SSD, None, limit, links[0].source)
 
 
 def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:

@@ -9,7 +9,7 @@ from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.named.abilities import part_of_title
 from lanewise.checking.named.links import is_slice
-from lanewise.checking.references.parts import Reference, best_of, of_another_row
+from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.references.side_by_side import kind_of_work
 from lanewise.checking.references.stated_limits import names_limit
 from lanewise.errors import LanewiseError
@@ -62,7 +62,7 @@ def of_gpu_memory(
     tool = row.how.get("tool", "")
     if row.path != GPU_MEMORY or row.metric != "goodput" or row.value is None or tool.startswith(DIAGONALS):
         return
-    gpu = row.flow.partition("->")[0].strip()
+    gpu = _gpu(row)
     rate, source = rated(posted, gpu, catalog)
     moved = 2 if _COUNTED_ONCE.search(row.note) else 1  # a copy reads and writes what it is counted for
     if is_slice(f"{row.scenario} {posted.title(gpu)}"):
@@ -83,6 +83,8 @@ def of_gpu_memory(
         if each is not row and each.path == row.path and each.metric == row.metric and each.flow == row.flow
         and each.value and each.how.get("tool") == row.how.get("tool") == "typed in"
     ]  # fmt: skip
+    if title := posted.title(gpu):
+        yield from _of_equal_gpus(row, [each for each in rows if posted.title(_gpu(each)) == title])
     limits = [each for each in like if names_limit(each)]
     if (best := best_of(limits)) is not None:
         nominal = best.value or 0.0
@@ -96,6 +98,24 @@ def of_gpu_memory(
         same = kind_of_work(best_row)[0] & kind_of_work(row)[0]
         share = _OF_KERNEL if same else _OF_OTHER
         yield of_another_row(best_row.value or 0.0, share, f"'{best_row.scenario}'")
+
+
+def _gpu(row: Observation) -> str:
+    return row.flow.partition("->")[0].strip()
+
+
+def _of_equal_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
+    """The memory of other GPUs of that name by the same test of a tool: chips of one name differ by a few per cent."""
+    test = _test(row)
+    like = [each for each in rows if each.path == row.path and _gpu(each) != _gpu(row) and _test(each) == test]
+    best = best_of(like)
+    if best is not None and row.how.get("tool") != "typed in":
+        yield of_other_rows(best.value or 0.0, _OF_OTHER, f"the memory of {_gpu(best)}, a GPU of the same name")
+
+
+def _test(row: Observation) -> tuple[object, ...]:
+    """What a tool measured, without the name of a run: 'Device to Device (second card)' is 'Device to Device'."""
+    return row.scenario.partition(" (")[0], row.metric, row.settings, row.how.get("tool"), row.how.get("pattern")
 
 
 def _of_one_work(other: Observation, row: Observation) -> bool:

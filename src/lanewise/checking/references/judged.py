@@ -36,7 +36,9 @@ from lanewise.checking.references.drives import (
     long_disk,
     of_downgraded_link,
     of_gpu_host,
+    of_sata_link,
     random_disk,
+    rated_reads,
     sata_ssd,
     small_reads,
     unknown_drive,
@@ -47,9 +49,9 @@ from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import (
-    TIMES,
     faster_than_any_link,
     is_median_of_a_network,
+    is_time,
     late,
     of_small_messages,
 )
@@ -175,7 +177,7 @@ class References:
             return result
         if of_plain_text(row):
             return self._of_a_text(result)
-        if row.metric in TIMES:
+        if is_time(row):
             return self._of_a_time(result)
         if is_median_of_a_network(row):
             return of_small_messages(result)
@@ -183,8 +185,10 @@ class References:
             return by_reference(row, above, Verdict.FAST)
         if names_limit(row):
             return replace(result, note=NO_MEASUREMENT)
-        if row.path == "network" and asked_for_no_more(f"{row.scenario} {row.note}", row.value):
-            return replace(result, note=ASKED_FOR_NO_MORE)
+        if row.path == "network" and asked_for_no_more(
+            f"{row.scenario} {row.note} {row.how.get('protocol', '')}", row.value
+        ):
+            return self._of_unasked(result)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
         if older := self._older_host(row):
@@ -219,6 +223,16 @@ class References:
             else (not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.drive_of(row)))
         )
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
+
+    def _of_unasked(self, result: PathResult) -> PathResult:
+        """A rate that its program sends unless it is asked for more: fine if a tool says that all of it arrived."""
+        row = result.row
+        arrived = row.how.get("protocol") == "UDP" and not float(row.how.get("lost") or 1)
+        if arrived and not row.how.get("asked for"):
+            rate = row.value or 0.0
+            own = Reference("as posted", rate, rate, 0.0, None, "1 Mb/s of UDP, iperf's own choice", "iperf's manual")
+            result = by_reference(row, own, Verdict.OK)
+        return replace(result, note=ASKED_FOR_NO_MORE)
 
     def _of_a_time(self, result: PathResult) -> PathResult:
         """A latency, by that of the same copy in other rows, else by what the asker expects of it."""
@@ -287,6 +301,8 @@ class References:
             shorter = (short_copy(row, reference) for reference in self._by_part(row))
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
+                if (drive := self.drive_of(row)) is not None:
+                    yield from rated_reads(row, drive)
                 yield from small_reads(row)
                 yield from random_disk(row)
             # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
@@ -306,6 +322,7 @@ class References:
                 yield from long_disk(row)
                 yield from sata_ssd(row)
             yield from of_downgraded_link(row, self.posted)
+            yield from of_sata_link(row, self.posted)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))

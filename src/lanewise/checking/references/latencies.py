@@ -19,6 +19,8 @@ from lanewise.results.observation import Observation
 
 # A time of one call, of a copy and of a collective.
 TIMES = ("latency", "time")
+# Tools whose mean is the time of one message after another, however long they run.
+_OF_MESSAGES = ("sockperf", "qperf", "netperf", "perftest", "OSU")
 # Programs time the same copy differently, up to this many times. A socket link on the way adds less than a
 # microsecond to the one or two of a copy to host memory.
 _LATE = 3.0
@@ -49,6 +51,12 @@ _COMMIT = re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
 _LEAST_OF_CALL = 10**6
 # Of so many other GPUs the median says what such a copy takes.
 _LEAST_OTHERS = 2
+
+
+def is_time(row: Observation) -> bool:
+    """Whether a row is the time of one call or message: of tools of networks their mean."""
+    tool = row.how.get("tool", "")
+    return row.metric in TIMES or (row.metric == "latency_mean" and row.path == "network" and tool in _OF_MESSAGES)
 
 
 def late(result: PathResult, between: Sequence[Observation], rows: Sequence[Observation]) -> PathResult:
@@ -137,6 +145,8 @@ def faster_than_any_link(result: PathResult) -> PathResult:
 def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
     """The least latency of `rows` between the same ends, for P2P also that through host memory; 0 if none."""
     alike = [each for each in rows if each.metric == row.metric]
+    if row.metric not in TIMES:  # of a tool's tests each has a latency of its own
+        alike = [each for each in alike if _test(each) == _test(row)]
     # Reads cross the way twice, so that they are compared with reads.
     return min(
         (each.value for each in alike
@@ -144,6 +154,11 @@ def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
          or (row.how.get("p2p"), each.how.get("p2p")) == ("on", "off"))),
         default=0.0,
     )  # fmt: skip
+
+
+def _test(row: Observation) -> str:
+    """A tool's test without the name of a run: 'tcp_lat (slow pair)' is 'tcp_lat'."""
+    return row.scenario.partition(" (")[0]
 
 
 def _of_small_sizes(row: Observation, rows: Sequence[Observation]) -> float:

@@ -22,7 +22,7 @@ _COUNT = re.compile(r"[0-9]{1,3}")
 _SYSFS = re.compile(r"([^/\s]{1,40})/(current|max)_link_width(?: <==)?\s*$")
 # The line that begins a device in a dump of lspci.
 _DEVICE = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S")
-_ADDRESS = re.compile(r"lspci .*-s (\S{5,12})")
+_ADDRESS = re.compile(r"lspci .*-\w{0,6}s (\S{5,12})")
 _BRIDGE = re.compile(r"bridge|Root Port|Switch", re.IGNORECASE)
 # These do not lower the generation of their link when idle, as GPUs do.
 _STEADY = re.compile(r"Infiniband controller|Ethernet controller|Non-Volatile memory controller")

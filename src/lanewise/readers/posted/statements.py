@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise import late_re as re
+from lanewise.readers.posted.amd_smi import links_of_amd_smi
 from lanewise.readers.posted.dimms import listed_modules
 from lanewise.readers.posted.gpu_memory import memory_modules, memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
@@ -20,6 +21,7 @@ from lanewise.readers.posted.links import (
     queried_links,
     slow_links,
 )
+from lanewise.readers.posted.sata import sata_links
 from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
@@ -27,12 +29,12 @@ _RELEVANT = re.compile(
     r"NCCL|UCX_TLS|Size: |MT/s|Type: DDR|"
     r"iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
-    r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
+    r"Lnk(?:Cap|Sta):|lspci .*-\w*s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
     r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
     r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
-    r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
+    r"SATA |rx-usecs|rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
 )
 _NCCL = re.compile(r"\b(NCCL_[A-Z0-9_]{2,40}|UCX_TLS)(?:=| set by environment to )\"?([\w:,./-]{1,80})")
 _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
@@ -54,6 +56,7 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("mtu", "", re.compile(
         r"\d{1,4}: (?!lo:)\S{1,40}: <\S{1,80}> mtu (\d{3,5})|(?!lo)\w{2,16}: flags=\S{1,80} {1,4}mtu (\d{3,5})")),
     ("network transport", "Socket", re.compile(r"NCCL INFO Using network Socket")),
+    ("interrupt delay", "", re.compile(r"^rx-usecs:?\s{1,8}([1-9]\d{0,4})\s*$")),
     ("round trip", "", re.compile(r"(?:rtt|round-trip) min/avg/max/(?:mdev|stddev) = (\d[\d.]{0,8})/\S{1,40} (ms)")),
     ("lost packets", "", re.compile(
         r"\b((?:rx_)?(?:prio\d_)?(?:out_of_buffer|discards(?:_phy)?|missed_errors)|packet_seq_err|out_of_sequence"
@@ -124,7 +127,8 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     statements: dict[tuple[str, str], Statement] = {}
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
     within_a_host = _only_within_a_host(relevant)
-    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file)):
+    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file),
+                      *links_of_amd_smi(lines, file)):  # fmt: skip
         if statement.key != "network transport" or not within_a_host:
             statements.setdefault((statement.key, statement.value), statement)
     gpu = queried_gpu(lines) or listed_gpu(lines)
@@ -178,6 +182,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
     yield from _links(lines, file)
     yield from narrow_links(lines, file)
     yield from narrow_links_of_pciconf(lines, file)
+    yield from sata_links(lines, file)
     yield from slow_links(lines, file)
     yield from _nvlinks(lines, file)
 

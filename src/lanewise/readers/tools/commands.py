@@ -10,6 +10,7 @@ _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 _NUMBER = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _LONGEST, _LONGEST_NODE = 600, 4
 _NUMACTL = re.compile(r"\bnumactl\s+-")
+_OF_MEMORY, _OF_CPUS = ("-m", "--membind"), ("-N", "--cpunodebind", "--cpubind")
 
 
 def options_of(lines: Sequence[str], tool: str) -> dict[str, str]:
@@ -37,9 +38,18 @@ def _options(text: str) -> dict[str, str]:
 
 def memory_node(lines: Sequence[str]) -> str:
     """The NUMA node of a program's memory by the last numactl command in some lines; empty if none says it."""
-    commands = [line for line in lines if _NUMACTL.search(line)]
-    options = options_of(commands[-1:], "numactl")
-    near = (options.get(name, "") for name in ("-m", "--membind", "-N", "--cpunodebind"))
+    return _node(lines, (*_OF_MEMORY, *_OF_CPUS))
+
+
+def cpu_node(lines: Sequence[str]) -> str:
+    """The NUMA node of a program's threads by the last numactl command in some lines; empty if none says it."""
+    return _node(lines, _OF_CPUS)
+
+
+def _node(lines: Sequence[str], names: Sequence[str]) -> str:
+    """The first of these options of the last numactl command that is one node."""
+    options = options_of([line for line in lines if _NUMACTL.search(line)][-1:], "numactl")
+    near = (options.get(name, "") for name in names)
     return next((node for node in near if node.isdecimal() and len(node) < _LONGEST_NODE), "")
 
 

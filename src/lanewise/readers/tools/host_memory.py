@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.tools.commands import cpu_node, memory_node
 from lanewise.results.observation import Observation
 
 # Also as a row of a table that a page or a report made of it: 'Copy | 73,876.7 |', '| triad | 2493 MB/s |'.
@@ -41,6 +42,9 @@ _LIKWID = re.compile(r"MByte/s:\s+(\d[\d.]{0,12})\s*$")
 _LIKWID_TEST = re.compile(r"likwid-bench .{0,40}-t (\w{1,40})")
 _POWERS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _LONGEST_LABEL = 60
+# STREAM prints two dozen lines between its command and its rates.
+_COMMAND_ABOVE = 40
+_NUMACTL = re.compile(r"\bnumactl(?: -\S{1,30}(?: \d{1,3}(?= ))?){1,4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     """A row for each rate, runs of one kernel named by the line above them; FormatError for a figure that is none."""
     rates = [*_streams(lines, file), *_matrices(lines, file), *_others(lines, file)]
     rates.sort(key=lambda rate: rate[0])
+    rates = [(number, _bound(rate, lines, number)) for number, rate in rates]
     kinds = [(rate.tool, rate.kernel, rate.flow, rate.size) for _, rate in rates]
     seen = Counter(kinds)
     rows = []
@@ -144,9 +149,20 @@ def _size(text: str) -> int:
     return int(match[1]) * _POWERS.get(match[2].upper(), 1) if match else 0
 
 
+def _bound(rate: _Rate, lines: Sequence[str], number: int) -> _Rate:
+    """A rate with the NUMA nodes that the numactl command above it chose; MLC says its nodes itself."""
+    at = next((at for at in range(number - 1, max(-1, number - _COMMAND_ABOVE), -1) if "numactl -" in lines[at]), None)
+    if at is None or rate.tool == "MLC":
+        return rate
+    memory, threads = memory_node([lines[at]]), cpu_node([lines[at]])
+    return replace(rate, flow=f"host0:{memory}->host0:{threads}") if memory and threads else rate
+
+
 def _label(lines: Sequence[str], number: int) -> str:
     """The nearest line above a rate that ends with a colon or is a command: what a text calls the run."""
     for at in range(number - 2, max(-1, number - 12), -1):
+        if match := _NUMACTL.search(lines[at]):
+            return match[0]
         line = lines[at].strip(" `#*>")
         if line.endswith(":") or re.search(r"[$#] ?\S|numactl|OMP_", lines[at]):
             return line.strip("$# :")[-_LONGEST_LABEL:]

@@ -36,7 +36,7 @@ def told_apart(tables: Sequence[tuple[Sequence[str], Sequence[Observation]]]) ->
 
 def labels_above(lines: Sequence[str], at: int) -> list[str]:
     """What a text may call the table whose heads are line `at` (from 0): lines above that no tool wrote, upwards."""
-    above = [(line, line.strip(" `#*:>-|$")) for line in reversed(lines[max(0, at - _ABOVE) : at])]
+    above = [(line, line.strip(" `#*:>-|$=")) for line in reversed(lines[max(0, at - _ABOVE) : at])]
     return [
         words[-_LONGEST:] for line, words in above
         if len(words) > 1 and _NAME.search(words) and not _OWN.search(line) and not _is_row(words.split())

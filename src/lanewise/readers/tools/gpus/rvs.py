@@ -1,8 +1,8 @@
 """ROCm Validation Suite: the copies of its modules `pbqt` between GPUs and `pebb` between host memory and GPUs.
 
-Source of what is read: the suite's own sources (github.com/ROCm/ROCmValidationSuite). GPUs have identifiers there;
-they are gpu0 and on in the order of their numbers here, which need not be that of PCI. Both ways are the sum. Its GB is
-1e9 bytes.
+Source of what is read: the suite's own sources (github.com/ROCm/ROCmValidationSuite). GPUs have identifiers there, in
+newer versions nodes and PCI addresses; they are gpu0 and on in the order of these numbers here, which need not be that
+of PCI. Both ways are the sum. Its GB is 1e9 bytes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,18 @@ from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 
 TOOL = "RVS"
 _LAST = r"\s+(\d[\d.]{0,15}) GBps\b(?! \(\*\))"
-_PEER = re.compile(rf"p2p-bandwidth\s+\[ ?\d+/ ?\d+\] (\d{{1,9}}) (\d{{1,9}})\s+bidirectional: (true|false){_LAST}")
-_HOST = re.compile(
-    rf"pcie-bandwidth\s+\[ ?\d+/ ?\d+\] (\d{{1,9}}) (\d{{1,9}})\s+h2d: (true|false)\s+d2h: (true|false){_LAST}"
-)
+_COUNT = r"\s*\[ ?\d+/ ?\d+\]"
+# An identifier by itself, or as newer versions print it: '[GPU:: 2 - 42583 - 0000:05:00.0]', '[CPU:: 1]'.
+_GPU = r"\s+(?:\[GPU:: {1,6})?(\d{1,9})(?: - {1,8}\d{1,9} - \S{1,16}\])?"
+_CPU = r"\s+(?:\[CPU:: {1,6})?(\d{1,9})\]?"
+_PEER = re.compile(rf"p2p-bandwidth{_COUNT}{_GPU}{_GPU}\s+bidirectional: {{0,4}}(true|false){_LAST}")
+_HOST = re.compile(rf"pcie-bandwidth{_COUNT}{_CPU}{_GPU}\s+h2d::? ?(true|false)\s+d2h::? ?(true|false){_LAST}")
+# The suite's folders of configurations have the names of GPUs.
+_CONFIGURATION = re.compile(r"\brvs\b.{0,200}conf/(MI\d{3}[AX]?)/")
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -44,7 +49,9 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             rows[value.flow, value.metric] = observation(TOOL, scenario, value, rate, how, {})
     check_rows(list(rows.values()), Location(file, len(lines)))
     notes = (f"{file}: gpuN is the Nth of the suite's identifiers, {', '.join(map(str, sorted(numbers)))}",)
-    return ImportedResults(TOOL, tuple(rows.values()), notes=notes)
+    models = {match[1] for line in lines if (match := _CONFIGURATION.search(line))}
+    posted = PostedFacts({"gpu": f"AMD Instinct {models.pop()}"} if len(models) == 1 else {})
+    return ImportedResults(TOOL, tuple(rows.values()), notes=notes, posted=posted)
 
 
 def _gpus(match: re.Match[str]) -> tuple[str, ...]:

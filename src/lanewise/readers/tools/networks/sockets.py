@@ -11,6 +11,7 @@ from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, observation
+from lanewise.readers.tools.repeated_tables import labels_above, told_apart
 from lanewise.results.observation import Observation
 
 _TEST = re.compile(r"((?:tcp|udp|sctp|sdp|rc|uc|ud|xrc|ver)_[a-z0-9_]{2,30}):$")
@@ -24,6 +25,7 @@ _NUTTCP = re.compile(
 )
 _SOCKPERF = re.compile(r"\s*(?:sockperf: )?Summary: (?:Round trip|Latency) is (\d[\d.]{0,14}) usec")
 _SOCKPERF_RANK = re.compile(r"\s*(?:sockperf: )?---> percentile (50|99)\.0{1,3} = {1,6}(\d[\d.]{0,14})\s*$")
+_SOCKPERF_RUN = re.compile(r"\bsockperf (?:ping-pong|pp|under-load|ul|playback)\b|sockperf: == version ")
 # The size of each message as the command or the words above say it.
 _SIZE = re.compile(
     r"(?:qperf|sockperf)\s.{0,120}?\s-m (\d{1,7})([KM]?)\b|\bmessages? of (\d{1,7}) ?([KM]?)i?(?:B\b|bytes?)|"
@@ -67,23 +69,32 @@ def _nuttcp(lines: Sequence[str], file: str) -> Iterator[Observation]:
 
 
 def _sockperf(lines: Sequence[str], file: str, settings: dict[str, int]) -> Iterator[Observation]:
-    """The mean of one way, half a round trip, and its median and 99th percentile."""
+    """The mean of one way, half a round trip, and its median and 99th percentile, of each run."""
+    runs: list[tuple[list[str], list[Observation]]] = [([], [])]
     for number, line in enumerate(lines, 1):
+        if _SOCKPERF_RUN.search(line) and (runs[-1][1] or not runs[-1][0]):
+            runs.append((labels_above(lines, number - 1), []))
         mean, rank = _SOCKPERF.match(line), _SOCKPERF_RANK.match(line)
         if mean or rank:
             metric = "latency_mean" if mean else f"latency_p{rank[1]}" if rank else ""
             text = mean[1] if mean else rank[2] if rank else ""
             kind = ToolValue("host0->host1", "host0->host1", metric, "us", "network")
-            yield observation("sockperf", "sockperf", kind, figure(text, Location(file, number)), {}, settings)
+            row = observation("sockperf", "sockperf", kind, figure(text, Location(file, number)), {}, settings)
+            runs[-1][1].append(row)
+    yield from told_apart([run for run in runs if run[1]])
 
 
 def _qperf(lines: Sequence[str], file: str, settings: dict[str, int]) -> Iterator[Observation]:
-    """One row a test: what the receiver got where both are shown, or the latency."""
+    """One row a test of each run: what the receiver got where both are shown, or the latency."""
     test = ""
-    found: dict[str, Observation] = {}
+    runs: list[tuple[list[str], dict[str, Observation]]] = [(labels_above(lines, _first_test(lines)), {})]
     for number, line in enumerate(lines, 1):
+        found = runs[-1][1]
         if match := _TEST.match(line.strip()):
             test = match[1]
+            if test in found:  # a second run
+                found = {}
+                runs.append((labels_above(lines, number - 1), found))
         elif test and (match := _QPERF.match(line)):
             value, unit = figure(match[2].replace(",", ""), Location(file, number)), match[3]
             if unit in _TIMES:
@@ -94,7 +105,11 @@ def _qperf(lines: Sequence[str], file: str, settings: dict[str, int]) -> Iterato
                 kind = ToolValue("host0->host1", "host0->host1", path="network")
                 rate = value * _POWERS[power] * _UNITS[base] / 1e9
                 found[test] = observation("qperf", test, kind, rate, {}, settings)
-    yield from found.values()
+    yield from told_apart([(labels, list(found.values())) for labels, found in runs])
+
+
+def _first_test(lines: Sequence[str]) -> int:
+    return next((at for at, line in enumerate(lines) if _TEST.match(line.strip())), 0)
 
 
 def _netperf(lines: Sequence[str], file: str) -> Iterator[Observation]:

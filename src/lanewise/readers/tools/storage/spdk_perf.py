@@ -20,8 +20,9 @@ _ROW = re.compile(
     r"\s*(?P<device>\S.{0,120}?)\s+from core\s+\d{1,4}\s*:\s*(?P<iops>\d[\d.]{0,15})\s+(?P<rate>\d[\d.]{0,15})"
     r"\s+(?P<latency>\d[\d.]{0,15})\s"
 )
-_COMMAND = re.compile(r"\bperf\b.{0,300}\s-[qow]\s")
-_OPTION = re.compile(r"\s-([qow])\s*(\w{1,12})")
+_COMMAND = re.compile(r"(?:\b|_)perf\b.{0,300}\s-(?:[qow]\s|-io-)")
+_OPTION = re.compile(r"\s-(?:([qow])|-io-(depth|size|pattern)=?)\s*(\w{1,12})")
+_SHORT = {"depth": "q", "size": "o", "pattern": "w"}
 
 
 def is_text(lines: Sequence[str]) -> bool:
@@ -36,7 +37,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
     table = False
     for number, line in enumerate(lines, 1):
         if _COMMAND.search(line):
-            options = {match[1]: match[2] for match in _OPTION.finditer(line)}
+            options = {match[1] or _SHORT[match[2]]: match[3] for match in _OPTION.finditer(line)}
         if _HEAD.search(line):
             table = True
         elif table and (match := _ROW.match(line)):
