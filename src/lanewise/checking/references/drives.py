@@ -86,10 +86,12 @@ def drive_link_rate(gen: int, lanes: int) -> float:
     return (_SHARE if gen >= 3 else _SHARE_OF_OLD) * raw_rate(gen, lanes)
 
 
-def is_disk(row: Observation) -> bool:
+def is_disk(row: Observation, posted: PostedFacts | None = None) -> bool:
     """Whether a row of storage is named as one of a hard disk, whose arm seeks between several readers."""
-    model = _DISK_MODEL.search(f"{row.how.get('device', '')} {row.scenario}")
-    return _DISK.match(drive_of(row)) is not None or model is not None or _DISK_NAMED.search(row.scenario) is not None
+    listed = _posted_model(drive_of(row), posted) if posted is not None and row.path == "storage" else ""
+    names = f"{row.how.get('device', '')} {row.scenario} {listed}"
+    model = _DISK_MODEL.search(names)
+    return _DISK.match(drive_of(row)) is not None or model is not None or _DISK_NAMED.search(names) is not None
 
 
 def drive_of(row: Observation) -> str:
@@ -135,7 +137,7 @@ def _posted_model(drive: str, posted: PostedFacts) -> str:
     whole = re.match(r"nvme\d+", drive)
     if title := posted.title(whole[0] if whole else drive):
         return title
-    listed = [model for name, model in posted.devices.items() if name.startswith("nvme")]
+    listed = [model for name, model in posted.devices.items() if name.startswith(("nvme", "sd"))]
     # A job's name says nothing of the drive; another disk's name says that it is not this one.
     other = whole or re.match(r"(?:sd|hd|vd|md|dm|loop|xvd)[a-z\d-]*$", drive)
     return listed[0] if len(listed) == 1 and not other else ""
@@ -204,27 +206,28 @@ def small_reads(row: Observation) -> Iterator[Reference]:
         yield Reference("parts", least, least, least, None, limit, "data sheets of drives", own=False)
 
 
-def random_disk(row: Observation) -> Iterator[Reference]:
+def random_disk(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """Small requests of a hard disk in no order: each waits for the arm and for half a turn of the plate."""
     size, pattern = row.settings.get("bytes", 0), f"{row.how.get('pattern', '')} {row.scenario}"
     usual, least = (size / seconds for seconds in _SEEK)
     many = row.value is None or row.value > _ORDERED * usual
-    if is_disk(row) and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
+    if is_disk(row, posted) and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
         limit = f"{1 / _SEEK[0]:.0f} requests a second of a hard disk of 7,200 turns a minute, one at a time"
         yield Reference("parts", usual, least, 0.0, None, limit, "data sheets of disks")
 
 
-def long_disk(row: Observation) -> Iterator[Reference]:
+def long_disk(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """Long reads and writes of a hard disk in order: fine where the fastest one would be at its inner tracks."""
     pattern = f"{row.how.get('pattern', '')} {row.scenario}"
-    if is_disk(row) and row.metric == "goodput" and row.how.get("mode") != "cached" and not RANDOM.search(pattern):
+    if is_disk(row, posted) and row.metric == "goodput" and row.how.get("mode") != "cached" and not RANDOM.search(pattern):
         limit = "the outer tracks of the fastest disks"
         yield Reference("parts", _FAST_DISK, _INNER * _FAST_DISK, 0.0, _TWO_ARMS, limit, "data sheets of disks")
 
 
-def sata_ssd(row: Observation) -> Iterator[Reference]:
+def sata_ssd(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """Long reads and writes of an SSD that its name says is of SATA; writes are never called slow."""
-    names = f"{row.how.get('device', '')} {row.scenario} {row.how.get('pattern', '')}"
+    model = row.how.get("device") or _posted_model(drive_of(row), posted)
+    names = f"{model} {row.scenario} {row.how.get('pattern', '')}"
     drive, uncached = drive_of(row), row.metric == "goodput" and row.how.get("mode") != "cached"
     if drive and uncached and _SATA.search(names) and not RANDOM.search(names) and not drive.startswith("nvme"):
         enough = _enough_in_flight(row, _SATA_SSD) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"

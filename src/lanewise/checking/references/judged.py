@@ -288,7 +288,7 @@ class References:
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
                 yield from small_reads(row)
-                yield from random_disk(row)
+                yield from random_disk(row, self.posted)
             # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
             if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
                 yield from same_path(row, self._on_path(row))
@@ -303,8 +303,8 @@ class References:
                 yield from drive_references(row, drive)
             else:
                 yield from of_gpu_host(row, self.posted, self.catalog)
-                yield from long_disk(row)
-                yield from sata_ssd(row)
+                yield from long_disk(row, self.posted)
+                yield from sata_ssd(row, self.posted)
             yield from of_downgraded_link(row, self.posted)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
