@@ -54,6 +54,7 @@ from lanewise.checking.named.abilities import is_coherent
 from lanewise.checking.named.hosts import one_memory
 from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.collectives import around_dip, smaller_message
+from lanewise.checking.references.drives import enough_in_flight
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.host_nodes import STATED_NODE, without_nodes
 from lanewise.checking.references.judged import COLLECTIVE
@@ -193,7 +194,8 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     """A drive's rate is requests in flight times their size over the time of one: the link is not the limit."""
     row = symptom.row
     size = row.settings.get("bytes")
-    if row.path != "storage" or (size is not None and size >= _SMALL_REQUEST) or symptom.share > 0.5:
+    large = size is not None and size >= _SMALL_REQUEST and not _one_at_a_time(symptom)
+    if row.path != "storage" or large or symptom.share > 0.5:
         return
     if row.how.get("tool") == "hdparm":
         return  # reads 2 MiB at once, in order
@@ -209,6 +211,13 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     each = units.readable(flight * size / row.value, "s", 3)
     what = f"requests of {size:,} B: {row.value / size:,.0f} of them a second, {each} each with {flight} in flight"
     yield Cause(("requests",), what, step, evidence="size and number of requests of the row")
+
+
+def _one_at_a_time(symptom: RowSymptom) -> bool:
+    """Whether one request follows another, so far below what the drive needs in flight that its time sets the rate."""
+    row, drive = symptom.row, symptom.drive
+    alone = {"depth", "threads"} & row.settings.keys() and row.settings.get("depth", 1) * row.settings.get("threads", 1) == 1
+    return bool(alone) and drive is not None and drive.named and not enough_in_flight(row, drive.read)
 
 
 def unaligned_size(symptom: RowSymptom) -> Iterator[Cause]:

@@ -150,7 +150,7 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
     reads = row.flow.split("->")[0].strip() == drive_of(row)
     nominal = min(drive.read if reads else drive.write, drive.link)
     with_few = _SLOW_WITH_FEW if drive.named else _SLOW_UNNAMED_WITH_FEW
-    slow = (_SLOW if _enough_in_flight(row, nominal) else with_few) * nominal
+    slow = (_SLOW if enough_in_flight(row, nominal) else with_few) * nominal
     if not drive.named:
         slow = min(slow, _LEAST_NVME)
     # What a write costs depends on what the drive holds, its size and how long it is written to.
@@ -168,7 +168,7 @@ def of_gpu_host(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iter
     drive, titles = drive_of(row), [title for name, title in posted.devices.items() if name.startswith("gpu")]
     gpus = [gpu for title in titles if not shares_host_memory(title) and (gpu := ability(title, catalog)) is not None]
     reads = row.metric == "goodput" and re.match(r"nvme\d", drive) is not None and row.flow.startswith(drive)
-    enough = _SMALL < row.settings.get("bytes", 0) <= _REQUEST and _enough_in_flight(row, _LEAST_NVME)
+    enough = _SMALL < row.settings.get("bytes", 0) <= _REQUEST and enough_in_flight(row, _LEAST_NVME)
     if reads and enough and any(gpu.gen >= 3 for gpu in gpus) and not posted.stated("virtual machine"):
         limit = "the least of long reads of NVMe drives of four lanes"
         yield Reference("parts", _LEAST_NVME, _LEAST_NVME, _LEAST_NVME, None, limit, "data sheets of drives", own=False)
@@ -230,7 +230,7 @@ def sata_ssd(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     names = f"{model} {row.scenario} {row.how.get('pattern', '')}"
     drive, uncached = drive_of(row), row.metric == "goodput" and row.how.get("mode") != "cached"
     if drive and uncached and _SATA.search(names) and not RANDOM.search(names) and not drive.startswith("nvme"):
-        enough = _enough_in_flight(row, _SATA_SSD) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
+        enough = enough_in_flight(row, _SATA_SSD) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
         slow = (_SLOW_SATA if enough else _SLOW_WITH_FEW) * _SATA_SSD if row.flow.startswith(drive) else 0.0
         limit = "SSDs of SATA 6 Gb/s"
         yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, slow, _SATA_WIRES, limit, "data sheets of drives")
@@ -242,7 +242,7 @@ def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:
     return f"'{model}': give its row what the data sheet says, such as rated: 190 MB/s" if model else ""
 
 
-def _enough_in_flight(row: Observation, rate: float) -> bool:
+def enough_in_flight(row: Observation, rate: float) -> bool:
     """Whether so many bytes are in flight that they do not limit a rate in B/s; False where it is not known."""
     depth = 1 if row.how.get("engine") in _ONE_AT_A_TIME else row.settings.get("depth", 1)
     return depth * row.settings.get("threads", 1) * row.settings.get("bytes", 0) >= _ENOUGH * rate
