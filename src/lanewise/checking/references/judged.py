@@ -252,6 +252,8 @@ class References:
             return
         if row.path in HOST_COPIES or row.path == "peer":
             yield from self._by_part(row)
+        elif row.path == GPU_MEMORY:
+            yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         elif row.path == "storage" and (drive := self.drive_of(row)) is not None:
             yield from drive_references(row, drive)
 
