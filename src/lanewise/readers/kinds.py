@@ -23,6 +23,7 @@ from lanewise.readers.tools.gpus import (
     clpeak,
     copy_lines,
     dcgm,
+    dcgmproftester,
     nsys,
     nvbandwidth,
     nvprof,
@@ -53,7 +54,7 @@ KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
     "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
-    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, BabelStream, dd, "
+    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, dcgmproftester, SPDK's perf, clpeak, BabelStream, dd, "
     "hdparm, CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, DeepEP, "
     "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
     "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, gdrcopy, SuperBench's "
@@ -64,7 +65,7 @@ KNOWN = (
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
-    nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
+    nixlbench, dcgm, dcgmproftester, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
     ucx_perftest, serving_logs, clpeak, disks, sockets, nvprof, nsys, size_tables, babelstream, rvs, deepep,
     cards_and_fabrics, host_memory, file_systems, load_generators, copy_lines, result_tables, oneccl, hccl,
 )  # fmt: skip

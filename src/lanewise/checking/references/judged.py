@@ -340,6 +340,8 @@ class References:
         abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
         slots = self._slots(row)
         whole = [link.whole for link in slots if link.whole]
+        measured_link = slot_link(row.how.get("link under load", ""))
+        whole = whole or ([measured_link.whole] if measured_link is not None and measured_link.whole else [])
         if gpus and whole and not any(abilities):
             gen, lanes = whole[0]
             return GpuAbility(f"the slot of {next(iter(gpus))}", gen, lanes)
