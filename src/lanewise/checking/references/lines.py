@@ -29,6 +29,8 @@ _LEAST_IN_BULK, _ROUND_TRIP = 4 * 2**10, 20e-6
 _SOCKETS = re.compile(r"socket|tcp", re.IGNORECASE)
 # DGX-1 has four cards of 100 Gb/s, later boards eight and more of 200 and 400 (NVIDIA's user guides).
 _LEAST_CARD = 12.5e9
+# Boards with NVSwitches whose hosts load the plugin for EFA have 400 Gb/s and more (AWS: p4d 400, p5 3200 Gb/s).
+_LEAST_EFA, _GEN_OF_NVSWITCHES = 50e9, 4
 # Cards of more than a board's NVLinks carry nothing more.
 _MOST_OF_NVLINKS, _OF_ALL_CARDS = 1.15, 0.75
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
@@ -165,7 +167,7 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
     line, text = line_of_network(row, posted)
     if hosts > 1 and board and part is not None:
         yield from _idle_cards(row, posted, part)
-        yield from _over_sockets(posted)
+        yield from _over_sockets(posted, part)
     if line and hosts > 1:
         slow = _SLOW_RING * line
         yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
@@ -183,8 +185,12 @@ def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iter
         yield Reference("line", all_of_them, slow, slow, None, limit, cards.source, own=False)
 
 
-def _over_sockets(posted: PostedFacts) -> Iterator[Reference]:
+def _over_sockets(posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:
     """What hosts with boards of GPUs exchange by RDMA at least, where NCCL's log says that they use TCP sockets."""
+    plugin = posted.stated("network plugin")
+    if plugin and posted.stated("network transport") and part.gen >= _GEN_OF_NVSWITCHES:
+        limit = "the network cards of hosts with EFA and such boards"
+        yield Reference("line", _LEAST_EFA, _LEAST_EFA, 0.5 * _LEAST_EFA, None, limit, plugin[0].source, own=False)
     for stated in [each for each in posted.stated("network transport") if _SOCKETS.fullmatch(each.value.strip())][:1]:
         limit = "a card of 100 Gb/s, the least of hosts with such boards"
         yield Reference("line", _LEAST_CARD, _LEAST_CARD, 0.5 * _LEAST_CARD, None, limit, stated.source, own=False)

@@ -14,6 +14,7 @@ from lanewise.readers.posted.gpu_memory import memory_modules, memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
 from lanewise.readers.posted.links import (
     NumberedLine,
+    lesser_ports,
     listed_links,
     narrow_links,
     narrow_links_of_pciconf,
@@ -30,7 +31,7 @@ _RELEVANT = re.compile(
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/(?:nvme|sd)|odel Number|evice Model|Product:|SATA Version|Rotation|\bMODEL\b|^(?:/dev/)?(?:sd[a-z]|[vx]vd[a-z]|nvme\d)|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
-    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
+    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|enabled  |ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
     r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
     r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
@@ -59,6 +60,12 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("lost packets", "", re.compile(
         r"\b((?:rx_)?(?:prio\d_)?(?:out_of_buffer|discards(?:_phy)?|missed_errors)|packet_seq_err|out_of_sequence"
         r"|local_ack_timeout_err|rnr_nak_retry_err|roce_adp_retrans\w{0,8})\s{0,20}[:=]?\s{0,20}([1-9]\d{0,18})\b")),
+    # mlnx_qos: no priority of a RoCE port has flow control.
+    ("flow control", "off", re.compile(r"^\s*enabled(?:\s+0){8}\s*$")),
+    # The plugin for EFA (github.com/aws/aws-ofi-nccl) writes so where it finds no card, no provider or an old library.
+    ("network plugin", "", re.compile(
+        r"NET/OFI (?:.{0,40}(initialization failed)|Initializing plugin (failed)|"
+        r"(No eligible providers were found)|Failed to initialize .{0,40}(provider))")),
     ("link errors", "", re.compile(
         r"PCIe Bus Error: severity=\w{1,12}.{0,20} type=(?:Data Link|Physical) Layer|BadTLP\+|BadDLLP\+"
         r"|Replays Since Reset\s{0,40}: ?[1-9]\d{2,9}")),
@@ -122,7 +129,8 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     statements: dict[tuple[str, str], Statement] = {}
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
     within_a_host = _only_within_a_host(relevant)
-    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file)):
+    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file),
+                      *lesser_ports(lines, file)):
         if statement.key != "network transport" or not within_a_host:
             statements.setdefault((statement.key, statement.value), statement)
     gpu = queried_gpu(lines) or listed_gpu(lines)
