@@ -53,7 +53,7 @@ from lanewise.checking.references.latencies import (
     late,
     of_small_messages,
 )
-from lanewise.checking.references.lines import by_line, by_line_in_bulk, filled_line, ring_by_line
+from lanewise.checking.references.lines import by_line, by_line_in_bulk, filled_line, of_lesser_port, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
@@ -252,6 +252,8 @@ class References:
             return
         if row.path in HOST_COPIES or row.path == "peer":
             yield from self._by_part(row)
+        elif row.path == "network":
+            yield from of_lesser_port(row, self.posted)
         elif row.path == GPU_MEMORY:
             yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         elif row.path == "storage" and (drive := self.drive_of(row)) is not None:
@@ -308,6 +310,7 @@ class References:
                 yield from long_disk(row, self.posted)
                 yield from sata_ssd(row, self.posted)
             yield from of_downgraded_link(row, self.posted)
+            yield from of_lesser_port(row, self.posted)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))

@@ -10,7 +10,7 @@ from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility, raw_rate
 from lanewise.checking.references.host_cards import host_cards, used_cards
 from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference, tunnel_copy
-from lanewise.checking.symptom import line_of
+from lanewise.checking.symptom import line_of, quantity_in
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
@@ -51,6 +51,8 @@ _ONE_DRIVE = re.compile(r"\b(?:nvme|ssd)\d")
 # The fastest line of cards with a port each for 16 lanes of Gen5 (ConnectX-7), and what RDMA gets of a line.
 _FASTEST_PORT, _PAYLOAD_OF_PORT = 50e9, (0.9, 0.995)
 _RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", re.IGNORECASE)
+# What TCP and RDMA get of a port at MTU 1500 and 9000 (`causes.ports`).
+_PAYLOAD_OF_A_PORT = (0.9, 1.0)
 # What of a line is all of its payload.
 _FILLED_LINE = 0.8
 
@@ -91,6 +93,20 @@ def by_line(
         low, slow = fine * line * both, 0.0 if lenient else least * line * both
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
+
+
+def of_lesser_port(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """The line that the words say, of a row that fills a port which came up at less than it can (`ethtool`)."""
+    found = {each.value: each.source for each in posted.stated("port speed")}
+    words = next((each.value for each in posted.stated("line in words")), row.how.get("line", ""))
+    if len(found) != 1 or row.path != "network" or row.metric != "goodput" or not words:
+        return
+    (text, source), line = next(iter(found.items())), quantity_in(words, "B/s")
+    now, most = (quantity_in(each, "B/s") for each in text.split(" of "))
+    low, high = _PAYLOAD_OF_A_PORT
+    if low * now < (row.value or 0.0) < high * now and now < line <= most:
+        limit = f"the line of {words}, of which the port came up at {text.partition(' of ')[0]}"
+        yield Reference("line", line, FINE_SHARE * line, SLOW_SHARE * line, None, limit, source)
 
 
 def by_line_in_bulk(

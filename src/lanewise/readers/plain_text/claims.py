@@ -48,6 +48,8 @@ def with_claims(result: ImportedResults, lines: Sequence[str], file: str) -> Imp
     posted = result.posted
     if any(_SAME.search(f"{each.words.before} {each.words.after}") for each in wanted if each.role == "other"):
         posted = replace(posted, statements=(*posted.statements, Statement("faster before", "before", file)))
+    if port:
+        posted = replace(posted, statements=(*posted.statements, Statement("line in words", port, file)))
     if port and not posted.stated("line"):
         posted = replace(posted, statements=(*posted.statements, Statement("line", port, file)))
     if drive and not any(name.startswith("nvme") for name in posted.devices):
