@@ -8,7 +8,7 @@ from dataclasses import replace
 from lanewise.errors import FormatError, Location
 from lanewise.readers import lanewise_json
 from lanewise.readers.plain_text import text as plain_text
-from lanewise.readers.plain_text.claims import with_claims
+from lanewise.readers.plain_text.claims import said_line, with_claims
 from lanewise.readers.posted.statements import posted_facts
 from lanewise.readers.programs import lines as program_lines
 from lanewise.readers.tables import pasted_tables, timed_sizes
@@ -110,7 +110,7 @@ def read_results(text: str, file: str) -> ImportedResults:
 def read_plain(text: str, file: str) -> ImportedResults:
     """The figures of a text that no known tool wrote, and what else it states; without figures no rows."""
     lines = short_lines(lines_of(text))
-    spoken = ImportedResults("", (), posted=spoken_facts(lines, file))
+    spoken = ImportedResults("", (), posted=join([spoken_facts(lines, file), said_line(sentences(lines), file)]))
     return merge([spoken, plain_text.read_text(lines), ImportedResults("", (), posted=posted_facts(lines, file))])
 
 

@@ -64,7 +64,7 @@ _LINE_AFTER = re.compile(
 )  # fmt: skip
 _LINE = re.compile(
     r"(?<![\w.])(\d{1,3}(?:\.\d)?) ?(?:GbE|GigE|"
-    r"G(?=[ -](?:network|nics?|link|ethernet|ports?|lan|infiniband|switch)))\b"
+    r"G(?=[ -](?:network|nics?|(?:up)?link|ethernet|ports?|lan|infiniband|switch|adapters?|interfaces?|fabric|roce)))\b"
 )
 _GIGABIT = re.compile(
     r"(?<![\w./])(?:(\d{1,3}(?:\.\d)?)[ -]|(?<!\d[ -])())gigabit\b(?![ -]?(?:per|/|s\b))", re.IGNORECASE
