@@ -55,6 +55,8 @@ _RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", r
 _PAYLOAD_OF_A_PORT = (0.9, 1.0)
 # What of a line is all of its payload.
 _FILLED_LINE = 0.8
+# A tree between two hosts has twice the line; what has more goes over several cards, of which nobody said how many.
+_MOST_OF_A_LINE = 2.1
 
 
 def by_line(
@@ -215,7 +217,7 @@ def _over_sockets(posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:
 def filled_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """A collective over hosts with the bus bandwidth of the stated line or more: a tree of two hosts has twice it."""
     line, text = line_of_network(row, posted)
-    if line and row.settings.get("hosts", 1) > 1 and (row.value or 0.0) >= _FILLED_LINE * line:
+    if line and row.settings.get("hosts", 1) > 1 and _FILLED_LINE * line <= (row.value or 0.0) <= _MOST_OF_A_LINE * line:
         yield Reference("line", line, _FILLED_LINE * line, 0.0, None, f"the line of {text}", "as stated")
 
 
