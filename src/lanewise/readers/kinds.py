@@ -43,7 +43,7 @@ from lanewise.readers.tools.networks import (
     sockets,
     ucx_perftest,
 )  # fmt: skip
-from lanewise.readers.tools.services import load_generators, serving_logs
+from lanewise.readers.tools.services import load_generators, serving_logs, training_logs
 from lanewise.readers.tools.storage import disks, file_systems, fio, fio_text, gdsio, spdk_perf
 from lanewise.readers.typed import figures
 from lanewise.readers.words.gpus import sentences, spoken_facts
@@ -59,7 +59,7 @@ KNOWN = (
     "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
     "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, gdrcopy, SuperBench's "
     "gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, oneCCL's benchmark, "
-    "hccl_demo, lines of a program of one's own (size, time and rate), tables of rates, runs and samples of lanewise, "
+    "hccl_demo, steps of training loops, lines of a program of one's own (size, time and rate), tables of rates, runs and samples of lanewise, "
     "figures typed in (lanewise-rows), and any text with "
     "rates (GB/s, Gb/s, IOPS, tokens/s)"
 )
@@ -67,7 +67,7 @@ _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, dcgmproftester, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
     ucx_perftest, serving_logs, clpeak, disks, sockets, nvprof, nsys, size_tables, babelstream, rvs, deepep,
-    cards_and_fabrics, host_memory, file_systems, load_generators, copy_lines, result_tables, oneccl, hccl,
+    cards_and_fabrics, host_memory, file_systems, load_generators, training_logs, copy_lines, result_tables, oneccl, hccl,
 )  # fmt: skip
 # A tool of GPUs prints lines that look like a program's; these print none of copies between host and GPU.
 _OF_NO_GPU = ("network", "storage", "host memory")

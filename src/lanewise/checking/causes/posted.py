@@ -160,7 +160,9 @@ _OF_CALLS = (
 def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
     """The causes that the posted text states and that touch the row's kind of path."""
     row = symptom.row
-    path = "collective" if row.metric in ("bus_bandwidth", "algorithm_bandwidth") else row.path
+    # A service over several GPUs is slow by the collectives of its model.
+    collective = row.metric in ("bus_bandwidth", "algorithm_bandwidth") or row.how.get("tool") == "vLLM bench"
+    path = "collective" if collective else row.path
     for cause in _CAUSES:
         for statement in symptom.posted.stated(cause.statement):
             if cause.key == "virtual machine" and path in _PEER_PATHS and _over_nvlink(symptom):

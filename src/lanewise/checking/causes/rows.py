@@ -49,6 +49,7 @@ from lanewise.checking.causes.posted import stated_causes
 from lanewise.checking.causes.programs import program_faults
 from lanewise.checking.causes.texts import text_causes
 from lanewise.checking.causes.tool_limits import tool_limits
+from lanewise.checking.causes.training_steps import waiting_for_data
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import is_coherent
 from lanewise.checking.named.hosts import one_memory
@@ -90,7 +91,7 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
     named = (stated_causes, *OWN_SETTINGS, named_conditions, text_causes, *KIND_CAUSES)
-    of_slow = (run_causes, drive_run_causes, *named, *of_any, own_conditions, tool_limits)
+    of_slow = (waiting_for_data, run_causes, drive_run_causes, *named, *of_any, own_conditions, tool_limits)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):

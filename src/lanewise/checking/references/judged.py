@@ -80,6 +80,7 @@ from lanewise.checking.references.paths import (
     of_smaller,
     same_path,
 )
+from lanewise.checking.references.same_load import of_same_load
 from lanewise.checking.references.siblings import Siblings, flows_of
 from lanewise.checking.references.side_by_side import COUNTS, kinds_side_by_side, of_fewer_gpus, of_like
 from lanewise.checking.references.stated_limits import (
@@ -93,6 +94,7 @@ from lanewise.checking.references.stated_limits import (
     of_stated_limit,
 )
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
+from lanewise.checking.references.training_steps import of_waiting
 from lanewise.checking.references.together import of_several_gpus
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.verdict import PathResult, Verdict
@@ -268,6 +270,8 @@ class References:
         yield from of_modules(row, self.posted)
         yield from of_native(row, self.rows)
         yield from of_packets(row, self.posted)
+        yield from of_waiting(row, self.rows)
+        yield from of_same_load(row, self.rows, self.posted)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
             yield from of_fewer_gpus(row, self.rows)
