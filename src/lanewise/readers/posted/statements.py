@@ -22,6 +22,7 @@ from lanewise.readers.posted.links import (
     queried_links,
     slow_links,
 )
+from lanewise.readers.posted.nvlink_states import nvlink_states
 from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
@@ -31,7 +32,7 @@ _RELEVANT = re.compile(
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
     r"GPU [0-9A-Fa-f]{8}:|/dev/(?:nvme|sd)|odel Number|evice Model|Product:|SATA Version|Rotation|\bMODEL\b|^(?:/dev/)?(?:sd[a-z]|[vx]vd[a-z]|nvme\d)|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
-    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|enabled  |ercentage[ _][Uu]sed|"
+    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|enabled  |gpuId|[UDX_] [UDX_] |Errors?: |^GPU \d{1,3}: |ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
     r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
     r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
@@ -179,6 +180,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
     yield from narrow_links_of_pciconf(lines, file)
     yield from slow_links(lines, file)
     yield from _nvlinks(lines, file)
+    yield from nvlink_states(lines, file)
 
 
 def _said(match: re.Match[str]) -> str:

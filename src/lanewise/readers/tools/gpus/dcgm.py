@@ -33,12 +33,17 @@ _LINK = re.compile(
     r"minimum allowed link generation of (?P<least>\d{1,2})\b"
 )
 _DIAGNOSTIC = re.compile(r"\|\s*Diagnostic\s*\|\s*Result\s*\|")
+# A line of its table that people cut out.
+_EXCERPT = re.compile(
+    r"\|\s*(?:PCIe|Memory|Memory Bandwidth|Diagnostic|Memtest|Targeted (?:Stress|Power)|EUD Test|NVBandwidth|Software|"
+    r"Denylist|NCCL Tests)\s*\|\s*Fail\b", re.IGNORECASE,
+)  # fmt: skip
 _DEVICE_IDS = re.compile(r"GPU Device IDs Detected\s*\|\s*([0-9a-f]{4}(?:, ?[0-9a-f]{4})*)\s*\|")
 
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold the table of `dcgmi diag`, or its JSON, with rates of PCIe."""
-    return any(_KNOWN.search(line) or _DIAGNOSTIC.search(line) for line in lines)
+    return any(_KNOWN.search(line) or _DIAGNOSTIC.search(line) or _EXCERPT.match(line.strip()) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -46,7 +51,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
 
     A run that failed before it measured anything has no rates.
     """
-    table = any(_TABLE.match(line.strip()) for line in lines)
+    table = any(_TABLE.match(line.strip()) or _EXCERPT.match(line.strip()) for line in lines)
     rows = [*_table(lines, file)] if table else [*_entities("\n".join(lines), file)]
     check_rows(rows, Location(file))
     links = [*_lesser_links(lines, file)]

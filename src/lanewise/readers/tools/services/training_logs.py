@@ -23,6 +23,12 @@ _TIME = re.compile(rf"(?<![\w_])[Tt]ime:? {{0,3}}{_NOW}s?(?:, {{0,4}}[\d.]{{1,12
 _DATA = re.compile(rf"(?<![\w_])(?:Data|data|data_time):? {{0,3}}{_NOW}(?: {{0,4}}\( {{0,4}}{_NOW})?")
 _STEP = re.compile(r"(?:\[ {0,6}|iter: {0,3})(\d{1,8})(?= {0,3}/ {0,6}\d|  )")
 _WORKERS = re.compile(r"\s(?:-j|--(?:num[_-])?workers)[= ](\d{1,4})\b|\bnum_workers ?[=:] ?(\d{1,4})\b")
+# "4.31 s/step", "2.1 it/s" (tqdm), Megatron's "elapsed time per iteration (ms): 12345.6".
+_ALONE = re.compile(
+    r"(?<![\w.])(?:(?P<s>\d{1,6}(?:\.\d{1,6})?) ?s/(?:step|it(?:er)?)\b|"
+    r"(?P<rate>\d{1,6}(?:\.\d{1,6})?) ?(?:it|steps?)/s(?:ec)?\b|"
+    r"elapsed time per iteration \(ms\): (?P<ms>\d{1,9}(?:\.\d{1,6})?))"
+)
 _LONGEST = 600
 
 
@@ -81,3 +87,15 @@ def _row(run: _TrainingRun) -> Observation | None:
     value = ToolValue("loader->gpu0", "", "completed", "steps/s", "service")
     settings = {"workers": run.workers} if run.workers else {}
     return observation(TOOL, "training step", value, 1 / time, {"waits": f"{wait:g} of {time:g} s"}, settings)
+
+
+def read_times(lines: Sequence[str]) -> ImportedResults:
+    """The last time of a step of a loop that says nothing of data: nothing to judge by itself, but read."""
+    found = [match for line in lines if len(line) <= _LONGEST and (match := _ALONE.search(line))]
+    if not found:
+        return ImportedResults("", ())
+    last = found[-1]
+    amount = float(next(filter(None, last.groups())))
+    per_second = amount if last["rate"] else 1 / (amount * (1e-3 if last["ms"] else 1.0)) if amount else 0.0
+    value = ToolValue("loader->gpu0", "", "completed", "steps/s", "service")
+    return ImportedResults(TOOL, (observation(TOOL, "training step", value, per_second, {}, {}),) if per_second else ())
