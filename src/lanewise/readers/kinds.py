@@ -54,20 +54,21 @@ KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
     "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
-    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, dcgmproftester, SPDK's perf, clpeak, BabelStream, dd, "
-    "hdparm, CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, DeepEP, "
-    "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
-    "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, gdrcopy, SuperBench's "
-    "gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, oneCCL's benchmark, "
-    "hccl_demo, steps of training loops, lines of a program of one's own (size, time and rate), tables of rates, runs and samples of lanewise, "
-    "figures typed in (lanewise-rows), and any text with "
-    "rates (GB/s, Gb/s, IOPS, tokens/s)"
+    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, dcgmproftester, SPDK's perf, clpeak, "
+    "BabelStream, dd, hdparm, CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys "
+    "stats, RVS, DeepEP, fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, "
+    "bw_mem, likwid-bench, elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, "
+    "gdrcopy, SuperBench's gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, "
+    "oneCCL's benchmark, hccl_demo, steps of training loops, lines of a program of one's own (size, time and rate), "
+    "tables of rates, runs and samples of lanewise, figures typed in (lanewise-rows), and any text with rates (GB/s, "
+    "Gb/s, IOPS, tokens/s)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
     nixlbench, dcgm, dcgmproftester, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
     ucx_perftest, serving_logs, clpeak, disks, sockets, nvprof, nsys, size_tables, babelstream, rvs, deepep,
-    cards_and_fabrics, host_memory, file_systems, load_generators, training_logs, copy_lines, result_tables, oneccl, hccl,
+    cards_and_fabrics, host_memory, file_systems, load_generators, training_logs, copy_lines, result_tables, oneccl,
+    hccl,
 )  # fmt: skip
 # A tool of GPUs prints lines that look like a program's; these print none of copies between host and GPU.
 _OF_NO_GPU = ("network", "storage", "host memory")

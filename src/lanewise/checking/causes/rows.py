@@ -217,7 +217,9 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
 def _one_at_a_time(symptom: RowSymptom) -> bool:
     """Whether one request follows another, so far below what the drive needs in flight that its time sets the rate."""
     row, drive = symptom.row, symptom.drive
-    alone = {"depth", "threads"} & row.settings.keys() and row.settings.get("depth", 1) * row.settings.get("threads", 1) == 1
+    alone = {"depth", "threads"} & row.settings.keys() and row.settings.get("depth", 1) * row.settings.get(
+        "threads", 1
+    ) == 1
     return bool(alone) and drive is not None and drive.named and not enough_in_flight(row, drive.read)
 
 

@@ -21,8 +21,9 @@ def waiting_for_data(symptom: RowSymptom) -> Iterator[Cause]:
                    if each.row.settings.get("workers", 0) > workers > 0 and each.row.how.get("waits")
                    and waiting_share(each.row) < waiting_share(row) / 2), None)  # fmt: skip
     what = f"each step waits {row.how['waits']} for data: too few processes load and decode it"
-    evidence = f"the times of the steps; with {better.settings['workers']} processes it waits {better.how['waits']}" if (
-        better is not None) else "the times of the steps"  # fmt: skip
+    evidence = "the times of the steps"
+    if better is not None:
+        evidence += f"; with {better.settings['workers']} processes it waits {better.how['waits']}"
     yield Cause(("setting", "loader"), what, _STEP, evidence=evidence)
     what = "what the loader does to each sample, or where it reads from: decoding, small files, a shared file system"
     step = "run the loop on data that is in memory already; decode on the GPU, or pack small files"

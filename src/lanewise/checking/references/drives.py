@@ -219,7 +219,12 @@ def random_disk(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
 def long_disk(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """Long reads and writes of a hard disk in order: fine where the fastest one would be at its inner tracks."""
     pattern = f"{row.how.get('pattern', '')} {row.scenario}"
-    if is_disk(row, posted) and row.metric == "goodput" and row.how.get("mode") != "cached" and not RANDOM.search(pattern):
+    if (
+        is_disk(row, posted)
+        and row.metric == "goodput"
+        and row.how.get("mode") != "cached"
+        and not RANDOM.search(pattern)
+    ):
         limit = "the outer tracks of the fastest disks"
         yield Reference("parts", _FAST_DISK, _INNER * _FAST_DISK, 0.0, _TWO_ARMS, limit, "data sheets of disks")
 

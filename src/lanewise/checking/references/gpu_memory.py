@@ -41,7 +41,9 @@ _OF_LIMIT = 0.75
 _OF_KERNEL = 0.75
 # A copy from device to device, and words that name two of them.
 _D2D = re.compile(r"\bd(?:evice)?(?:2|to| to |->|_to_)d(?:evice)?(?=\b|_)", re.IGNORECASE)
-_TWO_GPUS = re.compile(r"\bp2p\b|\bpeer|\bpairs?\b|nvlink|\bgpu ?\d{1,2}\D{1,8}gpu ?\d|cuda:\d\D{1,8}cuda:\d", re.IGNORECASE)
+_TWO_GPUS = re.compile(
+    r"\bp2p\b|\bpeer|\bpairs?\b|nvlink|\bgpu ?\d{1,2}\D{1,8}gpu ?\d|cuda:\d\D{1,8}cuda:\d", re.IGNORECASE
+)
 # One way of a B200's NVLinks (NVIDIA's HGX B200 data sheet: 1.8 TB/s both ways).
 _MOST_NVLINK = 900e9
 # The diagonal of a matrix of copies between GPUs says nothing of a path.

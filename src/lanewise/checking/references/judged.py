@@ -94,8 +94,8 @@ from lanewise.checking.references.stated_limits import (
     of_stated_limit,
 )
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
-from lanewise.checking.references.training_steps import of_waiting
 from lanewise.checking.references.together import of_several_gpus
+from lanewise.checking.references.training_steps import of_waiting
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more

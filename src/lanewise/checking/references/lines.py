@@ -217,7 +217,11 @@ def _over_sockets(posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:
 def filled_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """A collective over hosts with the bus bandwidth of the stated line or more: a tree of two hosts has twice it."""
     line, text = line_of_network(row, posted)
-    if line and row.settings.get("hosts", 1) > 1 and _FILLED_LINE * line <= (row.value or 0.0) <= _MOST_OF_A_LINE * line:
+    if (
+        line
+        and row.settings.get("hosts", 1) > 1
+        and _FILLED_LINE * line <= (row.value or 0.0) <= _MOST_OF_A_LINE * line
+    ):
         yield Reference("line", line, _FILLED_LINE * line, 0.0, None, f"the line of {text}", "as stated")
 
 

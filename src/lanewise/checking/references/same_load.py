@@ -17,6 +17,7 @@ _TAKES_LINKS = re.compile(
 # As of rows that differ in more than one thing (`paths._OF_FEWER`).
 _OF_SAME_LOAD = 0.5
 
+
 def of_same_load(row: Observation, rows: Sequence[Observation], posted: PostedFacts) -> Iterator[Reference]:
     """The better of two reports of one load, where the text shows what takes GPUs their links or the network.
 

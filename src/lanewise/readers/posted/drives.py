@@ -27,7 +27,7 @@ _MOST = 64
 
 
 def listed_drives(lines: Sequence[_NumberedLine]) -> dict[str, str]:
-    """The models of drives by their names, those of NVMe without the namespace; of a drive that is not named, "nvme"."""
+    """The models of drives by their names, NVMe's without the namespace; of a drive that is not named, "nvme"."""
     drives = {match[1]: match[2] for _, line in lines if (match := _LISTED.match(line))}
     drives |= dict([*_of_lsblk(lines)][:_MOST])
     if drives:

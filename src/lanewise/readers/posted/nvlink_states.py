@@ -32,7 +32,6 @@ def nvlink_states(lines: Sequence[_NumberedLine], file: str) -> Iterator[Stateme
                 told.add((gpu, match[1]))
                 what = f"link {match[1]} of {gpu}: {count} {match[2].lower()} errors"
                 yield Statement("NVLink errors", what, f"{file}:{number}")
-        elif (match := _STATES.match(line)) and 0 < (down := match[1].count("D")) < len(match[1].split()) - match[1].count("_"):
-            if "U" in match[1]:
-                what = f"{down} links of {gpu} are down" if down > 1 else f"a link of {gpu} is down"
-                yield Statement("NVLink errors", what, f"{file}:{number}")
+        elif (match := _STATES.match(line)) and "U" in match[1] and (down := match[1].count("D")):
+            what = f"{down} links of {gpu} are down" if down > 1 else f"a link of {gpu} is down"
+            yield Statement("NVLink errors", what, f"{file}:{number}")

@@ -31,8 +31,10 @@ _RELEVANT = re.compile(
     r"iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
-    r"GPU [0-9A-Fa-f]{8}:|/dev/(?:nvme|sd)|odel Number|evice Model|Product:|SATA Version|Rotation|\bMODEL\b|^(?:/dev/)?(?:sd[a-z]|[vx]vd[a-z]|nvme\d)|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
-    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|enabled  |gpuId|[UDX_] [UDX_] |Errors?: |^GPU \d{1,3}: |ercentage[ _][Uu]sed|"
+    r"GPU [0-9A-Fa-f]{8}:|/dev/(?:nvme|sd)|odel Number|evice Model|Product:|SATA Version|Rotation|\bMODEL\b|"
+    r"^(?:/dev/)?(?:sd[a-z]|[vx]vd[a-z]|nvme\d)|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
+    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|enabled  |gpuId|"
+    r"[UDX_] [UDX_] |Errors?: |^GPU \d{1,3}: |ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
     r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
     r"rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
@@ -130,8 +132,12 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     statements: dict[tuple[str, str], Statement] = {}
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
     within_a_host = _only_within_a_host(relevant)
-    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file),
-                      *lesser_ports(lines, file)):
+    for statement in (
+        *_statements(relevant, file),
+        *queried_links(lines, file),
+        *listed_links(lines, file),
+        *lesser_ports(lines, file),
+    ):
         if statement.key != "network transport" or not within_a_host:
             statements.setdefault((statement.key, statement.value), statement)
     gpu = queried_gpu(lines) or listed_gpu(lines)

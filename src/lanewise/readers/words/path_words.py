@@ -44,8 +44,8 @@ _NOMINAL = re.compile(
     r"\bmax(?:imum)? (?:link|possible|theoretical)\b|\blimit is\b|\bceiling\b|\bsaid to\b|\battainable\b|"
     r"\d ?% of (?:the |its )?$|"
     # What follows from a line is no measurement: '10G uplink (so ~1.1 GB/s)', '25GbE, i.e. about 3 GB/s'.
-    r"\b\d{1,3} ?G(?:bE|b(?:it)?(?:/s|ps)?)?\b[^.;:()]{0,24}[(,] ?(?:so|i\.?e\.?,?|meaning|that is|that's|which is|=|~|\u2248)"
-    r"[ ~\u2248]{0,2}(?:about |around |roughly |some )?$|"
+    r"\b\d{1,3} ?G(?:bE|b(?:it)?(?:/s|ps)?)?\b[^.;:()]{0,24}[(,] ?"
+    r"(?:so|i\.?e\.?,?|meaning|that is|that's|which is|=|~|\u2248)[ ~\u2248]{0,2}(?:about |around |roughly |some )?$|"
     r"(?<=[,;] )the (?:drive|disk|memory|link|card|port|line|slot|bus|wire) "
     r"(?:can|has|does|carries|manages|delivers)\b", re.I,
 )  # fmt: skip

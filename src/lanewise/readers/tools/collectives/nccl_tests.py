@@ -38,7 +38,9 @@ RANK = re.compile(
     r"(?:^|#)\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+(\d+) on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)"
 )
 # Collectives as sentences and logs of jobs name them.
-_IN_WORDS = re.compile(r"\b(?:all[ _-]?(?:gather|reduce|to[ _-]?all)|reduce[ _-]?scatter|broadcast|send[ _-]?recv)\b", re.I)
+_IN_WORDS = re.compile(
+    r"\b(?:all[ _-]?(?:gather|reduce|to[ _-]?all)|reduce[ _-]?scatter|broadcast|send[ _-]?recv)\b", re.I
+)
 _COLD = re.compile(r"\bwarmup iters: 0\b")
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
 # "nccl-library=23102" in the head of nccl-tests from 2.14 on, "NCCL version 2.27.7+cuda12.9" with NCCL_DEBUG=VERSION.

@@ -1,4 +1,4 @@
-"""`dcgmi diag`: the test of PCIe, as a table or JSON, and what failed. Its GB is 1e9 bytes, the bidirectional rate a sum.
+"""`dcgmi diag`: the test of PCIe, as a table or JSON, and what failed. GB are 1e9 bytes, the bidirectional rate a sum.
 
 The table breaks its lines within words, so blanks are left out before it is read. Pinned memory, one GPU at a time.
 Version 4 names the GPU of a line in the left column (`Info: GPU0`). The GPUs' PCI ids say what they are.
@@ -29,8 +29,8 @@ _FAILED = re.compile(r'"(?:status|result)"\s*:\s*"Fail')
 # The message of a cell, and what it says of links (DCGM, dcgm_errors.h: of a width it says "link generation" as well).
 _CELL = re.compile(r"\|\s*(?P<left>[^|]*?)\s*\|\s*(?P<text>[^|]*?)\s*\|?$")
 _LINK = re.compile(
-    r"GPU (?P<gpu>\d{1,3}) is running at PCI link (?:width (?P<width>\d{1,2})X|generation (?P<gen>\d)), which is below the "
-    r"minimum allowed link generation of (?P<least>\d{1,2})\b"
+    r"GPU (?P<gpu>\d{1,3}) is running at PCI link (?:width (?P<width>\d{1,2})X|generation (?P<gen>\d)), "
+    r"which is below the minimum allowed link generation of (?P<least>\d{1,2})\b"
 )
 _DIAGNOSTIC = re.compile(r"\|\s*Diagnostic\s*\|\s*Result\s*\|")
 # A line of its table that people cut out.

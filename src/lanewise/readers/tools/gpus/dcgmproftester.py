@@ -35,13 +35,13 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             at = Location(file, number)
             gpu = f"gpu{count(match['gpu'], at)}"
             # The GPU receives what the host sends.
-            flow, path = (f"host0->{gpu}", "host to device") if match["way"] == "Rx" else (f"{gpu}->host0", "device to host")
-            how = {
-                "engine": "copy engine", "host memory": "pinned", "link under load": f"Gen{match['gen']} x{match['lanes']}",
-            }  # fmt: skip
+            flow, path = (
+                (f"host0->{gpu}", "host to device") if match["way"] == "Rx" else (f"{gpu}->host0", "device to host")
+            )
+            link = f"Gen{match['gen']} x{match['lanes']}"
+            how = {"engine": "copy engine", "host memory": "pinned", "link under load": link}
             name = f"Pcie{match['way']}Bytes"
             row = observation(TOOL, name, ToolValue(flow, flow, path=path), figure(match["rate"], at) / 1e3, how, {})
-            if (row.value or 0.0) > (best[gpu, path].value or 0.0 if (gpu, path) in best else 0.0):
-                best[gpu, path] = row
+            best[gpu, path] = max(best.get((gpu, path), row), row, key=lambda each: each.value or 0.0)
             check_rows([*best.values()], at)
     return ImportedResults(TOOL, tuple(best.values()))

@@ -27,7 +27,7 @@ _CONCURRENCY = re.compile(r"(?:Request concurrency|Concurrency): (\d{1,6})")
 _VLLM = re.compile(r"(Request|Output token|Total [Tt]oken) throughput \((?:req|tok)/s\):\s{1,40}(\d[\d.]{0,15})\s*$")
 _VLLM_LATENCY = re.compile(r"(Mean|Median|P99) (TTFT|TPOT|ITL|E2EL) \(ms\):\s{1,40}(\d[\d.]{0,15})\s*$")
 _VLLM_LOAD = re.compile(
-    r"(Successful requests|Total input tokens|Total generated tokens|Maximum request concurrency):\s{1,40}(\d{1,12})\s*$"
+    r"(Successful requests|Total (?:input|generated) tokens|Maximum request concurrency):\s{1,40}(\d{1,12})\s*$"
 )
 _LOADS = {
     "successful requests": "requests", "total input tokens": "input", "total generated tokens": "output",
@@ -93,7 +93,7 @@ def _vllm(lines: Sequence[str], file: str) -> Iterator[Observation]:
 
 
 def _report(lines: Sequence[str], start: int, file: str) -> Iterator[Observation]:
-    """The rates and times of a report, whose first line is `start` (from 0); one of several has its load as settings."""
+    """The rates and times of a report from line `start` (from 0) on; one of several has its load as settings."""
     found = [(match[1], int(match[2])) for line in lines if (match := _VLLM_LOAD.match(line))] if start else []
     load = {_LOADS[name.lower()]: number for name, number in found}
     for number, line in enumerate(lines, start + 1):

@@ -24,7 +24,8 @@ _CACHE = re.compile(
 _LOAD = re.compile(
     r"Loading weights took (?P<weights>[\d.]{1,20}) seconds|"
     # Before 0.9 it wrote GB for the same 2^30 bytes.
-    r"(?:Model loading|Loading model weights) took (?P<size>[\d.]{1,20}) Gi?B(?: memory)? and (?P<whole>[\d.]{1,20}) seconds"
+    r"(?:Model loading|Loading model weights) took (?P<size>[\d.]{1,20}) Gi?B(?: memory)? "
+    r"and (?P<whole>[\d.]{1,20}) seconds"
 )
 # The bar of a load that ended: 30 of 30 files, hours, minutes and seconds.
 _BAR = re.compile(
@@ -36,7 +37,9 @@ _OVERLAP = "vLLM divides by the sum of the transfers' times: transfers that over
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether a line is one of these."""
-    return any(_TRANSFER.search(line) or _CACHE.search(line) or _LOAD.search(line) or _BAR.search(line) for line in lines)
+    return any(
+        _TRANSFER.search(line) or _CACHE.search(line) or _LOAD.search(line) or _BAR.search(line) for line in lines
+    )
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:

@@ -64,7 +64,8 @@ def _runs(lines: Sequence[str], file: str) -> Iterator[_TrainingRun]:
     for number, line in enumerate(lines, 1):
         if _is_step(line):
             step, time, data = _STEP.search(line), _TIME.search(line), _DATA.search(line)
-            assert step and time and data
+            if step is None or time is None or data is None:
+                continue
             if int(step[1]) < run.last:
                 yield run
                 run = _TrainingRun(run.workers)
