@@ -42,7 +42,7 @@ from lanewise.checking.notes import (
     unused_statement_notes,
     without_nvlink_notes,
 )
-from lanewise.checking.references.gpu_memory import GPU_MEMORY
+from lanewise.checking.references.gpu_memory import GPU_MEMORY, with_copies_within
 from lanewise.checking.references.judged import ASKED_FOR_NO_MORE, COLLECTIVE, References
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import NO_MEASUREMENT
@@ -138,7 +138,8 @@ def check(
     of which the model says nothing are compared with what the parts of `catalog` named in `posted` can do, and with
     each other.
     """
-    machine, posted, rows = machine or MachineState(), posted or PostedFacts(), tuple(rows)
+    machine, posted = machine or MachineState(), posted or PostedFacts()
+    rows = tuple(with_copies_within(rows, posted, catalog or builtin()))
     system = target or (with_intended_policies(machine.system) if machine.system is not None else None)
     by_design = non_peers_by_design(machine) if target is None else frozenset()
     model = ExpectationModel(system, device_of_word or {}, by_design) if system is not None else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from lanewise.errors import FormatError, Location
 from lanewise.readers import lanewise_json
 from lanewise.readers.plain_text import text as plain_text
-from lanewise.readers.plain_text.claims import with_claims
+from lanewise.readers.plain_text.claims import said_line, with_claims
 from lanewise.readers.posted.statements import posted_facts
 from lanewise.readers.programs import lines as program_lines
 from lanewise.readers.tables import pasted_tables, timed_sizes
@@ -23,6 +23,7 @@ from lanewise.readers.tools.gpus import (
     clpeak,
     copy_lines,
     dcgm,
+    dcgmproftester,
     nsys,
     nvbandwidth,
     nvprof,
@@ -42,7 +43,7 @@ from lanewise.readers.tools.networks import (
     sockets,
     ucx_perftest,
 )  # fmt: skip
-from lanewise.readers.tools.services import load_generators, serving_logs
+from lanewise.readers.tools.services import load_generators, serving_logs, training_logs
 from lanewise.readers.tools.storage import disks, file_systems, fio, fio_text, gdsio, spdk_perf
 from lanewise.readers.typed import figures
 from lanewise.readers.words.gpus import sentences, spoken_facts
@@ -53,20 +54,21 @@ KNOWN = (
     "known are nvbandwidth (text, JSON), p2pBandwidthLatencyTest, simpleP2P, bandwidthTest, fio (text, JSON), "
     "perftest (text, JSON), gdsio, nccl-tests, rccl-tests, mscclpp-test, nixlbench, TransferBench, "
     "rocm_bandwidth_test, busGrind, ucx_perftest, logs of vLLM and LMCache, OSU micro-benchmarks, all_reduce_bench "
-    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, SPDK's perf, clpeak, BabelStream, dd, "
-    "hdparm, CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys stats, RVS, DeepEP, "
-    "fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, bw_mem, likwid-bench, "
-    "elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, gdrcopy, SuperBench's "
-    "gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, oneCCL's benchmark, "
-    "hccl_demo, lines of a program of one's own (size, time and rate), tables of rates, runs and samples of lanewise, "
-    "figures typed in (lanewise-rows), and any text with "
-    "rates (GB/s, Gb/s, IOPS, tokens/s)"
+    "and DeepSpeed's benchmarks of torch.distributed, iperf, dcgmi diag, dcgmproftester, SPDK's perf, clpeak, "
+    "BabelStream, dd, hdparm, CrystalDiskMark, KDiskMark, PiBenchmarks, qperf, netperf, nvprof (GPU trace), nsys "
+    "stats, RVS, DeepEP, fabtests, XDMA's tools, xbutil, STREAM, Memory Latency Checker, sysbench memory, mbw, "
+    "bw_mem, likwid-bench, elbencho, IOR, LoadGen, perf_analyzer, vLLM bench serve, kbench, OpenCL-Benchmark, "
+    "gdrcopy, SuperBench's gpu_copy, hipBusBandwidth, SHOC, gpu-stream, ze_bandwidth, ze_peer, memtest_vulkan, "
+    "oneCCL's benchmark, hccl_demo, steps of training loops, lines of a program of one's own (size, time and rate), "
+    "tables of rates, runs and samples of lanewise, figures typed in (lanewise-rows), and any text with rates (GB/s, "
+    "Gb/s, IOPS, tokens/s)"
 )
 _TEXTS = (
     nvbandwidth, p2p, bandwidth_test, gdsio, perftest, nccl_tests, mscclpp, rocm_bandwidth, transferbench, bus_grind,
-    nixlbench, dcgm, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
+    nixlbench, dcgm, dcgmproftester, simple_p2p, osu, iperf, fio_text, torch_collectives, spdk_perf,
     ucx_perftest, serving_logs, clpeak, disks, sockets, nvprof, nsys, size_tables, babelstream, rvs, deepep,
-    cards_and_fabrics, host_memory, file_systems, load_generators, copy_lines, result_tables, oneccl, hccl,
+    cards_and_fabrics, host_memory, file_systems, load_generators, training_logs, copy_lines, result_tables, oneccl,
+    hccl,
 )  # fmt: skip
 # A tool of GPUs prints lines that look like a program's; these print none of copies between host and GPU.
 _OF_NO_GPU = ("network", "storage", "host memory")
@@ -109,8 +111,10 @@ def read_results(text: str, file: str) -> ImportedResults:
 def read_plain(text: str, file: str) -> ImportedResults:
     """The figures of a text that no known tool wrote, and what else it states; without figures no rows."""
     lines = short_lines(lines_of(text))
-    spoken = ImportedResults("", (), posted=spoken_facts(lines, file))
-    return merge([spoken, plain_text.read_text(lines), ImportedResults("", (), posted=posted_facts(lines, file))])
+    spoken = ImportedResults("", (), posted=join([spoken_facts(lines, file), said_line(sentences(lines), file)]))
+    found = plain_text.read_text(lines)
+    found = found if found.observations else training_logs.read_times(lines)
+    return merge([spoken, found, ImportedResults("", (), posted=posted_facts(lines, file))])
 
 
 def _but_printed(posted: PostedFacts, results: Sequence[ImportedResults]) -> PostedFacts:

@@ -78,6 +78,18 @@ _CAUSES = (
     _StatedCause("lost packets", r".+", "congestion", ("network", "collective"),
                  "the network loses packets: {value}",
                  "ethtool -S DEVICE | grep -E 'pause|discard|out_of_buffer|cnp'; PFC or ECN, cables"),
+    _StatedCause("flow control", r"off", "setting", ("network", "collective"),
+                 "no priority of the port has flow control (PFC): RoCE loses packets wherever several senders meet",
+                 "mlnx_qos -i DEVICE --trust dscp --pfc 0,0,0,1,0,0,0,0 at all hosts, and PFC or ECN at the switches"),
+    _StatedCause("network plugin", r".+", "software", ("network", "collective"),
+                 "NCCL's network plugin does not start ({value}), which leaves TCP sockets",
+                 "fi_info -p efa in the container: --device=/dev/infiniband, libfabric of the plugin's version"),
+    _StatedCause("link now", r"(?!2\.5 GT/s).+", "link", ("network", "collective"),
+                 "a card's link came up at a lower generation than it can: {value}",
+                 "reseat the card; set the slot's generation in the firmware; swap it with a card of another host"),
+    _StatedCause("port speed", r".+", "link", ("network",),
+                 "a port runs at less than it can: {value}",
+                 "ethtool DEVICE at both ends; another cable, the switch's port; ethtool -s DEVICE autoneg on"),
     _StatedCause("faster before", r".+", "others", ("network", "storage", "host memory"),
                  "something else uses the same line, device, memory or cores by now (it was faster {value})",
                  "top -H, mpstat -P ALL 1, sar -n DEV 1, iostat -x 1: what is busy while nothing is measured?"),
@@ -150,7 +162,9 @@ _OF_CALLS = (
 def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
     """The causes that the posted text states and that touch the row's kind of path."""
     row = symptom.row
-    path = "collective" if row.metric in ("bus_bandwidth", "algorithm_bandwidth") else row.path
+    # A service over several GPUs is slow by the collectives of its model.
+    collective = row.metric in ("bus_bandwidth", "algorithm_bandwidth") or row.how.get("tool") == "vLLM bench"
+    path = "collective" if collective else row.path
     for cause in _CAUSES:
         for statement in symptom.posted.stated(cause.statement):
             if cause.key == "virtual machine" and path in _PEER_PATHS and _over_nvlink(symptom):

@@ -49,11 +49,13 @@ from lanewise.checking.causes.posted import stated_causes
 from lanewise.checking.causes.programs import program_faults
 from lanewise.checking.causes.texts import text_causes
 from lanewise.checking.causes.tool_limits import tool_limits
+from lanewise.checking.causes.training_steps import waiting_for_data
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import is_coherent
 from lanewise.checking.named.hosts import one_memory
 from lanewise.checking.references.cards import of_card
 from lanewise.checking.references.collectives import around_dip, smaller_message
+from lanewise.checking.references.drives import enough_in_flight
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.host_nodes import STATED_NODE, without_nodes
 from lanewise.checking.references.judged import COLLECTIVE
@@ -89,7 +91,7 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
     named = (stated_causes, *OWN_SETTINGS, named_conditions, text_causes, *KIND_CAUSES)
-    of_slow = (run_causes, drive_run_causes, *named, *of_any, own_conditions, tool_limits)
+    of_slow = (waiting_for_data, run_causes, drive_run_causes, *named, *of_any, own_conditions, tool_limits)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:
         for cause in find(symptom):
@@ -193,7 +195,8 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     """A drive's rate is requests in flight times their size over the time of one: the link is not the limit."""
     row = symptom.row
     size = row.settings.get("bytes")
-    if row.path != "storage" or (size is not None and size >= _SMALL_REQUEST) or symptom.share > 0.5:
+    large = size is not None and size >= _SMALL_REQUEST and not _one_at_a_time(symptom)
+    if row.path != "storage" or large or symptom.share > 0.5:
         return
     if row.how.get("tool") == "hdparm":
         return  # reads 2 MiB at once, in order
@@ -209,6 +212,15 @@ def small_requests(symptom: RowSymptom) -> Iterator[Cause]:
     each = units.readable(flight * size / row.value, "s", 3)
     what = f"requests of {size:,} B: {row.value / size:,.0f} of them a second, {each} each with {flight} in flight"
     yield Cause(("requests",), what, step, evidence="size and number of requests of the row")
+
+
+def _one_at_a_time(symptom: RowSymptom) -> bool:
+    """Whether one request follows another, so far below what the drive needs in flight that its time sets the rate."""
+    row, drive = symptom.row, symptom.drive
+    alone = {"depth", "threads"} & row.settings.keys() and row.settings.get("depth", 1) * row.settings.get(
+        "threads", 1
+    ) == 1
+    return bool(alone) and drive is not None and drive.named and not enough_in_flight(row, drive.read)
 
 
 def unaligned_size(symptom: RowSymptom) -> Iterator[Cause]:
@@ -397,8 +409,9 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     small_requests, common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    copies_of_few_modules, idle_cards, without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs, uplink_of_hosts,
-    *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several, *NETWORK_CAUSES, lesser_link,
+    copies_of_few_modules, idle_cards, without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs,
+    uplink_of_hosts, *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several, *NETWORK_CAUSES,
+    lesser_link,
     lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
     memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

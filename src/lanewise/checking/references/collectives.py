@@ -130,6 +130,11 @@ def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
     if best:
         name = next(name for name in faster if tables[name][size] == best)
         yield of_another_row(best, _OF_ANOTHER, f"the same messages in '{name}'")
+        return
+    for name, table in tables.items():
+        longest = max((value for at, value in table.items() if at >= _LONG), default=0.0)
+        if size >= _LONG and not own.keys() & table and max(own.values(), default=longest) < _OF_ANOTHER * longest:
+            yield of_another_row(longest, _OF_ANOTHER, f"messages of {units.size(_LONG)} and more in '{name}'")
 
 
 def of_other_ranks(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

@@ -95,10 +95,12 @@ def drive_link_rate(gen: int, lanes: int) -> float:
     return (_SHARE if gen >= 3 else _SHARE_OF_OLD) * raw_rate(gen, lanes)
 
 
-def is_disk(row: Observation) -> bool:
+def is_disk(row: Observation, posted: PostedFacts | None = None) -> bool:
     """Whether a row of storage is named as one of a hard disk, whose arm seeks between several readers."""
-    model = _DISK_MODEL.search(f"{row.how.get('device', '')} {row.scenario}")
-    return _DISK.match(drive_of(row)) is not None or model is not None or _DISK_NAMED.search(row.scenario) is not None
+    listed = _posted_model(drive_of(row), posted) if posted is not None and row.path == "storage" else ""
+    names = f"{row.how.get('device', '')} {row.scenario} {listed}"
+    model = _DISK_MODEL.search(names)
+    return _DISK.match(drive_of(row)) is not None or model is not None or _DISK_NAMED.search(names) is not None
 
 
 def drive_of(row: Observation) -> str:
@@ -144,7 +146,7 @@ def _posted_model(drive: str, posted: PostedFacts) -> str:
     whole = re.match(r"nvme\d+", drive)
     if title := posted.title(whole[0] if whole else drive):
         return title
-    listed = [model for name, model in posted.devices.items() if name.startswith("nvme")]
+    listed = [model for name, model in posted.devices.items() if name.startswith(("nvme", "sd"))]
     # A job's name says nothing of the drive; another disk's name says that it is not this one.
     other = whole or re.match(r"(?:sd|hd|vd|md|dm|loop|xvd)[a-z\d-]*$", drive)
     return listed[0] if len(listed) == 1 and not other else ""
@@ -157,7 +159,7 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
     reads = row.flow.split("->")[0].strip() == drive_of(row)
     nominal = min(drive.read if reads else drive.write, drive.link)
     with_few = _SLOW_WITH_FEW if drive.named else _SLOW_UNNAMED_WITH_FEW
-    slow = (_SLOW if _enough_in_flight(row, nominal) else with_few) * nominal
+    slow = (_SLOW if enough_in_flight(row, nominal) else with_few) * nominal
     if not drive.named:
         slow = min(slow, _LEAST_NVME)
     # What a write costs depends on what the drive holds, its size and how long it is written to.
@@ -175,7 +177,7 @@ def of_gpu_host(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iter
     drive, titles = drive_of(row), [title for name, title in posted.devices.items() if name.startswith("gpu")]
     gpus = [gpu for title in titles if not shares_host_memory(title) and (gpu := ability(title, catalog)) is not None]
     reads = row.metric == "goodput" and re.match(r"nvme\d", drive) is not None and row.flow.startswith(drive)
-    enough = _SMALL < row.settings.get("bytes", 0) <= _REQUEST and _enough_in_flight(row, _LEAST_NVME)
+    enough = _SMALL < row.settings.get("bytes", 0) <= _REQUEST and enough_in_flight(row, _LEAST_NVME)
     if reads and enough and any(gpu.gen >= 3 for gpu in gpus) and not posted.stated("virtual machine"):
         limit = "the least of long reads of NVMe drives of four lanes"
         yield Reference("parts", _LEAST_NVME, _LEAST_NVME, _LEAST_NVME, None, limit, "data sheets of drives", own=False)
@@ -222,30 +224,36 @@ def rated_reads(row: Observation, drive: DriveAbility) -> Iterator[Reference]:
         yield Reference("parts", nominal, _FINE_READS * nominal, 0.0, None, limit, drive.source)
 
 
-def random_disk(row: Observation) -> Iterator[Reference]:
+def random_disk(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """Small requests of a hard disk in no order: each waits for the arm and for half a turn of the plate."""
     size, pattern = row.settings.get("bytes", 0), f"{row.how.get('pattern', '')} {row.scenario}"
     usual, least = (size / seconds for seconds in _SEEK)
     many = row.value is None or row.value > _ORDERED * usual
-    if is_disk(row) and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
+    if is_disk(row, posted) and 0 < size <= _SMALL and row.metric == "goodput" and RANDOM.search(pattern) and not many:
         limit = f"{1 / _SEEK[0]:.0f} requests a second of a hard disk of 7,200 turns a minute, one at a time"
         yield Reference("parts", usual, least, 0.0, None, limit, "data sheets of disks")
 
 
-def long_disk(row: Observation) -> Iterator[Reference]:
+def long_disk(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """Long reads and writes of a hard disk in order: fine where the fastest one would be at its inner tracks."""
     pattern = f"{row.how.get('pattern', '')} {row.scenario}"
-    if is_disk(row) and row.metric == "goodput" and row.how.get("mode") != "cached" and not RANDOM.search(pattern):
+    if (
+        is_disk(row, posted)
+        and row.metric == "goodput"
+        and row.how.get("mode") != "cached"
+        and not RANDOM.search(pattern)
+    ):
         limit = "the outer tracks of the fastest disks"
         yield Reference("parts", _FAST_DISK, _INNER * _FAST_DISK, 0.0, _TWO_ARMS, limit, "data sheets of disks")
 
 
-def sata_ssd(row: Observation) -> Iterator[Reference]:
+def sata_ssd(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """Long reads and writes of an SSD that its name says is of SATA; writes are never called slow."""
-    names = f"{row.how.get('device', '')} {row.scenario} {row.how.get('pattern', '')}"
+    model = row.how.get("device") or _posted_model(drive_of(row), posted)
+    names = f"{model} {row.scenario} {row.how.get('pattern', '')}"
     drive, uncached = drive_of(row), row.metric == "goodput" and row.how.get("mode") != "cached"
     if drive and uncached and _SATA.search(names) and not RANDOM.search(names) and not drive.startswith("nvme"):
-        enough = _enough_in_flight(row, _SATA_SSD) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
+        enough = enough_in_flight(row, _SATA_SSD) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
         slow = (_SLOW_SATA if enough else _SLOW_WITH_FEW) * _SATA_SSD if row.flow.startswith(drive) else 0.0
         limit = "SSDs of SATA 6 Gb/s"
         yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, slow, _SATA_WIRES, limit, "data sheets of drives")
@@ -269,7 +277,7 @@ def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:
     return f"'{model}': give its row what the data sheet says, such as rated: 190 MB/s" if model else ""
 
 
-def _enough_in_flight(row: Observation, rate: float) -> bool:
+def enough_in_flight(row: Observation, rate: float) -> bool:
     """Whether so many bytes are in flight that they do not limit a rate in B/s; False where it is not known."""
     depth = 1 if row.how.get("engine") in _ONE_AT_A_TIME else row.settings.get("depth", 1)
     return depth * row.settings.get("threads", 1) * row.settings.get("bytes", 0) >= _ENOUGH * rate

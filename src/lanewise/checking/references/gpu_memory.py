@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from lanewise import units
 from lanewise.catalog import Catalog
-from lanewise.checking.named.abilities import part_of_title
+from lanewise.checking.named.abilities import ability, part_of_title, raw_rate
 from lanewise.checking.named.links import is_slice
 from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.references.side_by_side import kind_of_work
 from lanewise.checking.references.stated_limits import names_limit
 from lanewise.errors import LanewiseError
+from lanewise.results.figure_words import OWN_PROGRAM, PLAIN_TEXT
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
@@ -37,6 +39,13 @@ _OF_OTHER = 0.5
 _OF_LIMIT = 0.75
 # Of the same kernel by name 0.75, as for host memory (`side_by_side`).
 _OF_KERNEL = 0.75
+# A copy from device to device, and words that name two of them.
+_D2D = re.compile(r"\bd(?:evice)?(?:2|to| to |->|_to_)d(?:evice)?(?=\b|_)", re.IGNORECASE)
+_TWO_GPUS = re.compile(
+    r"\bp2p\b|\bpeer|\bpairs?\b|nvlink|\bgpu ?\d{1,2}\D{1,8}gpu ?\d|cuda:\d\D{1,8}cuda:\d", re.IGNORECASE
+)
+# One way of a B200's NVLinks (NVIDIA's HGX B200 data sheet: 1.8 TB/s both ways).
+_MOST_NVLINK = 900e9
 # The diagonal of a matrix of copies between GPUs says nothing of a path.
 DIAGONALS = ("p2pBandwidthLatencyTest", "rocm_bandwidth_test", "TransferBench", "SuperBench", "nvbandwidth")
 _COUNTED_ONCE = re.compile(r"counted once")
@@ -53,6 +62,28 @@ _RATED = (
     (r"RX 7900 (?:GRE|XT)\b", 800), (r"Arc\S* A7[57]0", 560), (r"\bMI300A\b", 5300), (r"\bMI250\b", 1638.4),
     (r"\bGB10\b|DGX Spark", 273), (r"AGX Orin", 204.8), (r"AGX Thor|Jetson Thor", 273), (r"Strix Halo|80[56]0S", 256),
 )  # fmt: skip
+
+
+def with_copies_within(rows: Iterable[Observation], posted: PostedFacts, catalog: Catalog) -> Iterator[Observation]:
+    """The rows; a program's "d2d" copy that no link between two GPUs carries is one within its GPU's memory.
+
+    CUDA calls both cudaMemcpyDeviceToDevice. Programs count such a copy once: its size over its time.
+    """
+    for row in rows:
+        named = row.path == "peer" and row.how.get("tool") in (OWN_PROGRAM, PLAIN_TEXT) and _D2D.search(row.scenario)
+        if named and not _TWO_GPUS.search(row.scenario) and (row.value or 0.0) > _most_of_peers(posted, catalog):
+            gpu = row.flow.partition("->")[0].strip()
+            how = {key: value for key, value in row.how.items() if key not in ("flows", "p2p")}
+            row = replace(row, flow=f"{gpu}->{gpu}", path=GPU_MEMORY, how=how, note="counted once")
+        yield row
+
+
+def _most_of_peers(posted: PostedFacts, catalog: Catalog) -> float:
+    """More than any copy between two GPUs of that name has, B/s; of one that nobody named more than all NVLinks."""
+    part = ability(posted.title("gpu0") or posted.title("gpu"), catalog)
+    if part is None:
+        return _ABOVE * _MOST_NVLINK
+    return _ABOVE * max(part.nvlink_rate or 0.0, raw_rate(part.gen, part.lanes))
 
 
 def of_gpu_memory(

@@ -55,7 +55,7 @@ from lanewise.checking.references.latencies import (
     late,
     of_small_messages,
 )
-from lanewise.checking.references.lines import by_line, by_line_in_bulk, filled_line, ring_by_line
+from lanewise.checking.references.lines import by_line, by_line_in_bulk, filled_line, of_lesser_port, ring_by_line
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
@@ -82,6 +82,7 @@ from lanewise.checking.references.paths import (
     of_smaller,
     same_path,
 )
+from lanewise.checking.references.same_load import of_same_load
 from lanewise.checking.references.siblings import Siblings, flows_of
 from lanewise.checking.references.side_by_side import COUNTS, kinds_side_by_side, of_fewer_gpus, of_like
 from lanewise.checking.references.stated_limits import (
@@ -96,6 +97,7 @@ from lanewise.checking.references.stated_limits import (
 )
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
 from lanewise.checking.references.together import of_several_gpus
+from lanewise.checking.references.training_steps import of_waiting
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
@@ -266,6 +268,10 @@ class References:
             return
         if row.path in HOST_COPIES or row.path == "peer":
             yield from self._by_part(row)
+        elif row.path == "network":
+            yield from of_lesser_port(row, self.posted)
+        elif row.path == GPU_MEMORY:
+            yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
         elif row.path == "storage" and (drive := self.drive_of(row)) is not None:
             yield from drive_references(row, drive)
 
@@ -278,6 +284,8 @@ class References:
         yield from of_modules(row, self.posted)
         yield from of_native(row, self.rows)
         yield from of_packets(row, self.posted)
+        yield from of_waiting(row, self.rows)
+        yield from of_same_load(row, self.rows, self.posted)
         if row.metric == COUNTS:
             yield from of_stated_count(row, self.rows)
             yield from of_fewer_gpus(row, self.rows)
@@ -304,7 +312,7 @@ class References:
                 if (drive := self.drive_of(row)) is not None:
                     yield from rated_reads(row, drive)
                 yield from small_reads(row)
-                yield from random_disk(row)
+                yield from random_disk(row, self.posted)
             # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
             if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
                 yield from same_path(row, self._on_path(row))
@@ -319,10 +327,11 @@ class References:
                 yield from drive_references(row, drive)
             else:
                 yield from of_gpu_host(row, self.posted, self.catalog)
-                yield from long_disk(row)
-                yield from sata_ssd(row)
+                yield from long_disk(row, self.posted)
+                yield from sata_ssd(row, self.posted)
             yield from of_downgraded_link(row, self.posted)
             yield from of_sata_link(row, self.posted)
+            yield from of_lesser_port(row, self.posted)
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))
@@ -355,6 +364,8 @@ class References:
         abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
         slots = self._slots(row)
         whole = [link.whole for link in slots if link.whole]
+        measured_link = slot_link(row.how.get("link under load", ""))
+        whole = whole or ([measured_link.whole] if measured_link is not None and measured_link.whole else [])
         if gpus and whole and not any(abilities):
             gen, lanes = whole[0]
             return GpuAbility(f"the slot of {next(iter(gpus))}", gen, lanes)

@@ -10,7 +10,7 @@ from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility, raw_rate
 from lanewise.checking.references.host_cards import host_cards, used_cards
 from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference, tunnel_copy
-from lanewise.checking.symptom import line_of
+from lanewise.checking.symptom import line_of, quantity_in
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
@@ -29,6 +29,8 @@ _LEAST_IN_BULK, _ROUND_TRIP = 4 * 2**10, 20e-6
 _SOCKETS = re.compile(r"socket|tcp", re.IGNORECASE)
 # DGX-1 has four cards of 100 Gb/s, later boards eight and more of 200 and 400 (NVIDIA's user guides).
 _LEAST_CARD = 12.5e9
+# Boards with NVSwitches whose hosts load the plugin for EFA have 400 Gb/s and more (AWS: p4d 400, p5 3200 Gb/s).
+_LEAST_EFA, _GEN_OF_NVSWITCHES = 50e9, 4
 # Cards of more than a board's NVLinks carry nothing more.
 _MOST_OF_NVLINKS, _OF_ALL_CARDS = 1.15, 0.75
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
@@ -49,8 +51,12 @@ _ONE_DRIVE = re.compile(r"\b(?:nvme|ssd)\d")
 # The fastest line of cards with a port each for 16 lanes of Gen5 (ConnectX-7), and what RDMA gets of a line.
 _FASTEST_PORT, _PAYLOAD_OF_PORT = 50e9, (0.9, 0.995)
 _RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", re.IGNORECASE)
+# What TCP and RDMA get of a port at MTU 1500 and 9000 (`causes.ports`).
+_PAYLOAD_OF_A_PORT = (0.9, 1.0)
 # What of a line is all of its payload.
 _FILLED_LINE = 0.8
+# A tree between two hosts has twice the line; what has more goes over several cards, of which nobody said how many.
+_MOST_OF_A_LINE = 2.1
 
 
 def by_line(
@@ -89,6 +95,20 @@ def by_line(
         low, slow = fine * line * both, 0.0 if lenient else least * line * both
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
+
+
+def of_lesser_port(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """The line that the words say, of a row that fills a port which came up at less than it can (`ethtool`)."""
+    found = {each.value: each.source for each in posted.stated("port speed")}
+    words = next((each.value for each in posted.stated("line in words")), row.how.get("line", ""))
+    if len(found) != 1 or row.path != "network" or row.metric != "goodput" or not words:
+        return
+    (text, source), line = next(iter(found.items())), quantity_in(words, "B/s")
+    now, most = (quantity_in(each, "B/s") for each in text.split(" of "))
+    low, high = _PAYLOAD_OF_A_PORT
+    if low * now < (row.value or 0.0) < high * now and now < line <= most:
+        limit = f"the line of {words}, of which the port came up at {text.partition(' of ')[0]}"
+        yield Reference("line", line, FINE_SHARE * line, SLOW_SHARE * line, None, limit, source)
 
 
 def by_line_in_bulk(
@@ -165,7 +185,7 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
     line, text = line_of_network(row, posted)
     if hosts > 1 and board and part is not None:
         yield from _idle_cards(row, posted, part)
-        yield from _over_sockets(posted)
+        yield from _over_sockets(posted, part)
     if line and hosts > 1:
         slow = _SLOW_RING * line
         yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
@@ -183,8 +203,12 @@ def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iter
         yield Reference("line", all_of_them, slow, slow, None, limit, cards.source, own=False)
 
 
-def _over_sockets(posted: PostedFacts) -> Iterator[Reference]:
+def _over_sockets(posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:
     """What hosts with boards of GPUs exchange by RDMA at least, where NCCL's log says that they use TCP sockets."""
+    plugin = posted.stated("network plugin")
+    if plugin and posted.stated("network transport") and part.gen >= _GEN_OF_NVSWITCHES:
+        limit = "the network cards of hosts with EFA and such boards"
+        yield Reference("line", _LEAST_EFA, _LEAST_EFA, 0.5 * _LEAST_EFA, None, limit, plugin[0].source, own=False)
     for stated in [each for each in posted.stated("network transport") if _SOCKETS.fullmatch(each.value.strip())][:1]:
         limit = "a card of 100 Gb/s, the least of hosts with such boards"
         yield Reference("line", _LEAST_CARD, _LEAST_CARD, 0.5 * _LEAST_CARD, None, limit, stated.source, own=False)
@@ -193,7 +217,11 @@ def _over_sockets(posted: PostedFacts) -> Iterator[Reference]:
 def filled_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """A collective over hosts with the bus bandwidth of the stated line or more: a tree of two hosts has twice it."""
     line, text = line_of_network(row, posted)
-    if line and row.settings.get("hosts", 1) > 1 and (row.value or 0.0) >= _FILLED_LINE * line:
+    if (
+        line
+        and row.settings.get("hosts", 1) > 1
+        and _FILLED_LINE * line <= (row.value or 0.0) <= _MOST_OF_A_LINE * line
+    ):
         yield Reference("line", line, _FILLED_LINE * line, 0.0, None, f"the line of {text}", "as stated")
 
 

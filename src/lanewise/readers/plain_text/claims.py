@@ -14,7 +14,7 @@ from lanewise.readers.plain_text.figure import TextFigure
 from lanewise.readers.plain_text.text import claims_of
 from lanewise.readers.tool_results import ImportedResults
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts, Statement
+from lanewise.results.posted import PostedFacts, Statement, join
 
 _METRICS = ("goodput", "total", "bus_bandwidth", "iops", "latency", "latency_mean")
 # Kernels of STREAM and mbw, which are rows of one flow: a figure of one of them is no figure of the others.
@@ -48,12 +48,22 @@ def with_claims(result: ImportedResults, lines: Sequence[str], file: str) -> Imp
     posted = result.posted
     if any(_SAME.search(f"{each.words.before} {each.words.after}") for each in wanted if each.role == "other"):
         posted = replace(posted, statements=(*posted.statements, Statement("faster before", "before", file)))
+    posted = join([posted, _in_words(port, file)])
     if port and not posted.stated("line"):
         posted = replace(posted, statements=(*posted.statements, Statement("line", port, file)))
     if drive and not any(name.startswith("nvme") for name in posted.devices):
         posted = PostedFacts({**posted.devices, "nvme": drive}, posted.statements)
     rows = _expecting(result.observations, wanted)
     return replace(result, observations=rows, posted=posted)
+
+
+def said_line(lines: Sequence[str], file: str) -> PostedFacts:
+    """The only line of a network that sentences name, whatever tools print of a port."""
+    return _in_words(claims_of(lines)[1], file)
+
+
+def _in_words(port: str, file: str) -> PostedFacts:
+    return PostedFacts(statements=(Statement("line in words", port, file),) if port else ())
 
 
 def _expecting(rows: tuple[Observation, ...], wanted: Sequence[TextFigure]) -> tuple[Observation, ...]:

@@ -209,7 +209,12 @@ def _bare_cells(
     for (start, cell), head in zip(cells, heads, strict=True):
         unit = of_row or _unit(head) or of_all
         quantity = (
-            in_a_cell(re.sub(r"[* ]{0,4}\(.{0,120}\)$", "", cell), unit, (start, start + len(cell)), bits=bits)
+            in_a_cell(
+                re.sub(r"[* ]{0,4}\(.{0,120}\)$| ?(?:\u00b1|\+/-) ?[\d.]{1,12}$", "", cell),
+                unit,
+                (start, start + len(cell)),
+                bits=bits,
+            )
             if unit
             else None
         )

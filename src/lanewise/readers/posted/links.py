@@ -38,6 +38,8 @@ _PORT_NOW = re.compile(r"Link width is (\d{1,2}) lanes")
 # FreeBSD's pciconf: lanes and speed in use, and in brackets what the device can.
 _PCICONF = re.compile(r"\blink x(\d{1,2})\(x(\d{1,2})\) speed \d")
 _PCICONF_DEVICE = re.compile(r"pciconf .*?(\S{1,16})\s*$")
+# ethtool's modes of a port, and its speed now, Mb/s.
+_MODE, _SPEED_OF_PORT = re.compile(r"\b(\d{1,6})base\w{1,8}/Full\b"), re.compile(r"Speed: (\d{1,6})Mb/s")
 _FEW = 2
 
 
@@ -100,6 +102,21 @@ def _singled_out(lines: Sequence[NumberedLine]) -> bool:
     """Whether the lines are of one or two devices that somebody chose, without the bridges above them."""
     heads = [line for _, line in lines if _DEVICE.match(line)]
     return len(heads) <= 2 and not any(map(_BRIDGE.search, heads))
+
+
+def lesser_ports(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """The ports that ethtool shows at a lower speed than the fastest mode that they support."""
+    most, supported = 0, False
+    for number, line in enumerate(lines, 1):
+        label = line.partition(":")[0].strip() if ":" in line else ""
+        supported = label == "Supported link modes" if label else supported
+        modes = [int(mode) for mode in _MODE.findall(line)] if supported else []
+        most = max([most, *modes])
+        if (match := _SPEED_OF_PORT.fullmatch(line.strip())) and most:
+            if int(match[1]) < most:
+                value = f"{int(match[1]) / 1000:g} Gb/s of {most / 1000:g} Gb/s"
+                yield Statement("port speed", value, f"{file}:{number}")
+            most = 0
 
 
 def listed_links(lines: Sequence[str], file: str) -> Iterator[Statement]:

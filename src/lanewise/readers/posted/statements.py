@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from lanewise import late_re as re
 from lanewise.readers.posted.amd_smi import links_of_amd_smi
 from lanewise.readers.posted.dimms import listed_modules
+from lanewise.readers.posted.drives import listed_drives
 from lanewise.readers.posted.gpu_memory import memory_modules, memory_rates
 from lanewise.readers.posted.gpus import listed_gpu
 from lanewise.readers.posted.links import (
     NumberedLine,
+    lesser_ports,
     listed_links,
     narrow_links,
     narrow_links_of_pciconf,
@@ -21,6 +23,7 @@ from lanewise.readers.posted.links import (
     queried_links,
     slow_links,
 )
+from lanewise.readers.posted.nvlink_states import nvlink_states
 from lanewise.readers.posted.sata import sata_links
 from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
@@ -30,8 +33,10 @@ _RELEVANT = re.compile(
     r"iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-\w*s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
-    r"GPU [0-9A-Fa-f]{8}:|/dev/nvme|odel Number|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
-    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|ercentage[ _][Uu]sed|"
+    r"GPU [0-9A-Fa-f]{8}:|/dev/(?:nvme|sd)|odel Number|evice Model|Product:|SATA Version|Rotation|\bMODEL\b|"
+    r"^(?:/dev/)?(?:sd[a-z]|[vx]vd[a-z]|nvme\d)|odel name|CPU model|limited by|Speed: |[Rr]ate:\s|mtu |"
+    r"Bus Error|BadTLP|Replays Since|abric|_err|discard|out_of_|inactive|UUID|retrans|missed|enabled  |gpuId|"
+    r"[UDX_] [UDX_] |Errors?: |^GPU \d{1,3}: |ercentage[ _][Uu]sed|"
     r"Comp\. Temp|_temp|pciconf|link x\d|[Mm]emory (?:[Bb]andwidth|[Cc]lock|[Bb]us)|using_dma|DDR[345]|"
     r"ibv_|allocate MR|hermal_?[ M]|thm_|ritical_warning|"
     r"SATA |rx-usecs|rtt min/avg|round-trip min/avg|timeout, abort|I/O error|failed command| C  |Unsupported|ompat"
@@ -61,6 +66,12 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("lost packets", "", re.compile(
         r"\b((?:rx_)?(?:prio\d_)?(?:out_of_buffer|discards(?:_phy)?|missed_errors)|packet_seq_err|out_of_sequence"
         r"|local_ack_timeout_err|rnr_nak_retry_err|roce_adp_retrans\w{0,8})\s{0,20}[:=]?\s{0,20}([1-9]\d{0,18})\b")),
+    # mlnx_qos: no priority of a RoCE port has flow control.
+    ("flow control", "off", re.compile(r"^\s*enabled(?:\s+0){8}\s*$")),
+    # The plugin for EFA (github.com/aws/aws-ofi-nccl) writes so where it finds no card, no provider or an old library.
+    ("network plugin", "", re.compile(
+        r"NET/OFI (?:.{0,40}(initialization failed)|Initializing plugin (failed)|"
+        r"(No eligible providers were found)|Failed to initialize .{0,40}(provider))")),
     ("link errors", "", re.compile(
         r"PCIe Bus Error: severity=\w{1,12}.{0,20} type=(?:Data Link|Physical) Layer|BadTLP\+|BadDLLP\+"
         r"|Replays Since Reset\s{0,40}: ?[1-9]\d{2,9}")),
@@ -104,9 +115,6 @@ _GENERATIONS = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 # ibstat, ibstatus and ethtool.
 _RATE = re.compile(r"\s*(?:Rate: (\d{1,4})|rate:\s{1,20}(\d{1,4}) Gb/sec.{0,40}|Speed: (\d{1,4})000Mb/s)\s*$")
 _CPU = re.compile(r"\s*(?:Model name|model name|CPU model)\s*: *(\S.{2,100})")
-# nvme list, with or without the generic device; smartctl and nvme id-ctrl of a device that the text names once.
-_DRIVE = re.compile(r"\s*/dev/(nvme\d{1,4})n\d{1,4}\s+(?:/dev/ng\S{1,20}\s+)?\S{1,40}\s+(\S.{2,60}?)\s{2,}")
-_MODEL = re.compile(r"\s*Model Number\s*: *(\S.{2,60}?)\s*$")
 _CLOCKS = re.compile(r"((?:SW|HW) (?:Power Cap|Thermal Slowdown|Slowdown|Power Brake Slowdown))\s*: Active")
 _BAR1 = re.compile(r"BAR1 Memory Usage")
 _TOTAL = re.compile(r"\s*Total\s*: (\d{1,9} MiB)")
@@ -127,25 +135,23 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
     statements: dict[tuple[str, str], Statement] = {}
     relevant = [(number, line) for number, line in enumerate(lines, 1) if line and _RELEVANT.search(line)]
     within_a_host = _only_within_a_host(relevant)
-    for statement in (*_statements(relevant, file), *queried_links(lines, file), *listed_links(lines, file),
-                      *links_of_amd_smi(lines, file)):  # fmt: skip
+    for statement in (
+        *_statements(relevant, file),
+        *queried_links(lines, file),
+        *listed_links(lines, file),
+        *links_of_amd_smi(lines, file),
+        *lesser_ports(lines, file),
+    ):
         if statement.key != "network transport" or not within_a_host:
             statements.setdefault((statement.key, statement.value), statement)
     gpu = queried_gpu(lines) or listed_gpu(lines)
-    return PostedFacts(_drives(relevant) | ({"gpu": gpu} if gpu else {}), tuple(statements.values()))
+    return PostedFacts(listed_drives(relevant) | ({"gpu": gpu} if gpu else {}), tuple(statements.values()))
 
 
 def _only_within_a_host(lines: Sequence[NumberedLine]) -> bool:
     """Whether all channels that NCCL lists lead to GPUs of one host, so that the network it found is not used."""
     ways = {match[1] for _, line in lines if (match := _VIA.search(line))}
     return bool(ways) and ways <= {"P2P", "SHM"}
-
-
-def _drives(lines: Sequence[NumberedLine]) -> dict[str, str]:
-    """The models of drives by their names; of a drive that is not named, "nvme"."""
-    drives = {match[1]: match[2] for _, line in lines if (match := _DRIVE.match(line))}
-    models = {match[1] for _, line in lines if (match := _MODEL.match(line))}
-    return drives or ({"nvme": models.pop()} if len(models) == 1 else {})
 
 
 def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]:
@@ -185,6 +191,7 @@ def _statements(lines: Sequence[NumberedLine], file: str) -> Iterator[Statement]
     yield from sata_links(lines, file)
     yield from slow_links(lines, file)
     yield from _nvlinks(lines, file)
+    yield from nvlink_states(lines, file)
 
 
 def _said(match: re.Match[str]) -> str:

@@ -16,7 +16,8 @@ _NUMBER = r"(?P<number>\d{1,15}(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?)"
 _GROUPED = r"(?P<grouped>\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?)"
 _BEHIND = re.compile(
     rf"(?<![\w.,:-])(?:{_GROUPED}|{_NUMBER}) ?(?P<unit>(?:[kKMGT]i?)?[bB](?:/s(?:ec)?|ps)?|"
-    r"[kMG]?[bB]ytes(?:/s(?:ec)?)?|[mnu\u00b5]?s|sec|seconds)\b(?![/=]| ?per\b)"
+    r"[kMG]?[bB]ytes(?:/s(?:ec)?)?|[mnu\u00b5]?s|sec|seconds)\b"
+    r"(?:/(?:iter(?:ation)?|it|copy|call|op|rep|run|pass)\b)?(?![/=]| ?per\b)"
 )
 _BEFORE = re.compile(
     rf"(?P<key>[A-Za-z_][\w /()]{{0,40}}?[\w)])[\"']?(?:\{{[^}}]{{0,80}}\}})? ?(?:[=:] ?|(?<=\}}) )[\"']?"

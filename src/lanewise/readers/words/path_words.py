@@ -43,6 +43,9 @@ _NOMINAL = re.compile(
     r"\bline[ -]?rate\b|\bcapable of\b|\bcan do\b|\bdata ?sheet\b|\bmarketed\b|\bvendor\b|\bsold (?:as|with)\b|"
     r"\bmax(?:imum)? (?:link|possible|theoretical)\b|\blimit is\b|\bceiling\b|\bsaid to\b|\battainable\b|"
     r"\d ?% of (?:the |its )?$|"
+    # What follows from a line is no measurement: '10G uplink (so ~1.1 GB/s)', '25GbE, i.e. about 3 GB/s'.
+    r"\b\d{1,3} ?G(?:bE|b(?:it)?(?:/s|ps)?)?\b[^.;:()]{0,24}[(,] ?"
+    r"(?:so|i\.?e\.?,?|meaning|that is|that's|which is|=|~|\u2248)[ ~\u2248]{0,2}(?:about |around |roughly |some )?$|"
     r"(?<=[,;] )the (?:drive|disk|memory|link|card|port|line|slot|bus|wire) "
     r"(?:can|has|does|carries|manages|delivers)\b", re.I,
 )  # fmt: skip
@@ -61,7 +64,7 @@ _LINE_AFTER = re.compile(
 )  # fmt: skip
 _LINE = re.compile(
     r"(?<![\w.])(\d{1,3}(?:\.\d)?) ?(?:GbE|GigE|"
-    r"G(?=[ -](?:network|nics?|link|ethernet|ports?|lan|infiniband|switch)))\b"
+    r"G(?=[ -](?:network|nics?|(?:up)?link|ethernet|ports?|lan|infiniband|switch|adapters?|interfaces?|fabric|roce)))\b"
 )
 _GIGABIT = re.compile(
     r"(?<![\w./])(?:(\d{1,3}(?:\.\d)?)[ -]|(?<!\d[ -])())gigabit\b(?![ -]?(?:per|/|s\b))", re.IGNORECASE

@@ -37,6 +37,10 @@ _NAMED = re.compile(
 RANK = re.compile(
     r"(?:^|#)\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+(\d+) on\s+(\S+) device\s+(\d+) \[[^\]]*\] (\S.*)"
 )
+# Collectives as sentences and logs of jobs name them.
+_IN_WORDS = re.compile(
+    r"\b(?:all[ _-]?(?:gather|reduce|to[ _-]?all)|reduce[ _-]?scatter|broadcast|send[ _-]?recv)\b", re.I
+)
 _COLD = re.compile(r"\bwarmup iters: 0\b")
 _PROCESS = re.compile(r"\bnThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
 # "nccl-library=23102" in the head of nccl-tests from 2.14 on, "NCCL version 2.27.7+cuda12.9" with NCCL_DEBUG=VERSION.
@@ -59,7 +63,8 @@ _BETWEEN = re.compile(r"\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)"
 class NcclJob:
     """The header above a table: which collective, and the ranks' hosts, devices, names and processes.
 
-    `count` of ranks where none is listed and the factor of the bus bandwidth tells it.
+    `count` of ranks where none is listed and the factor of the bus bandwidth tells it; `highest`: the number of the
+    last rank, where people leave out those between ("...").
     """
 
     collective: str = UNNAMED
@@ -68,6 +73,7 @@ class NcclJob:
     version: str = ""
     launch: str = ""
     count: int = 0
+    highest: int = 0
 
     @property
     def how(self) -> dict[str, str]:
@@ -83,18 +89,30 @@ class NcclJob:
         """How many hosts and ranks it ran on, as far as the text says it."""
         if self.count:
             return {"ranks": self.count}
-        return {"hosts": self.hosts} | ({"ranks": len(self.ranks)} if self.ranks else {})
+        return {"hosts": self.hosts} | ({"ranks": self.number} if self.ranks else {})
+
+    @property
+    def number(self) -> int:
+        """How many ranks there are, listed or left out."""
+        return max(len(self.ranks), self.highest + 1 if self._of_several_hosts else 0)
+
+    @property
+    def _of_several_hosts(self) -> bool:
+        return len({host for host, _, _ in self.ranks}) > 1
 
     @property
     def hosts(self) -> int:
-        """How many hosts the ranks are on; 1 where no rank is listed."""
-        return max(1, len({host for host, _, _ in self.ranks}))
+        """How many hosts the ranks are on; 1 where no rank is listed. Where some are left out, by a host's GPUs."""
+        listed = max(1, len({host for host, _, _ in self.ranks}))
+        each = max((int(device) for _, device, _ in self.ranks), default=0) + 1
+        left_out = self.number > len(self.ranks) and self.number % each == 0
+        return max(listed, self.number // each) if left_out else listed
 
     def value(self) -> ToolValue:
         """What a number of the table is of: a ring over the devices of one host, or ranks on several."""
         devices = [f"gpu{device}" for _, device, _ in self.ranks]
         if self.hosts > 1 or len(devices) < 2:
-            many = f"{len(devices)} GPUs on {self.hosts} hosts" if len(devices) > 1 else "its GPUs"
+            many = f"{self.number} GPUs on {self.hosts} hosts" if len(devices) > 1 else "its GPUs"
             return ToolValue(f"{self.collective} of {many}", "", "bus_bandwidth", path="collective")
         ring = ", ".join(f"{a}->{b}" for a, b in zip(devices, [*devices[1:], devices[0]], strict=True))
         return ToolValue(ring, ring, "bus_bandwidth", path="collective")
@@ -134,12 +152,14 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         if rank:
             job.ranks.append((rank[3], str(count(rank[4], at)), rank[5].strip()))
             job.processes.add((rank[3], rank[2]))
+            job.highest = max(job.highest, min(count(rank[1], at), 64 * MAX_COLUMNS))
             if len(job.ranks) > 64 * MAX_COLUMNS:
                 raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
         is_head = _HEAD.match(line.strip())
         if is_head or (excerpt and not heads and _ROW.match(line)):
             heads = line.replace("#wrong", "wrong").replace("#", " ").split() if is_head else _HEADS
             _complete(job, heads, lines[number - (not is_head) :])
+            job.collective = _said(lines[:number]) if job.collective == UNNAMED else job.collective
             devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
             tables.append((labels_above(lines, number - 1), []))
         if not is_head and heads and (_ROW if excerpt else _DATA).match(line):
@@ -215,12 +235,18 @@ def _complete(job: NcclJob, heads: Sequence[str], lines: Sequence[str]) -> None:
     if not ratio:
         return
     if job.collective == UNNAMED and reduces and len(job.ranks) != 1:
-        count = len(job.ranks)
+        count = job.number if job.ranks else 0
         factors = {"all_reduce": 2 * (count - 1) / count, "reduce_scatter": (count - 1) / count} if count else {}
         near = [name for name, factor in factors.items() if abs(ratio / factor - 1) < _ROUNDING]
         job.collective = next(iter(near), UNNAMED) if count else "all_reduce" if ratio >= 1 else "reduce_scatter"
     if not job.ranks and job.collective in _FACTORS:
         job.count = _ranks_of(ratio / _FACTORS[job.collective], 2 * tolerance)
+
+
+def _said(lines: Sequence[str]) -> str:
+    """The only collective without a reduction that the words above a table name; those with one its factor tells."""
+    names = {re.sub(r"[ _-]", "", match[0].lower()) for line in lines for match in _IN_WORDS.finditer(line)}
+    return {"allgather": "all_gather", "alltoall": "alltoall"}.get(names.pop(), UNNAMED) if len(names) == 1 else UNNAMED
 
 
 def _ranks_of(ratio: float, tolerance: float) -> int:

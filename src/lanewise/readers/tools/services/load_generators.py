@@ -12,6 +12,7 @@ from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.tools.repeated_tables import labels_above, told_apart
 from lanewise.results.observation import Observation
 
 _LOADGEN = re.compile(
@@ -25,6 +26,13 @@ _TRITON_LATENCY = re.compile(r"\s*p(50|90|95|99) latency: (\d{1,15}) usec")
 _CONCURRENCY = re.compile(r"(?:Request concurrency|Concurrency): (\d{1,6})")
 _VLLM = re.compile(r"(Request|Output token|Total [Tt]oken) throughput \((?:req|tok)/s\):\s{1,40}(\d[\d.]{0,15})\s*$")
 _VLLM_LATENCY = re.compile(r"(Mean|Median|P99) (TTFT|TPOT|ITL|E2EL) \(ms\):\s{1,40}(\d[\d.]{0,15})\s*$")
+_VLLM_LOAD = re.compile(
+    r"(Successful requests|Total (?:input|generated) tokens|Maximum request concurrency):\s{1,40}(\d{1,12})\s*$"
+)
+_LOADS = {
+    "successful requests": "requests", "total input tokens": "input", "total generated tokens": "output",
+    "maximum request concurrency": "concurrency",
+}  # fmt: skip
 _MEANINGS = {"Mean": "mean", "Median": "p50", "P99": "p99"}
 _FLOW = "client->service"
 
@@ -73,12 +81,27 @@ def _triton(lines: Sequence[str], file: str) -> Iterator[Observation]:
 
 
 def _vllm(lines: Sequence[str], file: str) -> Iterator[Observation]:
-    for number, line in enumerate(lines, 1):
+    """The rows of each report; those of several reports with the load, by which they can be compared."""
+    starts = [at for at, line in enumerate(lines) if "Serving Benchmark Result" in line]
+    if len(starts) < 2:
+        yield from _report(lines, 0, file)
+        return
+    blocks = zip(starts, [*starts[1:], len(lines)], strict=True)
+    yield from told_apart(
+        [(labels_above(lines, start), [*_report(lines[start:end], start, file)]) for start, end in blocks]
+    )
+
+
+def _report(lines: Sequence[str], start: int, file: str) -> Iterator[Observation]:
+    """The rates and times of a report from line `start` (from 0) on; one of several has its load as settings."""
+    found = [(match[1], int(match[2])) for line in lines if (match := _VLLM_LOAD.match(line))] if start else []
+    load = {_LOADS[name.lower()]: number for name, number in found}
+    for number, line in enumerate(lines, start + 1):
         at = Location(file, number)
         if match := _VLLM.match(line):
-            yield _row("vLLM bench", match[1].lower(), "completed", _unit(line), figure(match[2], at), {})
+            yield _row("vLLM bench", match[1].lower(), "completed", _unit(line), figure(match[2], at), load)
         elif match := _VLLM_LATENCY.match(line):
-            yield _row("vLLM bench", match[2], _MEANINGS[match[1]], "ms", figure(match[3], at), {})
+            yield _row("vLLM bench", match[2], _MEANINGS[match[1]], "ms", figure(match[3], at), load)
 
 
 def _unit(line: str) -> str:

@@ -23,14 +23,23 @@ _CACHE = re.compile(
 )
 _LOAD = re.compile(
     r"Loading weights took (?P<weights>[\d.]{1,20}) seconds|"
-    r"Model loading took (?P<size>[\d.]{1,20}) GiB(?: memory)? and (?P<whole>[\d.]{1,20}) seconds"
+    # Before 0.9 it wrote GB for the same 2^30 bytes.
+    r"(?:Model loading|Loading model weights) took (?P<size>[\d.]{1,20}) Gi?B(?: memory)? "
+    r"and (?P<whole>[\d.]{1,20}) seconds"
+)
+# The bar of a load that ended: 30 of 30 files, hours, minutes and seconds.
+_BAR = re.compile(
+    r"Loading (?:safetensors|pt) checkpoint shards: 100%.{0,120}\b(?P<files>\d{1,4})/(?P=files) "
+    r"\[(?:(?P<h>\d{1,3}):)?(?P<m>\d\d):(?P<s>\d\d)<"
 )
 _OVERLAP = "vLLM divides by the sum of the transfers' times: transfers that overlap are faster together than it says"
 
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether a line is one of these."""
-    return any(_TRANSFER.search(line) or _CACHE.search(line) or _LOAD.search(line) for line in lines)
+    return any(
+        _TRANSFER.search(line) or _CACHE.search(line) or _LOAD.search(line) or _BAR.search(line) for line in lines
+    )
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -47,6 +56,10 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             rows += _cache(match, at)
         elif match := _LOAD.search(line):
             rows += _load(match, at)
+        elif match := _BAR.search(line):
+            hours, minutes, seconds = (figure(match[key] or "0", at) for key in "hms")
+            kind = ToolValue("weights->gpu0", "weights->gpu0", "makespan", "s", "load")
+            rows.append(observation("vLLM", "load of the files", kind, 3600 * hours + 60 * minutes + seconds, {}, {}))
         check_rows(rows, at)
     return ImportedResults(TOOL, tuple(rows), notes=(*notes, *(_OVERLAP,) * bool(notes)))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise import late_re as re
+from lanewise import units
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, observation
@@ -35,6 +36,11 @@ _TABLE = re.compile(
     r"\s*(?P<tool>HDParm|DD|FIO|IOZone) {2,24}(?P<test>Disk Read|Disk Write|4k (?:random )?(?:read|write)) {2,24}"
     r"(?:\d{1,9} IOPS \()?(?P<rate>\d[\d.]{0,12}) ?(?P<unit>[KMG]B)/s"
 )
+# What empties the page cache between two runs.
+_EMPTIES = re.compile(r"drop_caches|vmtouch -e|\bumount\b|\breboot\b|posix_fadvise|nocache")
+# A second read of a file that comes from memory is at least so many times as fast as the drive was; repeated reads of
+# one path differ by a few per cent (`checking.tolerances`).
+_FROM_MEMORY = 1.5
 # What PiBenchmarks runs: dd in blocks of 4 KiB through the page cache, the others past it, fio 64 requests at once.
 _OF_TABLE = {"hdparm": {"depth": 1}, "dd": {"depth": 1, "bytes": 4096}, "fio": {"depth": 64, "bytes": 4096},
              "iozone": {"depth": 1, "bytes": 4096}}  # fmt: skip
@@ -51,18 +57,46 @@ def is_text(lines: Sequence[str]) -> bool:
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """A row for each rate; FormatError with the line of a figure that is none."""
-    rows = (*_copies(lines, file), *_timings(lines, file), *_marks(lines, file), *_table(lines, file))
+    copies, notes = _from_the_drive([*_copies(lines, file)], file)
+    rows = (*copies, *_timings(lines, file), *_marks(lines, file), *_table(lines, file))
     tools = dict.fromkeys(row.how["tool"] for row in rows)
-    return ImportedResults(", ".join(tools), rows)
+    return ImportedResults(", ".join(tools), rows, notes=tuple(notes))
 
 
-def _copies(lines: Sequence[str], file: str) -> Iterator[Observation]:
-    """What dd copied from or to a file or drive, if its command stands above; between two files nothing is said."""
+def _from_the_drive(copies: Sequence[tuple[Observation, int]], file: str) -> tuple[list[Observation], list[str]]:
+    """The copies without repeated reads that come from the page cache, and notes on those.
+
+    Each copy with how often the page cache was emptied before it.
+    """
+    first: dict[tuple[object, ...], float] = {}
+    kept: list[Observation] = []
+    notes: list[str] = []
+    for row, emptied in copies:
+        key = (row.flow, row.how.get("folder"), tuple(row.settings.items()), emptied)
+        rate = row.value or 0.0
+        reads = row.how["mode"] == "cached" and not row.flow.startswith("host")
+        if reads and rate > _FROM_MEMORY * first.get(key, rate):
+            shown = units.show(rate, "GB/s", 3)
+            notes.append(f"{file}: dd read {row.flow.split('->')[0]} again without iflag=direct: {shown} come from the "
+                         "page cache, and say nothing of the drive")  # fmt: skip
+        else:
+            first.setdefault(key, rate)
+            kept.append(row)
+    return kept, notes
+
+
+def _copies(lines: Sequence[str], file: str) -> Iterator[tuple[Observation, int]]:
+    """What dd copied from or to a file or drive, if its command stands above; between two files nothing is said.
+
+    Each with how often the page cache was emptied before it.
+    """
+    emptied = 0
     operands: dict[str, str] = {}
     # Of commands in the background, whose results follow one another.
     at_once: list[dict[str, str]] = []
     ended = 0
     for number, line in enumerate(lines, 1):
+        emptied += _EMPTIES.search(line) is not None
         if match := _COMMAND.search(line):
             operands = dict(_OPERAND.findall(match[1]))
             at_once = at_once if line.endswith("&") else []
@@ -80,7 +114,8 @@ def _copies(lines: Sequence[str], file: str) -> Iterator[Observation]:
             settings = {"depth": 1, **_block(operands.get("bs", ""))}
             folder = operands.get("if" if reads else "of", "").rpartition("/")[0]
             name = "dd" if len(at_once) < 2 else f"dd, {len(at_once)} at once"
-            yield _row("dd", flow, rate, "direct" if "direct" in flag else "cached", settings, folder=folder, name=name)
+            mode = "direct" if "direct" in flag else "cached"
+            yield _row("dd", flow, rate, mode, settings, folder=folder, name=name), emptied
 
 
 def _name(path: str) -> str:
