@@ -158,7 +158,7 @@ CONDITIONS = (
     _condition(r"hot|thermal|throttl\w*|heatsink|power (?:cap|limit)", "throttling",
                "the device is hot, or its power is capped",
                "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER; nvme smart-log /dev/DEVICE"),
-    _condition(r"confidential|tdx|sev(?:-snp)?|cc", "confidential",
+    _condition(r"confidential|tdx|sev(?:-snp)?|(?<!\w)cc(?!\w)", "confidential",
                "confidential computing: copies are encrypted through a bounce buffer", "nvidia-smi conf-compute -f"),
     VIRTUAL,
     LINK,

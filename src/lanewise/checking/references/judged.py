@@ -187,10 +187,8 @@ class References:
             return by_reference(row, above, Verdict.FAST)
         if names_limit(row):
             return replace(result, note=NO_MEASUREMENT)
-        if row.path == "network" and asked_for_no_more(
-            f"{row.scenario} {row.note} {row.how.get('protocol', '')}", row.value
-        ):
-            return self._of_unasked(result)
+        if row.path == "network" and asked_for_no_more(f"{row.scenario} {row.note}", row.value):
+            return replace(result, note=ASKED_FOR_NO_MORE)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
         if older := self._older_host(row):
@@ -206,6 +204,8 @@ class References:
         for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
             if verdict in verdicts:
                 return by_reference(row, references[verdicts.index(verdict)], verdict)
+        if row.path == "network" and asked_for_no_more(row.how.get("protocol", ""), row.value):
+            return self._of_unasked(result)
         if row.how.get("expectation"):
             return self.texts.judge(result)
         if row.metric == COLLECTIVE:

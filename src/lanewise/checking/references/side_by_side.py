@@ -142,8 +142,8 @@ def _other_nodes(row: Observation, like: Sequence[Observation]) -> Iterator[Refe
     if ends is None:
         return
     local = ends[1] == ends[2]
-    if not local and row.how.get("tool") != "MLC":
-        # A matrix has far memory by design; a command that binds to it may be a mistake.
+    if not local and row.how.get("tool") not in ("MLC", "typed in"):
+        # A matrix or table has far memory by design; a command that binds to it may be a mistake.
         near = [each for each in like if each.flow.endswith(f"host0:{ends[2]}") and _is_local(each)]
         if (best := best_of(near)) is not None:
             yield of_another_row(best.value or 0.0, _OF_LIKE, f"{best.flow}, the memory of those CPUs' own node")
