@@ -36,6 +36,7 @@ _PATHS = {
 # Data sheets of drives rate requests a second with 32 and more in flight. One at a time has the rate of its latency,
 # and a read of flash takes about so long (s), whatever the drive (`references.drives`).
 _RATED_WITH, _FLASH_READ = 32, 100e-6
+_LONG = 128 * 2**10
 # More flows than this are a matrix, which one figure says nothing of.
 _MOST_FLOWS = 4
 
@@ -94,9 +95,11 @@ def _of_row(row: Observation, wanted: Sequence[TextFigure]) -> TextFigure | None
     way = {"host to device": "write", "device to host": "read"}.get(row.path, way)
     flight = row.settings.get("depth", _RATED_WITH) * row.settings.get("threads", 1)
     few = row.metric == "iops" and flight < _RATED_WITH and flight <= _FLASH_READ * (row.value or 0.0)
+    # So do rates in GB/s of drives and file systems, of long requests.
+    small = row.path == "storage" and row.metric == "goodput" and 0 < row.settings.get("bytes", 0) < _LONG
     like = [
         each for each in rates
-        if not (few and each.role == "nominal")
+        if not ((few or small) and each.role == "nominal")
         and (not each.path or row.path in _PATHS.get(each.path, ())) and (not each.way or not way or each.way == way)
     ]  # fmt: skip
     values = {each.quantity.value for each in like}
