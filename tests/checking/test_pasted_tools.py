@@ -11,7 +11,7 @@ OPEN = {
     "40-fio": "that one run went through the page cache is named among other causes of the program alone",
     "38-fio": "one request at a time is not judged beside many in flight of another run",
     "56-bandwidthtest": "a tunnel that is as fast as tunnels are is called fine",
-    "b-19-iperf3": "UDP at the rate that iperf chose, all of which arrived, is called fine; a note says how to ask for more",
+    "b-19-iperf3": "UDP at the rate that iperf chose, all of which arrived, is called fine, with a note",
     "59-nvbandwidth": "the speed of a switch's uplink is not known, so that half of it is not judged",
 }
 CAUSES = [

@@ -7,7 +7,8 @@ from lanewise import api
 
 STREAM = "Function    Best Rate MB/s  Avg time     Min time\nTriad:          {}     0.11     0.11\n"
 SPDK = (
-    "One {drive}, 7 GB/s by its label.\n# spdk_nvme_perf -q 64 -o 4096 -w randread -r 'trtype:PCIe traddr:0000:86:00.0'\n"
+    "One {drive}, 7 GB/s by its label.\n"
+    "# spdk_nvme_perf -q 64 -o 4096 -w randread -r 'trtype:PCIe traddr:0000:86:00.0'\n"
     "Device Information                     :       IOPS      MiB/s    Average        min        max\n"
     "PCIE (0000:86:00.0) NSID 1 from core  0:  {count}.00    {rate}     183.51      56.02    1411.17\n"
 )
@@ -30,7 +31,8 @@ def answer(tmp_path):
 
 
 def two_gpus(second):
-    run = " Device {}: Tesla V100-PCIE-16GB\n Device to Device Bandwidth, 1 Device(s)\n   Transfer Size (Bytes)\tBandwidth(GB/s)\n"
+    run = " Device {}: Tesla V100-PCIE-16GB\n Device to Device Bandwidth, 1 Device(s)\n"
+    run += "   Transfer Size (Bytes)\tBandwidth(GB/s)\n"
     return f"{run.format(0)}   32000000\t\t\t740.0\n\n{run.format(1)}   32000000\t\t\t{second}\n"
 
 
@@ -58,7 +60,8 @@ def test_memory_of_the_other_node_by_command_is_slow_beside_near_memory(answer, 
 
 @pytest.mark.parametrize(("late", "verdict"), [(48.3, "slow"), (17.5, "unknown")])
 def test_of_two_runs_of_sockperf_one_may_be_late(answer, late, verdict):
-    run = "sockperf: == version #3.10 ==\nsockperf: Summary: Latency is {0} usec\nsockperf: ---> percentile 50.000 = {0}\n"
+    run = "sockperf: == version #3.10 ==\nsockperf: Summary: Latency is {0} usec\n"
+    run += "sockperf: ---> percentile 50.000 = {0}\n"
     found, causes = answer(f"== rack A\n{run.format(9.1)}== rack B\n{run.format(late)}rx-usecs:\t40\n")
     assert found == verdict
     assert verdict != "slow" or causes[0] == "setting"
@@ -71,7 +74,8 @@ def test_tests_of_qperf_are_not_compared_with_each_other(answer):
 @pytest.mark.parametrize(("lost", "verdict"), [("0/906 (0%)", "ok"), ("400/906 (44%)", "unknown")])
 def test_udp_at_the_rate_that_iperf_chose_is_fine_if_all_of_it_arrived(answer, lost, verdict):
     line = f"[  5]   0.00-10.01  sec  1.25 MBytes  1.05 Mbits/sec  0.006 ms  {lost}  receiver\n"
-    assert answer(f"$ iperf3 -c 10.0.0.1 -u\n[ ID] Interval  Transfer  Bitrate  Jitter  Lost/Total Datagrams\n{line}")[0] == verdict
+    head = "$ iperf3 -c 10.0.0.1 -u\n[ ID] Interval  Transfer  Bitrate  Jitter  Lost/Total Datagrams\n"
+    assert answer(f"{head}{line}")[0] == verdict
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,9 @@ def test_small_reads_are_compared_with_those_that_the_drive_is_rated_at(answer, 
     assert answer(SPDK.format(drive=drive, count=count, rate=round(count * 4096 / 2**20, 2)))[0] == verdict
 
 
-@pytest.mark.parametrize(("link", "rate", "verdict"), [("1.5", 131.0, "slow"), ("1.5", 60.0, "unknown"), ("6.0", 131.0, "unknown")])
+@pytest.mark.parametrize(
+    ("link", "rate", "verdict"), [("1.5", 131.0, "slow"), ("1.5", 60.0, "unknown"), ("6.0", 131.0, "unknown")]
+)
 def test_reads_that_fill_a_lesser_sata_link_are_slow(answer, link, rate, verdict):
     state = f"SATA Version is:  SATA 3.2, 6.0 Gb/s (current: {link} Gb/s)\n"
     text = f"/dev/sdb:\n Timing buffered disk reads: 410 MB in  3.01 seconds = {rate} MB/sec\n{state}"
@@ -93,7 +99,9 @@ def test_reads_that_fill_a_lesser_sata_link_are_slow(answer, link, rate, verdict
 
 @pytest.mark.parametrize(("size", "verdict"), [("64k", "unknown"), ("1m", "slow")])
 def test_what_a_file_system_is_sold_as_says_nothing_of_small_files(answer, size, verdict):
-    table = "READ        Elapsed time     :     12.504s     14.610s\n            Throughput MiB/s :        2086        2053\n"
-    head = "OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n=========== ================    ==========   =========\n"
+    table = "READ        Elapsed time     :     12.504s     14.610s\n"
+    table += "            Throughput MiB/s :        2086        2053\n"
+    head = "OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n"
+    head += "=========== ================    ==========   =========\n"
     text = f"Lustre scratch, rated at 40 GB/s read.\n\n$ elbencho -r -t 48 -n 10 -b {size} /lustre/eb\n{head}{table}"
     assert answer(text)[0] == verdict

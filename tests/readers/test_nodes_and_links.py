@@ -1,4 +1,4 @@
-"""Forms of tools that outputs pasted by an engineer showed: rvs by address, SATA's and amd-smi's links, numactl, runs."""
+"""Forms of tools that outputs of an engineer showed: rvs by address, SATA's and amd-smi's links, numactl, runs."""
 
 import pytest
 
@@ -44,7 +44,8 @@ def test_a_sata_link_that_errors_slowed_down_is_stated(port):
 
 def test_a_sata_link_that_came_up_as_it_can_states_nothing():
     text = SATA.format(3).splitlines()[0]
-    assert not facts(text, "sata errors") and not facts(text, "sata link")
+    assert not facts(text, "sata errors")
+    assert not facts(text, "sata link")
     assert facts("SATA Version is:  SATA 3.2, 6.0 Gb/s (current: 3.0 Gb/s)", "sata link") == ["3 Gb/s"]
     assert not facts("SATA Version is:  SATA 3.2, 6.0 Gb/s (current: 6.0 Gb/s)", "sata link")
 
@@ -85,6 +86,7 @@ def test_runs_of_sockperf_and_qperf_keep_the_words_above_them():
 @pytest.mark.parametrize("options", ["-q 64 -o 8192 -w randread", "--io-depth 64 --io-size=8192 --io-pattern randread"])
 def test_options_of_spdk_nvme_perf_are_read(options):
     head = "Device Information : IOPS MiB/s Average min max\n"
-    text = f"# spdk_nvme_perf {options}\n{head}PCIE (0000:86:00.0) NSID 1 from core  0: 350000.0 2734.4 180.1 50.0 900.0\n"
+    text = f"# spdk_nvme_perf {options}\n{head}"
+    text += "PCIE (0000:86:00.0) NSID 1 from core  0: 350000.0 2734.4 180.1 50.0 900.0\n"
     row = read_results(text, "f").observations[0]
     assert (row.settings, row.how["pattern"]) == ({"bytes": 8192, "depth": 64}, "randread")
