@@ -33,6 +33,6 @@ def test_a_true_cause_is_among_the_first_two(case):
 
 def test_held_out_texts_are_read():
     answers = [case.answer()[0] for case in pasted_cases(HELD)]
-    assert len(answers) == 40
-    # Three of the second lot of twenty are refused: nobody has looked which.
-    assert len([answer for answer in answers if answer.startswith("not read")]) <= 3
+    assert len(answers) == 60
+    # Three of author A's twenty are refused, and one of B's: nobody has looked which.
+    assert len([answer for answer in answers if answer.startswith("not read")]) <= 4
