@@ -49,6 +49,14 @@ def test_one_connection_over_a_bond_is_not_compared_with_many_and_over_a_plain_l
     assert verdicts(tmp_path, *rows) == ["slow", "ok"]
 
 
+@pytest.mark.parametrize(("connections", "rate", "expected"), [(1, 9.4, "ok"), (16, 9.4, "slow"), (16, 19.3, "ok")])
+def test_the_ports_of_a_bond_are_the_line_where_nobody_states_one(
+    connections: int, rate: float, expected: str, tmp_path: Path
+):
+    text = f'flows: "host0->host1", value: {rate} Gb/s, connections: {connections}'
+    assert verdict_of(checkup(tmp_path, text, head="stated: {bond: 2 x 10 Gb/s}\n")) == expected
+
+
 @pytest.mark.parametrize(
     ("name", "slot", "rate", "expected"),
     [

@@ -129,12 +129,17 @@ def _part_of_line(row: Observation, posted: PostedFacts, line: float) -> Referen
 
 def ports_of_bond(posted: PostedFacts, line: float) -> int:
     """How many ports the stated bond has whose sum is the line, in B/s; 0 if none is stated, or if it has another."""
+    count, port = _stated_bond(posted)
+    return count if not port or math.isclose(count * port, line, rel_tol=0.01) else 0
+
+
+def _stated_bond(posted: PostedFacts) -> tuple[int, float]:
+    """The ports of the stated bond, and the data rate of each in B/s; 0 for what nobody states."""
     for statement in posted.stated("bond")[:1]:
         if match := _PORTS.search(statement.value):
-            count, scale = int(match[1]), {"g": 1e9, "m": 1e6}.get((match[3] or "").lower(), 0.0)
-            own = count * float(match[2]) * scale / 8 if scale else line
-            return count if math.isclose(own, line, rel_tol=0.01) else 0
-    return 0
+            scale = {"g": 1e9, "m": 1e6}.get((match[3] or "").lower(), 0.0)
+            return int(match[1]), float(match[2] or 0) * scale / 8
+    return 0, 0.0
 
 
 def keeps_to_fewer_ports(row: Observation, other: Observation, posted: PostedFacts) -> bool:
@@ -258,6 +263,9 @@ def line_of_network(row: Observation, posted: PostedFacts) -> tuple[float, str]:
     if cards is not None and cards.rate:
         return cards.rate * cards.count, f"{cards.count} x {units.show(cards.rate, 'Gb/s')}"
     text = line_of(row) or (stated.pop() if len(stated) == 1 else "")
+    ports, port = _stated_bond(posted)
+    if not text and not stated and row.path == "network" and ports * port:
+        return ports * port, f"{ports} x {units.show(port, 'Gb/s')}"
     try:
         rate = units.parse(text, "B/s") if text else 0.0
         if rate > _USB2_PAYLOAD and _USB2.search(row.scenario):
