@@ -10,6 +10,7 @@ from dataclasses import replace
 from lanewise.checking.cause import Cause
 from lanewise.checking.references.judged import COLLECTIVE
 from lanewise.checking.references.judgement import HOST_COPIES
+from lanewise.checking.symptom import row_devices
 from lanewise.checking.verdict import PathResult, Verdict
 
 # Of two findings on one path the one that is off by this factor more comes first.
@@ -110,13 +111,19 @@ def farthest_first(groups: list[list[Diagnosis]]) -> list[list[Diagnosis]]:
     """Groups in their order, but of those with evidence on one path the one that is off far more goes first."""
     ordered: list[list[Diagnosis]] = []
     for group in groups:
-        flows, off = {result.row.flow for result, _ in group}, _off(group)
+        flows, off = _flows_and_hosts(group), _off(group)
         before = (
             at for at, other in enumerate(ordered)
-            if off > _FAR_OFF * _off(other) and flows & {result.row.flow for result, _ in other}
+            if off > _FAR_OFF * _off(other) and flows & _flows_and_hosts(other)
         )  # fmt: skip
         ordered.insert(next(before, len(ordered)), group)
     return ordered
+
+
+def _flows_and_hosts(group: Sequence[Diagnosis]) -> set[str]:
+    """The flows of a group, and over a network the hosts of each: pairs that share a host share its card."""
+    rows = [result.row for result, _ in group]
+    return {row.flow for row in rows}.union(*(row_devices(row) for row in rows if row.path == "network"))
 
 
 def _off(group: Sequence[Diagnosis]) -> float:

@@ -190,7 +190,10 @@ def aside(row: Observation) -> Unjudged:
         step = f"add the same with one thing changed (another program, peer copies off), or {_EARLIER}"
         return Unjudged("nothing says how long it should take", step)
     if row.path == HOST_MEMORY:
-        step = "state the modules (stated: memory modules: 8 x DDR5-4800), or add the rate of another NUMA node"
+        step = (
+            "state the modules (stated: memory modules: 8 x DDR5-4800) or their rate (memory rate: 307 GB/s), "
+            "or add the rate of another NUMA node"
+        )
         return Unjudged("nothing says what the memory of this host carries", step)
     if row.path == GPU_MEMORY and row.how.get("tool", "").startswith(DIAGONALS):
         return Unjudged("a copy within one GPU says nothing of a path", "measure the GPU's memory itself (BabelStream)")

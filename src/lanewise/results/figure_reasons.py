@@ -58,6 +58,9 @@ _SIZE = _words(
 _PAIRS = (
     (_words(r"\b(?:one|single|1) (?:\w+ )?(?:streams?|threads?|flows?|connections?|clients?|jobs?|cores?|process)\b"),
      _words(r"\b(?:many|several|multiple|parallel|all|more)\b")),
+    # Of the ports of a card, and of the PCIe devices of a port, one carries no more than all.
+    (_words(r"\b(?:one|single|1) (?:port|rail|nic|half)\b"),
+     _words(r"\b(?:both|two|all|2) (?:\w+ )?(?:ports|rails|nics|halves)\b")),
     # A cloud's volume is limited by what was paid for.
     (_words(r"\b(?:attached|network|cloud|block|persistent|remote) (?:volumes?|dis[ck]s?|storage)\b|\bebs\b"),
      _words(r"\blocal(?:ly)?\b|\binternal\b|\binstance (?:store|storage)\b")),

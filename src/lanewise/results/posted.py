@@ -29,6 +29,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "warm-up": (r"none|\d{1,6}", "none"),
     "peer transport": (r"(?i)p2p.*|shm|net.*", "SHM, P2P"),
     "line": (r"\d[\d.]* ?[MGT]b/s", "100 Gb/s"),
+    "bond": (r"(?i).*\b[1-9]\d? ?x ?\d.*|.*\b[1-9]\d? (?:ports|links)\b.*", "LACP of 2 x 10 Gb/s, 2 ports"),
     "network cards": (r"\d{1,2}(?: ?x \d[\d.]* ?[MGT]b/s)?", "8 x 400 Gb/s"),
     "mtu": (r"\d{3,5}", "1500, 9000"),
     "network transport": (r"(?i)socket|tcp|ib|rdma|roce", "Socket, IB"),
@@ -55,6 +56,7 @@ _ALSO_CALLED: Mapping[str, re.Pattern[str]] = {
     "cpus": re.compile(r"(?i)v?cpus|cpu count|cores"),
     "memory modules": re.compile(r"(?i)(?:host |system )?(?:memory|ram|dimms|modules)"),
     "memory rate": re.compile(r"(?i)(?:.* )?memory (?:rate|bandwidth|speed|throughput)(?: .*)?"),
+    "bond": re.compile(r"(?i)bonding|lacp|lagg?|link aggregation|team(?:ing)?|ether ?channel|port[ -]?channel"),
     "line": re.compile(r"(?i)(?:network|link|line|nic|ethernet|port) (?:rate|speed)"),
 }
 BY_LSCPU = "by lscpu"  # a virtual machine that nobody mentions

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from lanewise.checking.cause import Cause, speed, speeds
 from lanewise.checking.causes.cards import differ_in_time
-from lanewise.checking.causes.ports import crosses_a_link, lesser_port, one_port
+from lanewise.checking.causes.ports import bound_to_a_port, crosses_a_link, lesser_port, one_port
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import link_rate, raw_rate, shares_host_memory
 from lanewise.checking.references.drives import (
@@ -35,6 +35,11 @@ _PROGRAM_STEP = (
 )
 # Cards for lines up to this (B/s) are put into narrow slots; what TCP gets of their wires: 3.3 of 4, 6.0 of 7.9 Gb/s.
 _SMALL_LINE, _OF_WIRES = 5.1e9, (0.74, 0.93)
+# A line between switches; spanning tree lets nothing pass a port that it blocks (IEEE 802.1Q).
+_ACROSS = re.compile(
+    r"\b(?:across|between|over|two|other|another|different|cross|inter)[ -](?:(?:the|two|leaf|tor) )*"
+    r"(?:switch(?:es)?|racks?)\b", re.IGNORECASE,
+)  # fmt: skip
 # Less than half of a stated slot is hardly its limit.
 _OF_STATED = 0.5
 # How much rates of both ways differ that one link limits.
@@ -239,6 +244,20 @@ def shared_card(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("shared", "network card"), what, step, evidence=f"one alone reached {value_text(alone[0])}")
 
 
+def between_switches(symptom: RowSymptom) -> Iterator[Cause]:
+    """A pair of hosts on two switches has less than pairs on one: the line between the switches, or another way."""
+    row = symptom.row
+    if row.path != "network" or not _ACROSS.search(row.scenario):
+        return
+    near = [other for other in symptom.better_rates() if not _ACROSS.search(other.scenario)
+            and line_of(other) == line_of(row) and other.settings == row.settings]  # fmt: skip
+    if near:
+        what = "the line between the switches is slow, shared or blocked (spanning tree, so that data goes elsewhere)"
+        step = "ip route get ADDRESS; tracepath ADDRESS; at the switches: state of spanning tree and rate of that port"
+        evidence = f"'{near[0].scenario}' reached {value_text(near[0])}"
+        yield Cause(("uplink",), what, step, evidence=evidence)
+
+
 def _other_memory_alike(symptom: RowSymptom) -> Observation | None:
     """A row over the same network from or to the other kind of memory, GPU or host, that is as fast or slow."""
     row = symptom.row
@@ -398,8 +417,9 @@ def _far_ends(devices: frozenset[str]) -> frozenset[str]:
 
 
 NETWORK_CAUSES = (
-    congestion, one_of_like, other_program, staged_through_host, far_apart, far_redirection, lesser_port, link_of_card,
-    narrow_link_of_card, stated_slot_of_card, shared_card, one_port, relaxed_ordering, far_socket, slow_drive,
+    congestion, between_switches, bound_to_a_port, one_of_like, other_program, staged_through_host, far_apart,
+    far_redirection, lesser_port, link_of_card, narrow_link_of_card, stated_slot_of_card, shared_card, one_port,
+    relaxed_ordering, far_socket, slow_drive,
 )  # fmt: skip
 # Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.
 NETWORK_WITH_A_MODEL = (staged_through_host, relaxed_ordering, far_apart, one_port, far_socket)

@@ -19,6 +19,23 @@ _PAYLOAD, _PAYLOAD_OF_PORT = (0.915, 0.992), 0.96
 _ROUNDED = 1.005
 _OF_PERFTEST = re.compile(r"\bib_(?:write|read|send)_bw|\bperftest", re.IGNORECASE)
 
+# Variables that bind a library to cards or ports (documentation of NCCL, PyTorch and UCX), and the rows that use it.
+_BINDING = {
+    "NCCL_IB_HCA": r"nccl", "NCCL_SOCKET_IFNAME": r"nccl", "GLOO_SOCKET_IFNAME": r"gloo",
+    "UCX_NET_DEVICES": r"ucx|mpi\b|osu",
+}  # fmt: skip
+
+
+def bound_to_a_port(symptom: RowSymptom) -> Iterator[Cause]:
+    """A variable binds the library to one card or port, which may be another than that of the line."""
+    row = symptom.row
+    for variable, library in _BINDING.items() if row.path == "network" else ():
+        for stated in symptom.posted.stated(variable):
+            if re.search(library, row.scenario, re.IGNORECASE) and not re.search(r"[,^]", stated.value):
+                what = f"{variable}={stated.value} binds the library to one card or port: has it the rate of the line?"
+                step = "ibdev2netdev; ibstat or ethtool of that device; ip route get ADDRESS; name the port of the line"
+                yield Cause(("port",), what, step, evidence=stated.source)
+
 
 def one_port(symptom: RowSymptom) -> Iterator[Cause]:
     """Half of a line that is the sum of two ports."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lanewise import units
+from lanewise.checking.references.memory_modules import STATED_RATE, stated_rate
 from lanewise.checking.references.parts import Reference
-from lanewise.errors import LanewiseError
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
@@ -29,19 +28,9 @@ def ceiling(row: Observation, posted: PostedFacts) -> Reference | None:
         rate, limit, source = _FASTEST_DISK, "the fastest hard disk", "its data sheet"
     elif row.path == "storage" and any(map(_EMMC.match, ends)):
         rate, limit, source = _FASTEST_EMMC, "the bus of an eMMC", "JESD84-B51"
-    elif row.path == "host memory" and not posted.devices:
-        rate, source = _stated_memory(posted)
-        limit = "the stated rate of the memory"
+    elif row.path == "host memory":
+        rate, source = stated_rate(posted)
+        limit = STATED_RATE
     if not rate or row.value <= _ABOVE * rate:
         return None
     return Reference("parts", rate, _FROM * rate, 0.0, _ABOVE * rate, limit, source)
-
-
-def _stated_memory(posted: PostedFacts) -> tuple[float, str]:
-    """The memory rate that somebody stated, in B/s, and where; 0 if none."""
-    for statement in posted.stated("memory rate")[:1]:
-        try:
-            return units.parse(statement.value, "B/s"), statement.source
-        except LanewiseError:
-            break
-    return 0.0, ""

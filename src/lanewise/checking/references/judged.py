@@ -55,7 +55,14 @@ from lanewise.checking.references.latencies import (
     late,
     of_small_messages,
 )
-from lanewise.checking.references.lines import by_line, by_line_in_bulk, filled_line, of_lesser_port, ring_by_line
+from lanewise.checking.references.lines import (
+    by_line,
+    by_line_in_bulk,
+    filled_line,
+    keeps_to_fewer_ports,
+    of_lesser_port,
+    ring_by_line,
+)
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
@@ -335,7 +342,8 @@ class References:
             part = self.ability_of(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))
-            yield from same_path(row, measured(self._on_path(row)))
+            others = [each for each in self._on_path(row) if not keeps_to_fewer_ports(row, each, self.posted)]
+            yield from same_path(row, measured(others))
             yield from of_stated_limit(row, self._on_path(row))
             yield from of_staged_copy(row, self._between[row_devices(row)])
             yield from of_host_memory(row, self.rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,15 +11,23 @@ from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility, raw_rate
 from lanewise.checking.references.host_cards import host_cards, used_cards
 from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference, tunnel_copy
+from lanewise.checking.references.rails import rails
 from lanewise.checking.symptom import line_of, quantity_in
 from lanewise.errors import LanewiseError
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts
+from lanewise.results.posted import PostedFacts, slot_link
 
 # A network's payload of its data rate: perftest, NFS and NCCL reach 70 to 97 %.
 # A GB10's ConnectX-7 has two functions of four lanes each: ib_write_bw 109 Gb/s of each (defilantech/LLMKube#1423).
-_BUILT_IN, _OF_A_SPARK = re.compile(r"\bGB10\b"), raw_rate(5, 4)
+_BUILT_IN, _OF_A_SPARK = re.compile(r"\bGB10\b|\bDGX Spark\b", re.IGNORECASE), raw_rate(5, 4)
+# A port may be reached through two PCIe devices, each with lanes of its own for half of the line and more: Socket
+# Direct (NVIDIA's ConnectX user manuals: two times eight lanes for one port), the card of a GB10.
+_HALF_OF_PORT = re.compile(r"\b(?:one|1|a|single|each) (?:pcie )?half\b(?! of the (?!port|card|line))", re.IGNORECASE)
+# A bond keeps each connection on one of its ports, which a hash of addresses chooses (IEEE 802.1AX, frame distribution;
+# Linux' bonding driver). Of four connections a port no port is left without, in 96 of 100 cases (four ports).
+_ALL_PORTS = 4
+_PORTS = re.compile(r"\b([1-9]\d?) ?(?:x ?(\d[\d.]*) ?([GM])|x|ports|links)", re.IGNORECASE)
 # One message in flight of this size fills a line: 8 MiB have 95 % of 400 Gb/s, 512 KiB 41 % (uccl-project/uccl#931).
 _LONG_MESSAGE = 8 * 2**20
 FINE_SHARE, SLOW_SHARE = 0.70, 0.66
@@ -80,12 +89,13 @@ def by_line(
     elif line and wires is not None and len(flows) == 1 and line > wires and row.path == "storage":
         low, slow = FINE_SHARE * wires, SLOW_SHARE * wires
         yield Reference("line", wires, low, slow, wires, f"the GPU's link, less than the line of {text}", "as stated")
-    elif line > _OF_A_SPARK and row.path == "network" and len(flows) == 1 and _BUILT_IN.search(posted.title("gpu0")):
-        low, slow = FINE_SHARE * _OF_A_SPARK, SLOW_SHARE * _OF_A_SPARK
-        limit = f"Gen5 x4 of one of its card's two functions, less than the line of {text}"
-        yield Reference("line", _OF_A_SPARK, low, slow, line, limit, "the card of a DGX Spark")
+    elif line > (spark := _of_a_spark(row, posted)) > 0 and row.path == "network" and len(flows) == 1:
+        limit = f"Gen5 x4 of each of its card's functions, less than the line of {text}"
+        yield Reference("line", spark, FINE_SHARE * spark, SLOW_SHARE * spark, line, limit, "the card of a DGX Spark")
     elif not line:
         yield from _full_port(row, flows)
+    elif len(flows) == 1 and (part := _part_of_line(row, posted, line)) is not None:
+        yield part
     else:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
@@ -109,6 +119,54 @@ def of_lesser_port(row: Observation, posted: PostedFacts) -> Iterator[Reference]
     if low * now < (row.value or 0.0) < high * now and now < line <= most:
         limit = f"the line of {words}, of which the port came up at {text.partition(' of ')[0]}"
         yield Reference("line", line, FINE_SHARE * line, SLOW_SHARE * line, None, limit, source)
+
+
+def _of_a_spark(row: Observation, posted: PostedFacts) -> float:
+    """What a GB10's network card carries by one function, or by both if the row says so, in B/s; 0 of other cards."""
+    words = " ".join((posted.title("gpu0"), row.how.get("device", ""), row.scenario))
+    return min(max(rails(row), 1), 2) * _OF_A_SPARK if _BUILT_IN.search(words) else 0.0
+
+
+def _part_of_line(row: Observation, posted: PostedFacts, line: float) -> Reference | None:
+    """One half of a port, or few connections over a bond: what these carry of the line; None for other rows."""
+    if row.path != "network" or row.metric != "goodput":
+        return None
+    if _HALF_OF_PORT.search(row.scenario):
+        link = slot_link(row.how.get("slot", ""))
+        half = min(line, raw_rate(*link.whole)) if link is not None and link.whole else line / 2
+        limit = "one of the two PCIe devices of a port, less than its line"
+        return Reference("line", half, FINE_SHARE * half, SLOW_SHARE * half, line, limit, "as stated")
+    ports, connections = ports_of_bond(posted, line), row.settings.get("connections", 0)
+    if ports < 2 or connections >= _ALL_PORTS * ports:
+        return None
+    port = line / ports
+    if connections != 1:  # or nobody says how many
+        limit = f"the line of all {ports} ports of a bond"
+        return Reference("line", line, FINE_SHARE * line, SLOW_SHARE * port, line, limit, "as stated")
+    limit = f"one of the {ports} ports of a bond, on which a connection stays"
+    return Reference("line", port, FINE_SHARE * port, SLOW_SHARE * port, line, limit, "as stated")
+
+
+def ports_of_bond(posted: PostedFacts, line: float) -> int:
+    """How many ports the stated bond has whose sum is the line, in B/s; 0 if none is stated, or if it has another."""
+    count, port = _stated_bond(posted)
+    return count if not port or math.isclose(count * port, line, rel_tol=0.01) else 0
+
+
+def _stated_bond(posted: PostedFacts) -> tuple[int, float]:
+    """The ports of the stated bond, and the data rate of each in B/s; 0 for what nobody states."""
+    for statement in posted.stated("bond")[:1]:
+        if match := _PORTS.search(statement.value):
+            scale = {"g": 1e9, "m": 1e6}.get((match[3] or "").lower(), 0.0)
+            return int(match[1]), float(match[2] or 0) * scale / 8
+    return 0, 0.0
+
+
+def keeps_to_fewer_ports(row: Observation, other: Observation, posted: PostedFacts) -> bool:
+    """Whether a row had fewer connections over a bond than another, so that it uses fewer of the ports."""
+    own, others = (each.settings.get("connections", 1) for each in (row, other))
+    line, _ = line_of_network(row, posted)
+    return row.path == "network" and own < others and own < _ALL_PORTS * ports_of_bond(posted, line)
 
 
 def by_line_in_bulk(
@@ -233,6 +291,9 @@ def line_of_network(row: Observation, posted: PostedFacts) -> tuple[float, str]:
     if cards is not None and cards.rate:
         return cards.rate * cards.count, f"{cards.count} x {units.show(cards.rate, 'Gb/s')}"
     text = line_of(row) or (stated.pop() if len(stated) == 1 else "")
+    ports, port = _stated_bond(posted)
+    if not text and not stated and row.path == "network" and ports * port:
+        return ports * port, f"{ports} x {units.show(port, 'Gb/s')}"
     try:
         rate = units.parse(text, "B/s") if text else 0.0
         if rate > _USB2_PAYLOAD and _USB2.search(row.scenario):

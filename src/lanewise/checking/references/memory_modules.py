@@ -1,12 +1,15 @@
-"""Rates of a host's memory compared with what its modules carry, where somebody states them: 24 x DDR5-4800."""
+"""Rates of a host's memory compared with what its modules carry, where somebody states them or their rate."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
+from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.references.parts import Reference
+from lanewise.errors import LanewiseError
 from lanewise.results.observation import Observation
 from lanewise.results.posted import MODULES, PostedFacts
 
@@ -16,6 +19,7 @@ _BYTES = 8
 # one reads its line first. Two modules to a channel carry what one does, so that half of what is stated may be all.
 _FINE, _SLOW = 0.55, 0.25
 _SLOW_BY_CHANNEL = 0.4
+STATED_RATE = "the stated rate of the memory"
 OF_CHANNELS = "all channels of the CPU"
 _CHANNELS_OF = re.compile(r"\b(\d{1,2}) channels\b")
 # More modules than this are two to a channel: two sockets have at most 24 channels (EPYC 9004).
@@ -24,6 +28,13 @@ _ONE = re.compile(
     r"\b(?:single|one|1)[ -]?(?:thread|core|job)|\bper (?:core|thread)\b|random|latency|cache", re.IGNORECASE
 )
 _LEAST = 2**30
+# Programs that measure memory: what others take of a rate is their own affair.
+_OF_MEMORY = re.compile(
+    r"\bstream\b|\btriad\b|\bmlc\b|\bmbw\b|memory latency checker|likwid|\bbandwidth\b", re.IGNORECASE
+)
+# What one core asks of the memory at least: ten lines of 64 B in flight (Intel's optimization manual, line fill buffers
+# of Skylake), each of which takes 100 ns. Fewer threads than that need not reach what all cores do.
+_OF_A_CORE = 10 * 64 / 100e-9
 
 
 def modules_rate(posted: PostedFacts) -> tuple[float, int, str]:
@@ -59,15 +70,29 @@ def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -
 
 
 def of_modules(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
-    """What a host's memory has of the rate of its modules, all cores together."""
+    """What a host's memory has of the rate of its modules, or of its stated rate, all cores together."""
     rate, count, source = modules_rate(posted)
     whole = row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow
     alone = row.settings.get("threads", 2) == 1 or _ONE.search(f"{row.scenario} {row.note}")
-    if not rate or not whole or alone or 0 < row.settings.get("bytes", 0) < _LEAST:
+    if not whole or alone or 0 < row.settings.get("bytes", 0) < _LEAST:
         return
     slow = _SLOW if _perhaps_two_a_channel(count) else _SLOW_BY_CHANNEL
-    limit = f"{count} modules, {rate / count / 1e9:.1f} GB/s each"
-    yield Reference("parts", rate, _FINE * rate, slow * rate, 1.05 * rate, limit, source)
+    limit, above = f"{count} modules, {rate / max(count, 1) / 1e9:.1f} GB/s each", 1.05
+    if not rate and _OF_MEMORY.search(f"{row.scenario} {row.how.get('tool', '')}"):
+        (rate, source), limit, above = stated_rate(posted), STATED_RATE, 1.1  # as in `ceilings`
+    if rate:
+        slow = min(slow * rate, _OF_A_CORE * row.settings.get("threads", math.inf))
+        yield Reference("parts", rate, _FINE * rate, slow, above * rate, limit, source)
+
+
+def stated_rate(posted: PostedFacts) -> tuple[float, str]:
+    """The rate of a host's memory that somebody stated, in B/s, and where; 0 if none, or if a GPU is named as well."""
+    for statement in posted.stated("memory rate")[:1]:
+        try:
+            return (0.0, "") if posted.devices else (units.parse(statement.value, "B/s"), statement.source)
+        except LanewiseError:
+            break
+    return 0.0, ""
 
 
 def _perhaps_two_a_channel(count: int) -> bool:

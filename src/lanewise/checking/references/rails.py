@@ -15,7 +15,8 @@ from lanewise.results.observation import Observation
 _ADDED = 1.25
 _WORDS = {word: at for at, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"), 1)}
 _WORDS |= {"single": 1, "dual": 2, "both": 2}
-_KIND = r"(?:rail|nic|hca|port|network card|adapter|interface)"
+# The halves of a port are PCIe functions of one card, each in lanes of its own (`lines.HALF_OF_PORT`).
+_KIND = r"(?:rail|nic|hca|port|network card|adapter|interface|half|halve)"
 # The 7 of a ConnectX-7 NIC is a model, the ports of a dual-port card or a 32-port switch are what it has.
 _NO_MODEL, _NO_DEVICE = r"(?<![\w.-])(?<!connectx )(?<!bluefield )", r"(?![ -](?:card|nic|hca|adapter|switch))"
 _COUNT = re.compile(

@@ -23,6 +23,7 @@ _REFERENCE = "docs/reference/readers.md"
 _FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "depth", "threads", "ranks", "hosts",
            "line", "engine", "mode", "host memory", "NUMA node", "link under load", "slot", "device", "expected",
            "rated")  # fmt: skip
+_GPU_MEMORY = re.compile(r"(?i)\s*(?:gpu|cuda|device|rocm|vram|hbm|d d)s?(?: memory)?\s*")
 _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device", "note")
 _SETTINGS = ("depth", "threads", "ranks", "hosts")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
@@ -190,9 +191,22 @@ def _flows_of(node: YamlNode, p2p: bool) -> tuple[Flow, ...]:
         flows = _flows(node["flows"].needed(), collective, p2p, _is_counted(node))
         if collective and len(flows) == 1 and flows[0].src == flows[0].dst and node["hosts"].given:
             flows = (replace(flows[0], dst="host1"),)  # one GPU a host
-        return flows
+        return tuple(map(_of_its_gpu, flows)) if _of_gpus(node) else flows
     except LanewiseError as error:
         raise FormatError(error.cause, location=node["flows"].location, hint=error.hint) from None
+
+
+def _of_its_gpu(flow: Flow) -> Flow:
+    """A flow between two hosts from or to the memory of host0's GPU: GPUs have the numbers of one machine."""
+    src, dst = (re.sub(r"^host0$", "gpu0", end) for end in (flow.src, flow.dst))
+    return replace(flow, src=src, dst=dst)
+
+
+def _of_gpus(node: YamlNode) -> bool:
+    """Whether a row of two hosts says that its data lies in the memory of GPUs (`memory: GPU`)."""
+    text = node["memory"].as_written() if node["memory"].given else ""
+    ends = {end.strip() for end in node["flows"].text().split("->")}
+    return len(ends) == 2 and all(re.fullmatch(r"host\d+", end) for end in ends) and bool(_GPU_MEMORY.fullmatch(text))
 
 
 def _how(node: YamlNode, flows: Sequence[Flow], names: str, p2p: bool) -> dict[str, str]:
