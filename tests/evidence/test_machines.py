@@ -102,6 +102,8 @@ def test_rows_of_mended_descriptions_are_predicted(name: str, path: str) -> None
     ("h200-vm-4gpus-second", "host to four GPUs, mean"),  # memory of Emerald Rapids on three other machines
     ("gb300-dgx-station", "GPU to host while the other direction runs"),  # memory of Grace on six others
     ("rtx4090-rtx5090-windows", "staged, to the RTX 5090"),  # an RTX 4090 sends to a host what those of EPYC do
+    ("rtx5060ti-x570", "peers both ways, RTX 5060 Ti"),  # two B70 at another Ryzen of AM4, and vice versa
+    ("b70-am4-pair", "peers both ways, writes"),
 ])  # fmt: skip
 def test_rows_are_predicted_by_what_other_machines_taught(name: str, path: str) -> None:
     machine = ready_machine(name)
