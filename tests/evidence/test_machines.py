@@ -31,14 +31,14 @@ def _lots(*names: str) -> list[str]:
 
 
 UNSEEN = _lots(
-    "2026-11-27-unseen-machines-eighth", "2026-11-28-unseen-machines-ninth",
-    "2026-11-28-unseen-machines-tenth",
+    "2026-11-28-unseen-machines-ninth", "2026-11-28-unseen-machines-tenth",
 )  # fmt: skip
 TEACH_SINCE = _lots(
     "2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
     "2026-11-24-accuracy-unseen-6", "2026-11-24-accuracy-unseen-7", "2026-11-27-unseen-machines",
     "2026-11-27-unseen-machines-later", "2026-11-27-unseen-machines-third", "2026-11-27-unseen-machines-fourth",
     "2026-11-27-unseen-machines-fifth", "2026-11-27-unseen-machines-sixth", "2026-11-27-unseen-machines-seventh",
+    "2026-11-27-unseen-machines-eighth",
 )  # fmt: skip
 # Held out until 2026-11-26: the second machine that shows what a figure or a rule says (decision 37).
 LEARNED_SINCE = {"a100-a147", *TEACH_SINCE}
@@ -102,6 +102,8 @@ def test_rows_of_mended_descriptions_are_predicted(name: str, path: str) -> None
     ("h200-vm-4gpus-second", "host to four GPUs, mean"),  # memory of Emerald Rapids on three other machines
     ("gb300-dgx-station", "GPU to host while the other direction runs"),  # memory of Grace on six others
     ("rtx4090-rtx5090-windows", "staged, to the RTX 5090"),  # an RTX 4090 sends to a host what those of EPYC do
+    ("rtx5060ti-x570", "peers both ways, RTX 5060 Ti"),  # two B70 at another Ryzen of AM4, and vice versa
+    ("b70-am4-pair", "peers both ways, writes"),
 ])  # fmt: skip
 def test_rows_are_predicted_by_what_other_machines_taught(name: str, path: str) -> None:
     machine = ready_machine(name)

@@ -103,8 +103,8 @@ def test_memory_of_the_far_socket_has_one_rate_for_both_directions_where_it_was_
     assert total(system, "cpu0<->gpu0") > 50
 
 
-# Links of MI210 and MI250 were measured; that of an MI100 has their share of the raw rate, as lanes have like rates.
-@pytest.mark.parametrize(("gpu", "one_way"), [("mi300x", 48.635), ("mi210", 42.4), ("mi100", 0.848 * 46)])
+# Links of MI210, MI250 and MI250X were measured; an MI100 has their share of the raw rate, as lanes have like rates.
+@pytest.mark.parametrize(("gpu", "one_way"), [("mi300x", 48.635), ("mi210", 42.2), ("mi100", 0.844 * 46)])
 def test_infinity_fabric_carries_a_share_of_its_raw_rate_less_answers(gpu: str, one_way: float) -> None:
     system = machine(
         f"cpu0: {{cpu: null}}\n'gpu[0-2]': {{gpu: {gpu}}}",
