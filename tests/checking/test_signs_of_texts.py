@@ -97,11 +97,39 @@ def test_reads_that_fill_a_lesser_sata_link_are_slow(answer, link, rate, verdict
     assert verdict != "slow" or causes[0] == "link"
 
 
-@pytest.mark.parametrize(("size", "verdict"), [("64k", "unknown"), ("1m", "slow")])
-def test_what_a_file_system_is_sold_as_says_nothing_of_small_files(answer, size, verdict):
-    table = "READ        Elapsed time     :     12.504s     14.610s\n"
-    table += "            Throughput MiB/s :        2086        2053\n"
-    head = "OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n"
-    head += "=========== ================    ==========   =========\n"
-    text = f"Lustre scratch, rated at 40 GB/s read.\n\n$ elbencho -r -t 48 -n 10 -b {size} /lustre/eb\n{head}{table}"
-    assert answer(text)[0] == verdict
+PERFORMANCE = """==============NVSMI LOG==============
+Attached GPUs                             : 8
+GPU 00000000:1B:00.0
+    Performance State                     : P0
+    Clocks Event Reasons
+        SW Power Cap                      : {software}
+        HW Slowdown                       : {hardware}
+            HW Power Brake Slowdown       : {hardware}
+"""
+
+
+def test_clocks_that_the_board_holds_down_are_a_fault_and_those_of_a_power_cap_are_not(answer):
+    assert answer(PERFORMANCE.format(software="Not Active", hardware="Active")) == ("fault", ["throttling"])
+    assert answer(PERFORMANCE.format(software="Active", hardware="Not Active"))[0] != "fault"
+
+
+def test_a_fabric_manager_of_another_version_is_a_fault(answer):
+    line = "nv-fabricmanager[2211]: fabric manager NVIDIA GPU driver interface version 570.172.08 {}\n"
+    assert answer(line.format("don't match with driver version 570.195.03."))[0] == "fault"
+
+
+MATRIX = """GPU0	GPU1	CPU Affinity	NUMA Affinity	GPU NUMA ID
+GPU0	 X 	NODE	0-31	0		N/A
+GPU1	NODE	 X 	0-31	0		N/A
+
+Device: 0, NVIDIA A100 80GB PCIe, pciBusID: 1, pciDeviceID: 0, pciDomainID:0
+Device: 1, NVIDIA A100 80GB PCIe, pciBusID: 25, pciDeviceID: 0, pciDomainID:0
+P2P=Enabled Latency (P2P Writes) Matrix (us)
+   GPU     0      1
+     0   2.61   {us}
+     1   {us}   2.60
+"""
+
+
+def test_peers_that_answer_sooner_than_a_copy_through_host_memory_are_not_too_fast(answer):
+    assert answer(MATRIX.format(us="2.69"))[0] in ("ok", "unknown")

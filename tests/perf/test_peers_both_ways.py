@@ -25,6 +25,7 @@ def predicted(cpu: str, flows: str) -> Prediction:
 
 def test_a_root_complex_that_was_measured_passes_its_share_of_one_way_both_ways() -> None:
     share = builtin().get("ryzen-am4").number("peer.both_ways")
+    assert share is not None
     assert share == pytest.approx(1.215)
     (alone,), both = predicted("ryzen-am4", ALONE).rates, predicted("ryzen-am4", BOTH)
     assert alone.rate < both.total < 2 * alone.rate

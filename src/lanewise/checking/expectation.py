@@ -231,6 +231,8 @@ class ExpectationModel:
         result = latency(system, flow.src, flow.dst, flow.p2p)
         if result.api is None or result.basis == "typical":  # of other GPUs, within a factor of two and more
             return expectation(row, note=result.note or "nobody measured small copies of such a GPU")
+        if flow.p2p and result.route.via is Via.STAGED and (row.value or 0.0) < (result.low or 0.0):
+            return expectation(row, note="too short for a copy through host memory: these GPUs reach each other")
         return expectation(row, basis="latency", value=result.api, limit=result.limit, rests_on=result.rests_on)
 
 

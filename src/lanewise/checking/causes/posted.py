@@ -197,6 +197,22 @@ def _over_nvlink(symptom: RowSymptom) -> bool:
     return symptom.surely_over_nvlink and symptom.row.settings.get("hosts", 1) == 1
 
 
+def _of_boards(posted: PostedFacts) -> Iterator[Cause]:
+    """What the board of a GPU or of its NVSwitches says of itself: clocks held down, switches that nobody set up."""
+    for statement in posted.stated("clocks"):
+        # Software caps are settings or load; these are signals of the board: heat, or a power supply's brake.
+        if statement.value.startswith("hw "):
+            what = f"the board lowers a GPU's clocks: {statement.value}"
+            step = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER; fans, power supplies, cables; ipmitool sel list"
+            yield Cause(("throttling",), what, step, evidence=statement.source, fault=True)
+            break
+    for statement in posted.stated("fabric manager"):
+        if "don't match" in statement.value:
+            what = f"NVSwitches are not set up: {statement.value}"
+            step = "install nvidia-fabricmanager of the driver's own version; systemctl restart nvidia-fabricmanager"
+            yield Cause(("nvlink",), what, step, evidence=statement.source, fault=True)
+
+
 def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
     """What a posted text shows to be broken, whatever was measured."""
     for statement in posted.stated("off the bus"):
@@ -209,6 +225,7 @@ def posted_faults(posted: PostedFacts) -> Iterator[Cause]:
         yield Cause(
             ("nvlink", *re.findall(r"\bgpu\d+", statement.value)), what, step, evidence=statement.source, fault=True
         )
+    yield from _of_boards(posted)
     for key, what, step in _OF_CALLS:
         for statement in posted.stated(key)[:1]:
             yield Cause(("setting", key), f"{what}: {statement.value}", step, evidence=statement.source, fault=True)

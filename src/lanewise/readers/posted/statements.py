@@ -78,6 +78,7 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("NVLink errors", "", re.compile(r"\bXid\b.{0,40}: 74,")),
     ("fabric manager", "not running", re.compile(
         r"fabric-?manager\S{0,12}\b.{0,60}\b(?:inactive|failed|not running|dead)\b|CUDA_ERROR_SYSTEM_NOT_READY", re.I)),
+    ("fabric manager", "", re.compile(r"(fabric manager .{0,60}don't match with driver version)")),
     ("drive health", "", re.compile(r"[Pp]ercentage[ _][Uu]sed\s{0,20}: {1,40}(?:9\d|[12]\d\d)%")),
     # NVMe base specification, SMART log: bit 1 of the critical warning is a temperature beyond its threshold.
     ("drive temperature", "", re.compile(
