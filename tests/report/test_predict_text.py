@@ -48,8 +48,8 @@ calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates);
 composable-server-gen4
       slowest  all together
 path     GB/s          GB/s  limit                                    basis
-   1    6.512         51.87  reads through root port rp0 of cpu0      calibrated
-   4    5.130         46.45  read window of hop1 (256 reads x 128 B)  fitted
+   1    6.324         50.79  reads through root port rp0 of cpu0      calibrated
+   4    5.130         46.20  read window of hop1 (256 reads x 128 B)  fitted
 calibrated: median error 2.0 %, nine in ten within 24 % (155 measured rates);
   fitted: median error 1.0 %, nine in ten within 2 % (48 measured rates)
 """)
