@@ -233,7 +233,7 @@ class Knowledge:
 
     def _of_the_path(self, result: PathResult) -> tuple[Cause, ...]:
         """Causes by the model where it predicts more than a ceiling of the row, else by the rows alone."""
-        ability = self.references.ability_of(result.row)
+        ability = self.references.parts.gpu(result.row)
         if self.model is not None and self.model.tells(result.row):
             if result.row.metric == COLLECTIVE and self._collectives is not None:
                 symptom = RowSymptom(result, self.conditions, self.results, self.posted, ability)
@@ -242,7 +242,7 @@ class Knowledge:
                 Symptom(result, self.conditions, self.results, self.posted, ability, model=self.model,
                         machine_causes=self.of_machine)
             )  # fmt: skip
-        drive = self.references.drive_of(result.row)
+        drive = self.references.parts.drive(result.row)
         return row_causes(RowSymptom(result, self.conditions, self._with_rows_aside, self.posted, ability, drive))
 
 
@@ -312,7 +312,7 @@ def _findings(knowledge: Knowledge) -> list[Finding]:
     findings = [_finding(group) for group in farthest_first(grouped(diagnoses))]
     firsts = [finding.causes[0] for finding in findings if finding.causes]
     blamed = {key for cause in firsts for key in (cause.key, *((cause.key[0], each) for each in cause.devices))}
-    by_steps = lost_links(knowledge.results, knowledge.references.ability_of)
+    by_steps = lost_links(knowledge.results, knowledge.references.parts.gpu)
     stated = (*by_steps, *posted_faults(knowledge.posted), *knowledge.of_machine)
     known = {cause.key: cause for cause in stated if cause.fault}
     faults = [cause for key, cause in known.items() if key not in blamed]

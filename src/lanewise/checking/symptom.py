@@ -189,6 +189,11 @@ def first_gpu(row: Observation) -> str:
     return match[0] if match else ""
 
 
+def name_of_test(row: Observation) -> str:
+    """A tool's test without a run's label (`readers.tools.repeated_tables`): 'tcp_lat (slow pair)' is 'tcp_lat'."""
+    return row.scenario.partition(" (")[0]
+
+
 def row_devices(row: Observation) -> frozenset[str]:
     """The ends of a row's own flow or flows."""
     return _ends(row.flow)

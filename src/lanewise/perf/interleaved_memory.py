@@ -42,30 +42,44 @@ def where_pages_alternate(
 
 
 def at_one_pace(
-    system: System, flows: Sequence[Flow], routes: Sequence[Route], alone: Sequence[Amounts], beside: Sequence[Amounts]
+    system: System,
+    flows: Sequence[Flow],
+    routes: Sequence[Route],
+    alone: Sequence[Amounts],
+    together: Sequence[Amounts],
 ) -> list[Amounts]:
-    """The amounts `beside` other flows, those of interleaved flows of one GPU and direction as their mean, so that none
-    runs ahead; of a GPU that both writes and reads so, with what its writes leave its reads (`alone`: amounts without).
+    """What a byte of each flow takes `together` with others: of interleaved flows of one GPU and direction the mean.
+
+    So none of these runs ahead. Of a GPU that both writes and reads so, reads have what the writes leave them, by what
+    a byte of each takes `alone`.
     """
-    copies: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    for number, (flow, route) in enumerate(zip(flows, routes, strict=True)):
-        if flow.interleaved:
-            to_memory = system.device(route.dst).kind is Kind.CPU
-            copies[route.src if to_memory else route.dst, to_memory].append(number)
-    result = list(beside)
+    result = list(together)
+    copies = _interleaved_copies(system, flows, routes)
     for numbers in copies.values():
-        mean = summed((each, amount / len(numbers)) for number in numbers for each, amount in beside[number].items())
+        mean = summed((each, amount / len(numbers)) for number in numbers for each, amount in together[number].items())
         for number in numbers:
             result[number] = mean
     for gpu in {gpu for gpu, _ in copies}:
         writes, reads = copies.get((gpu, True), []), copies.get((gpu, False), [])
         weight = _write_weight(system, {routes[number].dst for number in writes})
         if weight is not None and writes and reads:
-            rates = _held_up(_engine(alone[writes[0]], "d2h"), _engine(beside[writes[0]], "d2h"),
-                             _engine(alone[reads[0]], "h2d"), weight)  # fmt: skip
+            rates = _reads_behind_writes(_engine(alone[writes[0]], "d2h"), _engine(together[writes[0]], "d2h"),
+                                         _engine(alone[reads[0]], "h2d"), weight)  # fmt: skip
             for number in (*writes, *reads):
                 result[number] = {_at_rate(each, rates): amount for each, amount in result[number].items()}
     return result
+
+
+def _interleaved_copies(
+    system: System, flows: Sequence[Flow], routes: Sequence[Route]
+) -> Mapping[tuple[str, bool], list[int]]:
+    """The numbers of the interleaved flows by GPU, and whether it writes memory."""
+    copies: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    for number, (flow, route) in enumerate(zip(flows, routes, strict=True)):
+        if flow.interleaved:
+            to_memory = system.device(route.dst).kind is Kind.CPU
+            copies[route.src if to_memory else route.dst, to_memory].append(number)
+    return copies
 
 
 def _write_weight(system: System, sockets: set[str]) -> float | None:
@@ -74,14 +88,14 @@ def _write_weight(system: System, sockets: set[str]) -> float | None:
     return max((each for each in weights if each is not None), default=None) if len(sockets) > 1 else None
 
 
-def _held_up(writes: float, beside_reads: float, reads: float, weight: float) -> dict[str, float]:
+def _reads_behind_writes(writes: float, writes_with_reads: float, reads: float, weight: float) -> dict[str, float]:
     """B/s that a GPU writes and reads while its writes wait for one socket after the other.
 
     Read requests do not pass posted writes (PCI Express Base Specification, transaction ordering), so the reads get
     what a full far memory leaves them: R = W / weight. They displace as much for each byte as at full rate, where
-    `beside_reads` is left of `writes` beside `reads`: W = writes - (writes - beside_reads) / reads * R.
+    `writes_with_reads` is left of `writes`: W = writes - (writes - writes_with_reads) / reads * R.
     """
-    rate = writes / (1 + (writes - beside_reads) / (reads * weight))
+    rate = writes / (1 + (writes - writes_with_reads) / (reads * weight))
     return {"d2h": rate, "h2d": rate / weight}
 
 

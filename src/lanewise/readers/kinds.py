@@ -112,9 +112,9 @@ def read_plain(text: str, file: str) -> ImportedResults:
     """The figures of a text that no known tool wrote, and what else it states; without figures no rows."""
     lines = short_lines(lines_of(text))
     spoken = ImportedResults("", (), posted=join([spoken_facts(lines, file), said_line(sentences(lines), file)]))
-    found = plain_text.read_text(lines)
-    found = found if found.observations else training_logs.read_times(lines)
-    return merge([spoken, found, ImportedResults("", (), posted=posted_facts(lines, file))])
+    figures = plain_text.read_text(lines)
+    figures = figures if figures.observations else training_logs.read_times(lines)
+    return merge([spoken, figures, ImportedResults("", (), posted=posted_facts(lines, file))])
 
 
 def _but_printed(posted: PostedFacts, results: Sequence[ImportedResults]) -> PostedFacts:

@@ -13,6 +13,7 @@ from lanewise.checking.named.links import is_slice
 from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.references.side_by_side import kind_of_work
 from lanewise.checking.references.stated_limits import names_limit
+from lanewise.checking.symptom import name_of_test
 from lanewise.errors import LanewiseError
 from lanewise.results.figure_words import OWN_PROGRAM, PLAIN_TEXT
 from lanewise.results.observation import Observation
@@ -145,8 +146,8 @@ def _of_equal_gpus(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
 
 
 def _test(row: Observation) -> tuple[object, ...]:
-    """What a tool measured, without the name of a run: 'Device to Device (second card)' is 'Device to Device'."""
-    return row.scenario.partition(" (")[0], row.metric, row.settings, row.how.get("tool"), row.how.get("pattern")
+    """What a tool measured, without the label of a run."""
+    return name_of_test(row), row.metric, row.settings, row.how.get("tool"), row.how.get("pattern")
 
 
 def _of_one_work(other: Observation, row: Observation) -> bool:

@@ -7,19 +7,14 @@ ok only if a reference of its own path says so: rows that are like each other ma
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
 from lanewise.catalog import Catalog
-from lanewise.checking.cause import speed
-from lanewise.checking.expectation import NOTHING_DESCRIBED, WIRE_SHARE, too_short
-from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, not_in_the_catalogue, raw_rate
-from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
-from lanewise.checking.named.links import by_named_link, tunnel_of
-from lanewise.checking.references.cards import card_copy, of_card
+from lanewise.checking.expectation import NOTHING_DESCRIBED, too_short
+from lanewise.checking.named.abilities import not_in_the_catalogue
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
 from lanewise.checking.references.detours import (
@@ -30,8 +25,6 @@ from lanewise.checking.references.detours import (
     of_writes,
 )
 from lanewise.checking.references.drives import (
-    DriveAbility,
-    drive_ability,
     drive_references,
     long_disk,
     of_downgraded_link,
@@ -43,7 +36,7 @@ from lanewise.checking.references.drives import (
     small_reads,
     unknown_drive,
 )
-from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory, of_gpu_memory
+from lanewise.checking.references.gpu_memory import GPU_MEMORY, of_gpu_memory
 from lanewise.checking.references.gpus_of_a_name import of_gpus_of_a_name
 from lanewise.checking.references.host_nodes import of_other_node
 from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
@@ -65,21 +58,12 @@ from lanewise.checking.references.lines import (
 )
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
-from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
-from lanewise.checking.references.nvlink_counts import of_counted_links
 from lanewise.checking.references.one_setting import OneSetting
 from lanewise.checking.references.packets import of_packets, of_small_messages_on_a_line
 from lanewise.checking.references.parts import (
     Reference,
-    any_copy,
-    collective,
     fastest_of_any_collective,
-    host_copy,
-    least_of_any_collective,
-    peer_copy,
-    rack_collective,
     short_copy,
-    tunnel_copy,
 )
 from lanewise.checking.references.paths import (
     fewer_in_flight,
@@ -89,6 +73,7 @@ from lanewise.checking.references.paths import (
     of_smaller,
     same_path,
 )
+from lanewise.checking.references.row_parts import RowParts
 from lanewise.checking.references.same_load import of_same_load
 from lanewise.checking.references.siblings import Siblings, flows_of
 from lanewise.checking.references.side_by_side import COUNTS, kinds_side_by_side, of_fewer_gpus, of_like
@@ -110,7 +95,7 @@ from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
-from lanewise.results.posted import PostedFacts, SlotLink, slot_link
+from lanewise.results.posted import PostedFacts
 from lanewise.topology.model import System
 
 # The rate of a collective (NCCL): only bounds judge it where the machine is not described.
@@ -125,12 +110,8 @@ NOT_IN_CATALOGUE = "the catalogue does not have"
 RATES = ("goodput", "total", COLLECTIVE)
 # Copies within one memory: the diagonal of a matrix says nothing of a path.
 WITHIN_ONE = ("GPU memory", "host memory")
-# How near a rate must be to that of a link.
-_NEAR = 0.12
 # What a row is compared with is faster; of thousands of one path the fastest say as much.
 _MOST_ON_A_PATH = 200
-# A GPU that drives read or write at this share of its link's wires is the limit itself (MI300X 53.8 of 63 GB/s).
-_FILLED = 0.8
 _IGNORED_ON_A_PATH = (*CONTEXT, "scenario", "settings", "path",
                       *(key for key in METHOD if key not in ("flows", "p2p", "phase")))  # fmt: skip
 
@@ -146,11 +127,11 @@ class References:
     _siblings: Siblings = field(init=False)
     _paths: dict[Identity, list[Observation]] = field(init=False)
     _measured: list[Observation] = field(init=False)
-    _memory: list[Observation] = field(init=False)
     _between: dict[frozenset[str], list[Observation]] = field(init=False)
     _kinds: Mapping[str, Sequence[Observation]] = field(init=False)
     _settings: OneSetting = field(init=False)
     texts: PlainTextRows = field(init=False)
+    parts: RowParts = field(init=False)
 
     def __post_init__(self) -> None:
         self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
@@ -158,7 +139,8 @@ class References:
         rows, self.rows = self.rows, fastest(self.rows)
         self._measured = measured(self.rows)
         self._kinds, self._settings = kinds_side_by_side(self._measured), OneSetting(self._measured)
-        self._memory = [row for row in self.rows if row.path == GPU_MEMORY]
+        memory = [row for row in self.rows if row.path == GPU_MEMORY]
+        self.parts = RowParts(self.posted, self.catalog, self.system, memory)
         self._between = defaultdict(list)
         for row in self.rows:
             self._between[row_devices(row)].append(row)
@@ -177,6 +159,7 @@ class References:
         """The references of the same rows, sorted once, with other facts posted of the machine."""
         others = copy(self)
         others.posted, others._siblings = posted, self._siblings.with_posted(posted)
+        others.parts = replace(self.parts, posted=posted)
         return others
 
     def judge(self, result: PathResult) -> PathResult:
@@ -198,7 +181,7 @@ class References:
             return replace(result, note=ASKED_FOR_NO_MORE)
         references = list(self.of(row))
         verdicts = [reference.verdict(row.value) for reference in references]
-        if older := self._older_host(row):
+        if older := self.parts.older_host(row):
             unknown = [reference.own and reference.basis == "parts" for reference in references]
             verdicts = [
                 Verdict.UNKNOWN if may and verdict is Verdict.SLOW else verdict
@@ -223,13 +206,13 @@ class References:
         if own:
             note = older or f"{compared(row, own[0])}: too little to call it fine, too much to call it slow"
             return replace(by_reference(row, own[0], Verdict.UNKNOWN), note=note)
-        if (link := rung(row)) and not self.ability_of(row):
+        if (link := rung(row)) and not self.parts.gpu(row):
             note = f"{UNNAMED}; the rate is what a link of {link} gives, or a part of what a better one does"
             return replace(result, note=note)
         missing = (
             ""
             if result.note != NOTHING_DESCRIBED
-            else (not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.drive_of(row)))
+            else (not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.parts.drive(row)))
         )
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
 
@@ -269,17 +252,17 @@ class References:
         """The references of a figure of plain text that need no other row."""
         if row.metric == COLLECTIVE:
             named = replace(row, scenario=row.how.get("collective", ""))
-            yield from self._bounds(named)
+            yield from self.parts.bounds(named)
             return
         if row.metric != "goodput" or too_short(row):
             return
         if row.path in HOST_COPIES or row.path == "peer":
-            yield from self._by_part(row)
+            yield from self.parts.references(row)
         elif row.path == "network":
             yield from of_lesser_port(row, self.posted)
         elif row.path == GPU_MEMORY:
             yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
-        elif row.path == "storage" and (drive := self.drive_of(row)) is not None:
+        elif row.path == "storage" and (drive := self.parts.drive(row)) is not None:
             yield from drive_references(row, drive)
 
     def of(self, row: Observation) -> Iterator[Reference]:
@@ -301,22 +284,22 @@ class References:
             return
         if row.metric == COLLECTIVE:
             yield from of_other_collectives(row, self._measured)
-            part = self.ability_of(row)
+            part = self.parts.gpu(row)
             if part is not None and part.nvlink_rate is None and not part.has_own_links:
                 yield from of_other_gpus(row, self._measured)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
-            yield from ring_by_line(row, self.posted, self.ability_of(row) or self._of_all_ranks(row))
+            yield from ring_by_line(row, self.posted, self.parts.gpu(row) or self.parts.gpu_of_all_ranks(row))
             yield fastest_of_any_collective()
-            yield from self._bounds(row)
+            yield from self.parts.bounds(row)
             return
         if too_short(row):
             yield from of_short_requests(row, self._on_path(row))
             yield from of_small_messages_on_a_line(row, self.posted)
-            shorter = (short_copy(row, reference) for reference in self._by_part(row))
+            shorter = (short_copy(row, reference) for reference in self.parts.references(row))
             yield from (reference for reference in shorter if reference is not None)
             if row.path == "storage":
-                if (drive := self.drive_of(row)) is not None:
+                if (drive := self.parts.drive(row)) is not None:
                     yield from rated_reads(row, drive)
                 yield from small_reads(row)
                 yield from random_disk(row, self.posted)
@@ -329,8 +312,8 @@ class References:
                 yield from fewer_in_flight(row, self._on_path(row))
                 yield from of_like_size(row, self._on_path(row))
         else:
-            yield from self._by_part(row)
-            if (drive := self.drive_of(row)) is not None:
+            yield from self.parts.references(row)
+            if (drive := self.parts.drive(row)) is not None:
                 yield from drive_references(row, drive)
             else:
                 yield from of_gpu_host(row, self.posted, self.catalog)
@@ -339,7 +322,7 @@ class References:
             yield from of_downgraded_link(row, self.posted)
             yield from of_sata_link(row, self.posted)
             yield from of_lesser_port(row, self.posted)
-            part = self.ability_of(row)
+            part = self.parts.gpu(row)
             wires = math.inf if part is None else part.wires_to_host
             yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))
             others = [each for each in self._on_path(row) if not keeps_to_fewer_ports(row, each, self.posted)]
@@ -349,9 +332,9 @@ class References:
             yield from of_host_memory(row, self.rows)
             yield from of_pageable_back(row, self.rows)
             yield from of_wanted_pinned(row, self.rows)
-            part = self.ability_of(row)
-            yield from self._siblings.of_other_pairs(row, None if part is None else part.peer_rate())
-            yield from self._siblings.of_both_ways(row, None if part is None else part.peer_rate())
+            peer_rate = None if part is None else part.peer_rate()
+            yield from self._siblings.of_other_pairs(row, peer_rate)
+            yield from self._siblings.of_both_ways(row, peer_rate)
             yield from of_writes(row, self.rows)
             yield from of_one_folder(row, self.rows)
         yield from of_mapped_file(row, self._on_path(row))
@@ -365,106 +348,3 @@ class References:
     def _on_path(self, row: Observation) -> list[Observation]:
         """The rows of the same flows, however they were moved: the fastest where they are many."""
         return self._paths[identity(row, _IGNORED_ON_A_PATH)]
-
-    def ability_of(self, row: Observation) -> GpuAbility | None:
-        """What the GPU of a row can do: of several the least; None unless all of them are named."""
-        gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
-        abilities = [ability(self.posted.title(gpu), self.catalog) for gpu in gpus]
-        slots = self._slots(row)
-        whole = [link.whole for link in slots if link.whole]
-        measured_link = slot_link(row.how.get("link under load", ""))
-        whole = whole or ([measured_link.whole] if measured_link is not None and measured_link.whole else [])
-        if gpus and whole and not any(abilities):
-            gen, lanes = whole[0]
-            return GpuAbility(f"the slot of {next(iter(gpus))}", gen, lanes)
-        if not abilities or None in abilities:
-            return None
-        best = min((each for each in abilities if each is not None), key=lambda each: each.host_rate(True))
-        hosts = list(self._host_generations()) or [HOST_GENERATION]
-        gens = [best.gen, *hosts, *(link.gen for link in slots if link.gen)]
-        best = replace(best, gen=min(gens), lanes=min([best.lanes, *(link.lanes for link in slots if link.lanes)]))
-        return by_named_link(best, row)
-
-    def _of_all_ranks(self, row: Observation) -> GpuAbility | None:
-        """What the GPUs of ranks on several hosts can do, whose flow names none, where a text gives all one name."""
-        titles = {title for name, title in self.posted.devices.items() if re.fullmatch(r"gpu\d*", name)}
-        return ability(titles.pop(), self.catalog) if "gpu" not in row.flow and len(titles) == 1 else None
-
-    def drive_of(self, row: Observation) -> DriveAbility | None:
-        """What the drive of a row can do by its model and its slot; None if neither is known."""
-        return drive_ability(row, self.posted, self._slots(row), self.catalog)
-
-    def _older_host(self, row: Observation) -> str:
-        """What to say of a copy that has the rate of all lanes at the generation before the GPU's, of an unnamed host.
-
-        Cards of Gen5 are put into hosts of Gen4, where they are as they should be; boards with NVLinks are not.
-        """
-        part, value = self.ability_of(row), row.value or 0.0
-        lone = row.path in HOST_COPIES and row.metric == "goodput" and len(flows_of(row)) == 1
-        if part is None or part.gen < HOST_GENERATION or part.all_linked or not lone:
-            return ""
-        if self.posted.stated("cpu") or any(link.gen for link in self._slots(row)):
-            return ""
-        rate = link_rate(part.gen - 1, part.lanes, row.path == "host to device")
-        if not (1 - _NEAR) * rate < value < max((1 + _NEAR) * rate, WIRE_SHARE * raw_rate(part.gen - 1, part.lanes)):
-            return ""
-        older = speed(part.gen - 1, part.lanes)
-        return f"the rate of {older}: fine if the host has no more, slow if it has; name its CPU (stated: cpu)"
-
-    def _slots(self, row: Observation) -> list[SlotLink]:
-        """What the row, else the text, states of the slot: 'gen3 x8', or one of the two."""
-        if "slot" in row.how:
-            link = slot_link(row.how["slot"])
-            return [] if link is None else [link]
-        return self.posted.slot_links()
-
-    def _host_generations(self) -> Iterator[int]:
-        """PCIe generations of the CPUs that the text names: a card is no faster than its host."""
-        for statement in self.posted.stated("cpu"):
-            if (gen := host_generation(statement.value, self.catalog)) is not None:
-                yield gen
-
-    def _by_part(self, row: Observation) -> Iterator[Reference]:
-        part, flows = self.ability_of(row), flows_of(row)
-        if not flows:
-            return
-        if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
-            yield from tunnel_copy(*tunnel)
-        elif of_card(row):
-            yield from card_copy(row, [link.whole for link in self._slots(row) if link.whole])
-        elif part is None:
-            gpu = re.search(r"\bgpu\d*\b", row.flow)
-            name = gpu[0] if gpu else ""
-            title, memory = self.posted.title(name), measured_memory(name, self._memory)
-            yield from of_counted_links(row, self.system) if not title else ()
-            yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
-        elif set(row.path.split(", ")) <= set(HOST_COPIES):
-            yield from host_copy(part, flows, row)
-        elif row.path == "storage" and len(flows) == 1 and (wires := part.wires_to_host) is not None:
-            # More than the GPU's link carries is counted wrongly; how much less is fine, the drive says.
-            limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
-            filled = (row.value or 0.0) >= _FILLED * wires
-            yield Reference("parts", wires, _FILLED * wires, 0.0, wires, limit, part.source, own=filled)
-        elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
-            yield from list(copy_over_mesh(row, part, self.catalog)) or peer_copy(part, row)
-
-    def _bounds(self, row: Observation) -> Iterator[Reference]:
-        """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""
-        part = self.ability_of(row)
-        flows = flows_of(row)
-        # More ranks than the flows lead around are on other hosts.
-        hosts = row.settings.get("hosts", 1)
-        if not flows and row.path == "collective" and (whole := ability(self.posted.title("gpu"), self.catalog)):
-            # Of which hosts the ranks are is not known: only what no network gives says something.
-            yield from (replace(each, slow_below=0.0) for each in collective(row, whole) if whole.all_linked)
-        if not flows or row.settings.get("ranks", 0) > len(flows) > 1 or row.path == "network":
-            return
-        if hosts == 1:
-            yield from least_of_any_collective(row)
-        if part is None:
-            gpu = re.search(r"\bgpu\d*\b", row.flow)
-            yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
-        elif hosts == 1 or part.all_linked:
-            yield from collective(row, part)
-            if hosts == 1:
-                yield from collective_over_mesh(row, part, self.catalog, len(flows))

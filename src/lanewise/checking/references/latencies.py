@@ -11,7 +11,7 @@ from functools import lru_cache
 from lanewise.checking.expectation import expectation
 from lanewise.checking.references.lines import uses_rdma
 from lanewise.checking.references.parts import FASTEST_LINKS
-from lanewise.checking.symptom import row_devices
+from lanewise.checking.symptom import name_of_test, row_devices
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_words import VERSION
@@ -146,7 +146,7 @@ def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
     """The least latency of `rows` between the same ends, for P2P also that through host memory; 0 if none."""
     alike = [each for each in rows if each.metric == row.metric]
     if row.metric not in TIMES:  # of a tool's tests each has a latency of its own
-        alike = [each for each in alike if _test(each) == _test(row)]
+        alike = [each for each in alike if name_of_test(each) == name_of_test(row)]
     # Reads cross the way twice, so that they are compared with reads.
     return min(
         (each.value for each in alike
@@ -154,11 +154,6 @@ def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
          or (row.how.get("p2p"), each.how.get("p2p")) == ("on", "off"))),
         default=0.0,
     )  # fmt: skip
-
-
-def _test(row: Observation) -> str:
-    """A tool's test without the name of a run: 'tcp_lat (slow pair)' is 'tcp_lat'."""
-    return row.scenario.partition(" (")[0]
 
 
 def _of_small_sizes(row: Observation, rows: Sequence[Observation]) -> float:

@@ -109,11 +109,11 @@ def by_line(
 
 def of_lesser_port(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """The line that the words say, of a row that fills a port which came up at less than it can (`ethtool`)."""
-    found = {each.value: each.source for each in posted.stated("port speed")}
+    speeds = {each.value: each.source for each in posted.stated("port speed")}
     words = next((each.value for each in posted.stated("line in words")), row.how.get("line", ""))
-    if len(found) != 1 or row.path != "network" or row.metric != "goodput" or not words:
+    if len(speeds) != 1 or row.path != "network" or row.metric != "goodput" or not words:
         return
-    (text, source), line = next(iter(found.items())), quantity_in(words, "B/s")
+    (text, source), line = next(iter(speeds.items())), quantity_in(words, "B/s")
     now, most = (quantity_in(each, "B/s") for each in text.split(" of "))
     low, high = _PAYLOAD_OF_A_PORT
     if low * now < (row.value or 0.0) < high * now and now < line <= most:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lanewise.checking.references.parts import Reference, of_another_row
+from lanewise.checking.symptom import name_of_test
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
@@ -29,7 +30,7 @@ def of_same_load(row: Observation, rows: Sequence[Observation], posted: PostedFa
     like = [
         each.value for each in rows
         if each.metric == row.metric and each.settings == row.settings and each.display_unit == row.display_unit
-        and each.scenario.partition(" (")[0] == row.scenario.partition(" (")[0] and each.value
+        and name_of_test(each) == name_of_test(row) and each.value
     ]  # fmt: skip
     best = max(like, default=0.0)
     if (row.value or 0.0) < _OF_SAME_LOAD * best:

@@ -89,23 +89,23 @@ def _qperf(lines: Sequence[str], file: str, settings: dict[str, int]) -> Iterato
     test = ""
     runs: list[tuple[list[str], dict[str, Observation]]] = [(labels_above(lines, _first_test(lines)), {})]
     for number, line in enumerate(lines, 1):
-        found = runs[-1][1]
+        rows = runs[-1][1]
         if match := _TEST.match(line.strip()):
             test = match[1]
-            if test in found:  # a second run
-                found = {}
-                runs.append((labels_above(lines, number - 1), found))
+            if test in rows:  # a second run
+                rows = {}
+                runs.append((labels_above(lines, number - 1), rows))
         elif test and (match := _QPERF.match(line)):
             value, unit = figure(match[2].replace(",", ""), Location(file, number)), match[3]
             if unit in _TIMES:
                 kind = ToolValue("host0->host1", "host0->host1", "latency_mean", "us", "network")
-                found[test] = observation("qperf", test, kind, value * _TIMES[unit], {}, settings)
+                rows[test] = observation("qperf", test, kind, value * _TIMES[unit], {}, settings)
             else:
                 power, base = unit[:-5], unit[-5:]
                 kind = ToolValue("host0->host1", "host0->host1", path="network")
                 rate = value * _POWERS[power] * _UNITS[base] / 1e9
-                found[test] = observation("qperf", test, kind, rate, {}, settings)
-    yield from told_apart([(labels, list(found.values())) for labels, found in runs])
+                rows[test] = observation("qperf", test, kind, rate, {}, settings)
+    yield from told_apart([(labels, list(rows.values())) for labels, rows in runs])
 
 
 def _first_test(lines: Sequence[str]) -> int:
