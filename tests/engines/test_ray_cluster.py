@@ -44,6 +44,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayNodes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "600")  # on a busy machine 30 s are too short
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # workers import engine_work
         patch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # Ray's nodes call pip
         from ray.cluster_utils import Cluster

@@ -174,9 +174,8 @@ class RayEngine:
             with self._deferral():
                 self._ray.init(**options, log_to_driver=False, logging_level=logging.CRITICAL)
         except Exception as error:  # whatever goes wrong in a cluster
-            lines = str(error).strip().splitlines() or [type(error).__name__]
             hint = "the nodes need the same versions of Python and Ray as this machine: python -V, ray --version"
-            raise EngineFailure(f"Ray {f'at {address} ' if address else ''}does not start: {lines[0]}",
+            raise EngineFailure(f"Ray {f'at {address} ' if address else ''}does not start: {what_failed(error)}",
                                 hint=hint) from None  # fmt: skip
         finally:
             with suppress(ValueError):  # not in the main thread, where Ray replaces nothing
@@ -244,5 +243,13 @@ def _import_ray(loopback: bool) -> Any:
 
 
 def _gone(error: Exception) -> EngineFailure:
-    cause = f"Ray has ended: {(str(error).strip().splitlines() or [type(error).__name__])[0]}"
-    return EngineFailure(cause, hint="run the same command again: what is finished is kept where a file was named")
+    return EngineFailure(
+        f"Ray has ended: {what_failed(error)}",
+        hint="run the same command again: what is finished is kept where a file was named",
+    )
+
+
+def what_failed(error: Exception) -> str:
+    """The line that says what failed: of a heading with a traceback below, as Ray's server sends, the last."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1] if lines[0].endswith(":") else lines[0]
