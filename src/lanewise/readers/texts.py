@@ -34,7 +34,7 @@ TAG = re.compile(rf"^(?:\s{{0,8}}(?:\[[^\]\s]{{0,64}}\d,\d{{1,6}}\]<std(?:out|er
 # break or have another width, minus signs and quotes of word processors; what has no width is dropped.
 _WIDE = str.maketrans(
     "\uff0c\uff1a\uff08\uff09\uff1b\u3000\u00a0\u202f\u2002\u2003\u2007\u2009\u2212\u2011\u201c\u201d",
-    ",:();       --\"\"",
+    ',:();       --""',
     "\u200b\u200c\u200d\u2060\ufeff\x00\x07\x08",
 )
 _EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-", "--", "\u2013", "\u2014", "x", "X", "*")

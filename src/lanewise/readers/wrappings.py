@@ -1,10 +1,11 @@
-"""What logs, launchers, terminals and pages put around each line of a tool's output, taken off where nothing is read."""
+"""A tool's output without what logs, launchers, terminals and pages put around its lines."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 
 from lanewise import late_re as re
 from lanewise.readers.texts import TAG
@@ -13,7 +14,8 @@ from lanewise.readers.texts import TAG
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DAY = r"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d"
 _UNIT = r"(?: [\w.-]{1,64} (?:[\w./-]{1,64}\[\d+\]|kernel):)?"
-_SYSLOG = rf"\[?{_DAY} {_CLOCK}(?: \d{{4}})?\]?{_UNIT}"
+# A year only within brackets: elsewhere it may be a tool's first figure.
+_SYSLOG = rf"(?:{_DAY} {_CLOCK}|\[{_DAY} {_CLOCK}(?: \d{{4}})?\]){_UNIT}"
 _LEVEL = r"(?:- )?(?:[\w.-]{1,64} - )?\[?(?:TRACE|DEBUG|INFO|WARNING|ERROR|STDOUT|STDERR)\]?"
 # Such a tag has a form that no tool's lines have; those below are tags only where the same ones come again and again.
 _TIMES = tuple(re.compile(rf"^ {{0,8}}{form}(?: |$)") for form in (_SYSLOG, rf"\[?{_CLOCK}\]?"))
@@ -24,17 +26,21 @@ _SURE = (
 )  # fmt: skip
 # Ranks (mpirun, srun -l, torchrun), pods and hosts (kubectl --prefix, pdsh), containers (docker compose), bars of a
 # terminal's panes, the plus of a patch.
-_REPEATED = tuple(
-    re.compile(rf"^{tag}")
+_LAUNCHERS = tuple(
+    re.compile(rf"^ {{0,8}}{tag}")
     for tag in (
-        r" {0,8}\[[\w./:@-]{1,96}\](?:<std(?:out|err)>)?:? ?", r" {0,8}\d{1,5}:(?: |$)", r"[\w.-]{1,64}:(?: |$)",
-        r"[\w./-]{1,64} {1,16}\|(?: |$)", r"[\u2502\u2503\u2551](?: |$)", r"\+(?! ?-{2})",
+        r"\[(?=[A-Za-z@.:-]{0,95}[\d/])[\w./:@-]{1,96}\](?:<std(?:out|err)>)?:? ?",
+        r"\d{1,5}:(?: |$)", r"[\w./-]{1,64} {1,16}\|(?: |$)",
+        r"[\u2502\u2503\u2551](?: |$)", r"\+(?! ?-{2})",
     )
 )  # fmt: skip
+_REPEATED = (*_LAUNCHERS, re.compile(r"^[\w.-]{1,64}:(?: |$)"))
 _NUMBER = re.compile(r"^ {0,8}(\d{1,6})(?:[\t:|] ?| {2}|$)")
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 # Fewer lines with a tag, or a smaller share of those between the first and the last, are no log.
 _LEAST, _SHARE = 3, 0.8
+# So many lines that all begin alike are a log's even if something could be read of them as they are.
+_LEAST_ALIKE = 5
 # Rounds of tags one within another: a pod's, a time, a rank.
 _ROUNDS = 4
 
@@ -47,8 +53,16 @@ def bared(lines: Sequence[str]) -> list[str]:
         inner, texts = list(lines), [line for line in lines if line]
     if len(texts) >= _LEAST and all(line.endswith("\\") for line in texts[:-1]):
         inner = [line.removesuffix("\\").rstrip() for line in inner]
-    timed = any(len(texts) >= _LEAST and all(map(form.match, texts)) for form in _TIMES)
-    return _without_tags(inner) if timed else inner
+    tagged = any(len(texts) >= _LEAST and all(map(form.match, texts)) for form in _TIMES) or _is_tagged(texts)
+    return _without_tags(inner) if tagged else inner
+
+
+def _is_tagged(texts: Sequence[str]) -> bool:
+    """Whether every line has the same tag, of a form that labels of a program's own lines do not have."""
+    if len(texts) < _LEAST_ALIKE:
+        return False
+    tags = (match[0].strip() for form in (*_SURE, *_LAUNCHERS) if (match := form.match(texts[0])) and match[0].strip())
+    return any(all(line.lstrip().startswith(tag) for line in texts) for tag in tags)
 
 
 def unwrapped(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -82,9 +96,9 @@ def _repeats(tags: list[str]) -> bool:
 
 
 def _counts(tags: list[str]) -> bool:
-    """Whether the tags are the numbers of lines, one after another."""
+    """Whether the tags are the numbers of lines, one after another; from 0 on parts are numbered."""
     numbers = [int(match[1]) for tag in tags if (match := _NUMBER.match(tag))]
-    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    return numbers[0] > 0 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _from_strings(lines: Sequence[str]) -> list[str]:
@@ -112,7 +126,7 @@ def _string(literal: str) -> str | None:
 
 def _without_gaps(lines: list[str]) -> list[str]:
     """Without the blank line that a page or mail put after each: no two lines with text follow each other."""
-    if sum(1 for line in lines if line) < _LEAST or any(a and b for a, b in zip(lines, lines[1:], strict=False)):
+    if sum(1 for line in lines if line) < _LEAST or any(a and b for a, b in pairwise(lines)):
         return lines
     return [line for line in lines if line]
 
