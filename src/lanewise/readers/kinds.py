@@ -48,6 +48,7 @@ from lanewise.readers.tools.storage import disks, file_systems, fio, fio_text, g
 from lanewise.readers.typed import figures
 from lanewise.readers.words.gpus import sentences, spoken_facts
 from lanewise.readers.words.host_cards import network_cards
+from lanewise.readers.wrappings import bared, unwrapped
 from lanewise.results.posted import PostedFacts, join
 
 KNOWN = (
@@ -87,6 +88,34 @@ def read_results(text: str, file: str) -> ImportedResults:
     lines = lines_of(text)
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
+    inner = bared(lines)
+    plain = _attempt(inner, file)
+    if isinstance(plain, ImportedResults):
+        return _renumbered(plain, file, len(inner) - len(lines))
+    # Nothing read: perhaps each line has the tag of a log or of a launcher before it.
+    for bare in unwrapped(inner):
+        results = _attempt(bare, file)
+        if isinstance(results, ImportedResults) and results.observations:
+            return _renumbered(results, file, len(bare) - len(lines))
+    raise plain
+
+
+def _renumbered(results: ImportedResults, file: str, more: int) -> ImportedResults:
+    """The results, with a note where their lines are not counted as the file's are."""
+    note = f"{file}: line numbers are those of the text without what is around it"
+    return replace(results, notes=(*results.notes, note)) if more else results
+
+
+def _attempt(lines: list[str], file: str) -> ImportedResults | FormatError:
+    """What lines of results say, or why they are none."""
+    try:
+        return _results(lines, file)
+    except FormatError as error:
+        return error
+
+
+def _results(lines: list[str], file: str) -> ImportedResults:
+    """What lines of results say; FormatError for what is no result of a known tool or is cut short."""
     short = short_lines(lines)
     posted = _said_and_listed(sentences(short), short, file)
     distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often

@@ -11,13 +11,32 @@ from typing import Any
 from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
 
-_COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
+# Colours, also without their first byte or with it as a caret; what else moves a terminal's cursor or sets its title.
+_COLOUR = re.compile(
+    r"(?:\x1b|\^\[)\[[0-?]{0,32}[ -/]{0,4}[@-~]|\x1b\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)|\x1b[()][0-9A-B]|\[[0-9;]*m"
+)
+# Marks of code that a page or mail has left: a fence or its like alone in its line, elements of HTML at a line's ends.
+_FENCE = re.compile(
+    r"\s*(?:`{3,}\s?[\w+-]{0,20}|~{3,}\s?[\w+-]{0,20}|\{(?:noformat|code(?::\w{1,20})?)\}|\[/?(?:code|pre)\])\s*"
+)
+_ELEMENT = r"</?(?:pre|code|br|samp|tt|p|div)(?: [^<>\n]{0,80})?/?>"
+_ELEMENTS = re.compile(rf"^(?:\s*{_ELEMENT})+|(?:{_ELEMENT}\s*)+$")
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&nbsp;": " ", "&quot;": '"', "&#39;": "'", "&amp;": "&"}
+# The two dashes of an option that a word processor joined: of a name with a sign within.
+_OPTION = re.compile(r"(?<=\s)[\u2013\u2014](?=[a-z]\w{0,40}[-_=]\w)")
+# A mark that Markdown needs before a sign of its own, and a prompt with no command.
+_ESCAPE, _PROMPT = re.compile(r"\\(?=[_*#])"), re.compile(r"[^\s|]{1,80}(?: [^\s|]{1,40})?[$#>]")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 # What mpirun (--tag-output), CI systems, containers and journals write before each line.
 _TIME = r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:out|err) F)?(?=\s|$)"
-_TAG = re.compile(rf"^(?:\s{{0,8}}(?:\[[^\]\s]{{0,64}}\d,\d{{1,6}}\]<std(?:out|err|diag)>:|{_TIME}))+ ?")
-# Full-width punctuation that editors of Chinese and Japanese pages put in place of a tool's own.
-_WIDE = str.maketrans("\uff0c\uff1a\uff08\uff09\uff1b\u3000", ",:(); ")
+TAG = re.compile(rf"^(?:\s{{0,8}}(?:\[[^\]\s]{{0,64}}\d,\d{{1,6}}\]<std(?:out|err|diag)>:|{_TIME}))+ ?")
+# Full-width punctuation that editors of Chinese and Japanese pages put in place of a tool's own, blanks that do not
+# break or have another width, minus signs and quotes of word processors; what has no width is dropped.
+_WIDE = str.maketrans(
+    "\uff0c\uff1a\uff08\uff09\uff1b\u3000\u00a0\u202f\u2002\u2003\u2007\u2009\u2212\u2011\u201c\u201d",
+    ',:();       --""',
+    "\u200b\u200c\u200d\u2060\ufeff\x00\x07\x08",
+)
 _EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-", "--", "\u2013", "\u2014", "x", "X", "*")
 # Of a table between bars the line below its heads, what marks its cells, and how it calls a row or column.
 _RULE, _MARKS = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*"), re.compile(r"[*`]|^\s+|\s+$")
@@ -34,9 +53,25 @@ _MAX_LINE = 8192
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines, whatever ends them, without colours, the marks of a quotation, and the tags and times of a log."""
-    plain = _COLOUR.sub("", text.lstrip("\ufeff").translate(_WIDE)).replace("\r\n", "\n").replace("\r", "\n")
-    return [_TAG.sub("", _QUOTE.sub("", line)).rstrip() for line in plain.split("\n")]
+    """The lines, whatever ends them, without colours, the marks of a quotation or page, the tags and times of a log."""
+    plain = re.sub(r"\r+\n", "\n", _COLOUR.sub("", text).translate(_WIDE)).replace("\r", "\n")
+    for entity, sign in _ENTITIES.items() if "&" in plain else ():
+        plain = plain.replace(entity, sign)
+    return [_unmarked(TAG.sub("", _QUOTE.sub("", line))) for line in plain.split("\n")]
+
+
+def _unmarked(line: str) -> str:
+    """A line without the marks of a page's code; blank if it is only such, or a prompt."""
+    if "<" in line:
+        line = _ELEMENTS.sub("", line)
+    if "\\" in line:
+        line = _ESCAPE.sub("", line)
+    line = line.rstrip()
+    if line.startswith("`") and line.endswith("`"):
+        line = line[1:-1] if line.count("`") == 2 else line
+    if "\u2013" in line or "\u2014" in line:
+        line = _OPTION.sub("--", line)
+    return "" if _FENCE.fullmatch(line) or _PROMPT.fullmatch(line) else line
 
 
 def is_prose(line: str) -> bool:

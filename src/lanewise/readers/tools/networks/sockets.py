@@ -15,7 +15,7 @@ from lanewise.readers.tools.repeated_tables import labels_above, told_apart
 from lanewise.results.observation import Observation
 
 _TEST = re.compile(r"((?:tcp|udp|sctp|sdp|rc|uc|ud|xrc|ver)_[a-z0-9_]{2,30}):$")
-_QPERF = re.compile(r"\s{1,8}(bw|recv_bw|latency) {1,12}= {1,6}(\d[\d.,]{0,14}) ([KMG]?B/sec|[KMG]?b/sec|ns|us|ms)")
+_QPERF = re.compile(r"\s{0,8}(bw|recv_bw|latency) {1,12}= {1,6}(\d[\d.,]{0,14}) ([KMG]?B/sec|[KMG]?b/sec|ns|us|ms)")
 _NETPERF_HEAD = re.compile(r"(MIGRATED )?((?:TCP|UDP)_(?:STREAM|MAERTS|SENDFILE)) TEST from ")
 _NETPERF = re.compile(r"\s*\d{1,9} {1,8}\d{1,9} {1,8}\d{1,9} {1,8}\d[\d.]{0,8} {1,8}(\d[\d.]{0,12})\s*$")
 # One sender's result: '337.0 MB /   3.01 sec =  937.9 Mbps 2 %TX 2 %RX 0 retrans 0.25 msRTT'.
