@@ -56,6 +56,7 @@ from lanewise.checking.references.latencies import (
     of_small_messages,
 )
 from lanewise.checking.references.lines import (
+    all_to_all_by_line,
     by_line,
     by_line_in_bulk,
     filled_line,
@@ -306,6 +307,7 @@ class References:
                 yield from of_other_gpus(row, self._measured)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
+            yield from all_to_all_by_line(row, self.posted)
             yield from ring_by_line(row, self.posted, self.ability_of(row) or self._of_all_ranks(row))
             yield fastest_of_any_collective()
             yield from self._bounds(row)
