@@ -22,6 +22,7 @@ from lanewise.readers.posted.links import (
     queried_gpu,
     queried_links,
     slow_links,
+    slower_ports,
 )
 from lanewise.readers.posted.nvlink_states import nvlink_states
 from lanewise.readers.posted.sata import sata_links
@@ -142,6 +143,7 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
         *listed_links(lines, file),
         *links_of_amd_smi(lines, file),
         *lesser_ports(lines, file),
+        *slower_ports(lines, file),
     ):
         if statement.key != "network transport" or not within_a_host:
             statements.setdefault((statement.key, statement.value), statement)
