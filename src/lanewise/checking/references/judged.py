@@ -106,7 +106,7 @@ from lanewise.checking.references.stated_limits import (
 from lanewise.checking.references.texts import PlainTextRows, of_plain_text
 from lanewise.checking.references.together import of_several_gpus
 from lanewise.checking.references.training_steps import of_waiting
-from lanewise.checking.symptom import row_devices
+from lanewise.checking.symptom import is_bridged, row_devices
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
@@ -448,7 +448,8 @@ class References:
             filled = (row.value or 0.0) >= _FILLED * wires
             yield Reference("parts", wires, _FILLED * wires, 0.0, wires, limit, part.source, own=filled)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
-            yield from list(copy_over_mesh(row, part, self.catalog)) or peer_copy(part, row)
+            bridged = is_bridged(row, self.posted)
+            yield from list(copy_over_mesh(row, part, self.catalog)) or peer_copy(part, row, bridged=bridged)
 
     def _bounds(self, row: Observation) -> Iterator[Reference]:
         """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""

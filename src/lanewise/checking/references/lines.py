@@ -250,7 +250,7 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
 
 
 def all_to_all_by_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
-    """What all-to-all has where all GPUs of a host share its line: of n ranks, g a host, n - g of a rank's pieces use it.
+    """What all-to-all gets of the hosts' lines: of n ranks, g a host, n - g of the n pieces of a rank use them.
 
     Bus bandwidth is (n - 1) / n of a rank's data over the time (nccl-tests, doc/PERFORMANCE.md), so that it is at most
     (n - 1) / (n - g) of a rank's share of the line.

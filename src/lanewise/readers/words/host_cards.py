@@ -28,8 +28,9 @@ _RATE = re.compile(r"(?<![\w.])(\d{2,3}) ?G(?:b(?:it)?(?:/s|ps)?|bE)?\b", re.IGN
 _INSTANCES = tuple(
     (re.compile(rf"(?<![A-Za-z0-9])(?:{name})(?![A-Za-z0-9])", re.IGNORECASE), cards)
     for name, cards in (
-        (r"p4de?\.24xlarge", "4 x 100 Gb/s"), (r"p5e?\.48xlarge", "32 x 100 Gb/s"), (r"p5en\.48xlarge", "16 x 200 Gb/s"),
-        (r"p6-b200\.48xlarge", "8 x 400 Gb/s"), ("a3-highgpu-8g", "4 x 200 Gb/s"), ("a3-megagpu-8g", "8 x 200 Gb/s"),
+        (r"p4de?\.24xlarge", "4 x 100 Gb/s"), (r"p5e?\.48xlarge", "32 x 100 Gb/s"),
+        (r"p5en\.48xlarge", "16 x 200 Gb/s"), (r"p6-b200\.48xlarge", "8 x 400 Gb/s"),
+        ("a3-highgpu-8g", "4 x 200 Gb/s"), ("a3-megagpu-8g", "8 x 200 Gb/s"),
         ("a3-ultragpu-8g|a4-highgpu-8g", "8 x 400 Gb/s"), ("ND96am?sr(?:_A100)?(?:_v4)?", "8 x 200 Gb/s"),
         ("ND96isr_H[12]00_v5", "8 x 400 Gb/s"), (r"BM\.GPU\.H[12]00\.8", "8 x 400 Gb/s"),
     )
