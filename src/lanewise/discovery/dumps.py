@@ -82,7 +82,7 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
     kinds = (
         (lspci.is_tree(text), lspci.read_tree),
         (lspci_details.is_details(text), lspci_details.read_details),
-        (nvidia_smi.TOPO in matrices or topo, nvidia_smi.read_topo),
+        ((nvidia_smi.TOPO in matrices or topo) and not nvidia_smi.is_cut(text), nvidia_smi.read_topo),
         (nvidia_smi.PEERS in matrices, nvidia_smi.read_peers),
         (nvidia_smi.is_nvlinks(text), nvidia_smi.read_nvlinks),
         (nvidia_smi.has_names(text), nvidia_smi.read_names),

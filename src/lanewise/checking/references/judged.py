@@ -62,6 +62,7 @@ from lanewise.checking.references.lines import (
     filled_line,
     keeps_to_fewer_ports,
     of_lesser_port,
+    over_gloo,
     ring_by_line,
 )
 from lanewise.checking.references.many_rows import fastest, spread
@@ -308,6 +309,7 @@ class References:
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from all_to_all_by_line(row, self.posted)
+            yield from over_gloo(row, self.posted, part or self._of_all_ranks(row))
             yield from ring_by_line(row, self.posted, self.ability_of(row) or self._of_all_ranks(row))
             yield fastest_of_any_collective()
             yield from self._bounds(row)

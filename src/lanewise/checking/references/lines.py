@@ -279,6 +279,18 @@ def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iter
         yield Reference("line", all_of_them, slow, slow, None, limit, cards.source, own=False)
 
 
+def over_gloo(row: Observation, posted: PostedFacts, part: GpuAbility | None) -> Iterator[Reference]:
+    """Long messages of GPUs of boards with NVSwitches by gloo, which copies to host memory and sends over TCP.
+
+    Source: the table of backends in torch.distributed's documentation, which has NCCL for GPUs.
+    """
+    stated = posted.stated("backend")
+    long = row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE
+    if stated and long and part is not None and part.all_linked and part.gen >= _GEN_OF_NVSWITCHES:
+        limit, slow = "a card of 100 Gb/s, the least of hosts with such boards", 0.5 * _LEAST_CARD
+        yield Reference("line", _LEAST_CARD, _LEAST_CARD, slow, None, limit, stated[0].source, own=False)
+
+
 def _over_sockets(posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:
     """What hosts with boards of GPUs exchange by RDMA at least, where NCCL's log says that they use TCP sockets."""
     plugin = posted.stated("network plugin")
