@@ -92,6 +92,9 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
         (any(map(_CARD.match, lines)) and any(map(_PORT.match, lines)), _read_ibstat),
     )
     dumps = tuple(read(text, file) for is_kind, read in kinds if is_kind)
+    if not dumps and nvidia_smi.is_cut(text):
+        hint = "keep the whole output of the command"
+        raise FormatError("rows of the matrix of nvidia-smi topo were left out", location=Location(file), hint=hint)
     if not dumps:
         raise _unknown(file)
     return dumps
