@@ -47,7 +47,7 @@ from lanewise.checking.references.judged import ASKED_FOR_NO_MORE, COLLECTIVE, R
 from lanewise.checking.references.side_by_side import side_by_side
 from lanewise.checking.references.stated_limits import NO_MEASUREMENT
 from lanewise.checking.references.texts import of_plain_text
-from lanewise.checking.symptom import ResultTable, RowSymptom
+from lanewise.checking.symptom import ResultTable, RowSymptom, is_bridged
 from lanewise.checking.unjudged import LookFirst, aside_notes, look_first, unjudged
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.results.conditions import MachineConditions
@@ -155,7 +155,8 @@ def check(
         expect = expect_earlier(earlier)
     for row in rows:
         # The model has no rate of pageable memory: a core copies it into the driver's buffer.
-        by_rows = row.how.get("host memory") == "pageable"
+        # A matrix shows no bridge that does not work.
+        by_rows = row.how.get("host memory") == "pageable" or is_bridged(row, posted)
         expectation = nothing_described if (by_rows or of_plain_text(row)) and not earlier else expect
         result = judge(row, expectation(row), relative_tolerance=tolerance)
         if not earlier:

@@ -199,6 +199,11 @@ def row_devices(row: Observation) -> frozenset[str]:
     return _ends(row.flow)
 
 
+def is_bridged(row: Observation, posted: PostedFacts) -> bool:
+    """Whether somebody states that a bridge of NVLinks joins the two GPUs of a row."""
+    return any(set(stated.value.split(", ")) == row_devices(row) for stated in posted.stated("NVLink bridge"))
+
+
 @lru_cache(maxsize=2**14)
 def _ends(flows: str) -> frozenset[str]:
     return frozenset(end.strip() for end in flows.replace("->", ",").split(","))

@@ -135,7 +135,7 @@ def _undescribed(row: Observation, posted: PostedFacts) -> Unjudged:
         why = "the rate is possible; what it should be depends on what joins the GPUs, which nobody described"
         return Unjudged(why, _LISTS)
     if row.path == "network" or hosts > 1:
-        if row.how.get("line") or posted.stated("line"):
+        if row.how.get("line") or posted.stated("line") or posted.stated("network cards"):
             return Unjudged("less than the line carries, and nothing says what else limits it", _DESCRIBE)
         return Unjudged("nothing says what the network between these hosts carries", _LINE)
     if row.path == "storage":

@@ -82,7 +82,7 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
     kinds = (
         (lspci.is_tree(text), lspci.read_tree),
         (lspci_details.is_details(text), lspci_details.read_details),
-        (nvidia_smi.TOPO in matrices or topo, nvidia_smi.read_topo),
+        ((nvidia_smi.TOPO in matrices or topo) and not nvidia_smi.is_cut(text), nvidia_smi.read_topo),
         (nvidia_smi.PEERS in matrices, nvidia_smi.read_peers),
         (nvidia_smi.is_nvlinks(text), nvidia_smi.read_nvlinks),
         (nvidia_smi.has_names(text), nvidia_smi.read_names),
@@ -92,6 +92,9 @@ def _texts(text: str, file: str) -> tuple[DumpFacts, ...]:
         (any(map(_CARD.match, lines)) and any(map(_PORT.match, lines)), _read_ibstat),
     )
     dumps = tuple(read(text, file) for is_kind, read in kinds if is_kind)
+    if not dumps and nvidia_smi.is_cut(text):
+        hint = "keep the whole output of the command"
+        raise FormatError("rows of the matrix of nvidia-smi topo were left out", location=Location(file), hint=hint)
     if not dumps:
         raise _unknown(file)
     return dumps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from lanewise import late_re as re
 from lanewise.discovery.facts import DumpFacts, first
@@ -33,6 +34,11 @@ _IN_TABLE = re.compile(
     r"\|\s{1,6}(\d{1,4})\s{1,6}(\S[^|]{1,60}?)\s{1,24}(?:On|Off|WDDM|TCC|MCDM|N/A)\s{0,9}\|\s{0,9}[0-9A-F]{4,8}:"
 )
 _QUERIED = re.compile(r"\s{1,12}Product Name\s{1,60}: (\S.{1,80}?)\s*$")
+
+
+_ROW_OF_A_DEVICE = re.compile(r"\s{0,8}[A-Za-z]\w{1,24}\s.*\bX\s")
+# What people write in place of lines.
+_LEFT_OUT = re.compile(r"\s*[\[<({]{0,2}\s*(?:\.\.\.|\u2026|snip|cut|rest\b|etc\b)", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
@@ -76,6 +82,18 @@ def matrix_kinds(text: str) -> set[str]:
     """Which of the two commands' matrices a text holds."""
     lines = plain(text).splitlines()
     return {PEERS if _is_peers(lines, n) else TOPO for n, line in enumerate(lines) if line and _heads(line)}
+
+
+def is_cut(text: str) -> bool:
+    """Whether somebody left out rows of a matrix of classes and says so below those that remain: "[... rest cut]"."""
+    lines = plain(text).splitlines()
+    for at, line in enumerate(lines):
+        heads = _heads(line)
+        if heads and not _is_peers(lines, at):
+            rows = list(takewhile(_ROW_OF_A_DEVICE.match, lines[at + 1 :]))
+            below = next((row for row in lines[at + 1 + len(rows) :] if row.strip()), "")
+            return 0 < len(rows) < len(heads) and _LEFT_OUT.match(below) is not None
+    return False
 
 
 def _is_peers(lines: list[str], at: int) -> bool:

@@ -21,7 +21,7 @@ from lanewise.checking.references.together import (
     of_sets_alike,
     pairs_apart,
 )
-from lanewise.checking.symptom import RowSymptom, line_of, row_devices, value_text
+from lanewise.checking.symptom import RowSymptom, is_bridged, line_of, row_devices, value_text
 from lanewise.checking.verdict import Verdict, lower_is_better
 from lanewise.results.observation import Observation
 
@@ -217,5 +217,6 @@ def nvlinks_unused(symptom: RowSymptom) -> Iterator[Cause]:
         pcie = both * part.peer_rate()
         below = 0.1 * pcie < (row.value or 0.0) <= 1.05 * pcie and not too_short(row)
         one_host = row.settings.get("hosts", 1) == 1  # between hosts a network is as slow
-        evidence = "the rate is one of PCIe" if below and part.all_linked and one_host else ""
+        linked = part.all_linked or is_bridged(row, symptom.posted)
+        evidence = "the rate is one of PCIe" if below and linked and one_host else ""
         yield Cause(key, what, step, evidence=evidence)

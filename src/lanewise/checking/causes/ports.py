@@ -37,6 +37,17 @@ def bound_to_a_port(symptom: RowSymptom) -> Iterator[Cause]:
                 yield Cause(("port",), what, step, evidence=stated.source)
 
 
+def slower_port(symptom: RowSymptom) -> Iterator[Cause]:
+    """The port that the row names came up at a lower rate than the others of its host."""
+    row = symptom.row
+    for stated in symptom.posted.stated("slower port"):
+        device = stated.value.split()[0]
+        if re.search(rf"\b{re.escape(device)}\b", f"{row.scenario} {row.how.get('device', '')}"):
+            what = f"the port of {stated.value}, as the others of its host have: fewer lanes or a lower speed"
+            step = "ibstat and mlxlink of both ends of its cable; another cable, another port of the switch"
+            yield Cause(("link", device), what, step, evidence=stated.source)
+
+
 def one_port(symptom: RowSymptom) -> Iterator[Cause]:
     """Half of a line that is the sum of two ports."""
     row, (low, high) = symptom.row, _HALF

@@ -45,6 +45,7 @@ from lanewise.checking.causes.peers import (
     uplink_of_hosts,
     uplink_of_pairs,
 )
+from lanewise.checking.causes.ports import slower_port
 from lanewise.checking.causes.posted import stated_causes
 from lanewise.checking.causes.programs import program_faults
 from lanewise.checking.causes.texts import text_causes
@@ -90,7 +91,7 @@ def row_causes(symptom: RowSymptom) -> tuple[Cause, ...]:
     """What may be behind a slow row that no model predicts, each cause once, the likeliest first."""
     by_key: dict[tuple[str, ...], Cause] = {}
     of_any = MEMORY_CAUSES if side_by_side(symptom.row) else CARD_CAUSES if of_card(symptom.row) else ROW_CAUSES
-    named = (stated_causes, *OWN_SETTINGS, named_conditions, text_causes, *KIND_CAUSES)
+    named = (stated_causes, slower_port, *OWN_SETTINGS, named_conditions, text_causes, *KIND_CAUSES)
     of_slow = (waiting_for_data, run_causes, drive_run_causes, *named, *of_any, own_conditions, tool_limits)
     finders = FAST_CAUSES if symptom.result.verdict is Verdict.FAST else of_slow
     for find in finders:

@@ -49,11 +49,13 @@ from lanewise.checking.references.latencies import (
     of_small_messages,
 )
 from lanewise.checking.references.lines import (
+    all_to_all_by_line,
     by_line,
     by_line_in_bulk,
     filled_line,
     keeps_to_fewer_ports,
     of_lesser_port,
+    over_gloo,
     ring_by_line,
 )
 from lanewise.checking.references.many_rows import fastest, spread
@@ -289,7 +291,10 @@ class References:
                 yield from of_other_gpus(row, self._measured)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
-            yield from ring_by_line(row, self.posted, self.parts.gpu(row) or self.parts.gpu_of_all_ranks(row))
+            yield from all_to_all_by_line(row, self.posted)
+            part = self.parts.gpu(row) or self.parts.gpu_of_all_ranks(row)
+            yield from over_gloo(row, self.posted, part)
+            yield from ring_by_line(row, self.posted, part)
             yield fastest_of_any_collective()
             yield from self.parts.bounds(row)
             return

@@ -249,6 +249,24 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
         yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
 
 
+def all_to_all_by_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """What all-to-all gets of the hosts' lines: of n ranks, g a host, n - g of the n pieces of a rank use them.
+
+    Bus bandwidth is (n - 1) / n of a rank's data over the time (nccl-tests, doc/PERFORMANCE.md), so that it is at most
+    (n - 1) / (n - g) of a rank's share of the line.
+    """
+    hosts, ranks = row.settings.get("hosts", 1), row.settings.get("ranks", 0)
+    line, text = line_of_network(row, posted)
+    if not row.scenario.startswith("alltoall") or hosts < 2 or ranks % hosts or ranks < 2 or not line:
+        return
+    each = ranks // hosts
+    nominal = line / each * (ranks - 1) / (ranks - each)
+    long = row.settings.get("bytes", 0) / ranks >= _LONG_MESSAGE
+    limit = f"{ranks - each} of {ranks} pieces of each rank over the line of {text}"
+    slow = _SLOW_RING * nominal if long else 0.0
+    yield Reference("line", nominal, FINE_SHARE * nominal, slow, None, limit, "as stated")
+
+
 def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:
     """What all cards of each host would carry, where NCCL uses some of them, as fast each, and NVLinks carry more."""
     cards, used = host_cards(posted), used_cards(posted)
@@ -259,6 +277,18 @@ def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iter
         limit = f"{cards.count} network cards of each host, of which {used.count} carried it"
         slow = _OF_ALL_CARDS * all_of_them
         yield Reference("line", all_of_them, slow, slow, None, limit, cards.source, own=False)
+
+
+def over_gloo(row: Observation, posted: PostedFacts, part: GpuAbility | None) -> Iterator[Reference]:
+    """Long messages of GPUs of boards with NVSwitches by gloo, which copies to host memory and sends over TCP.
+
+    Source: the table of backends in torch.distributed's documentation, which has NCCL for GPUs.
+    """
+    stated = posted.stated("backend")
+    long = row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE
+    if stated and long and part is not None and part.all_linked and part.gen >= _GEN_OF_NVSWITCHES:
+        limit, slow = "a card of 100 Gb/s, the least of hosts with such boards", 0.5 * _LEAST_CARD
+        yield Reference("line", _LEAST_CARD, _LEAST_CARD, slow, None, limit, stated[0].source, own=False)
 
 
 def _over_sockets(posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:

@@ -189,8 +189,9 @@ def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iter
     yield Reference("parts", nominal, low * nominal, slow * nominal, fastest, limit, part.source)
 
 
-def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
+def peer_copy(part: GpuAbility, row: Observation, *, bridged: bool = False) -> Iterator[Reference]:
     """What the GPUs of a peer copy can do, staged or not, one way or both."""
+    linked = part.all_linked or bridged
     both = 2 if row.metric == "total" else 1
     limit = f"Gen{part.gen} x{part.lanes} of {part.title}"
     pcie = part.peer_rate() * both
@@ -209,10 +210,10 @@ def peer_copy(part: GpuAbility, row: Observation) -> Iterator[Reference]:
             yield Reference("parts", nvlink, 0.75 * nvlink, 0.0, 1.15 * nvlink, limit, part.source)
     elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
         nvlink = part.nvlink_rate * both
-        slow = 1.05 * raw_rate(part.gen, part.lanes) * both if part.all_linked else 0.28 * pcie
+        slow = 1.05 * raw_rate(part.gen, part.lanes) * both if linked else 0.28 * pcie
         high = 1.15 * nvlink
         yield from _some_links(part, both, row.value or 0.0)
-        if not part.all_linked and (row.value or 0.0) <= pcie * 1.15:
+        if not linked and (row.value or 0.0) <= pcie * 1.15:
             # A bridge joins pairs alone, and not every machine has one.
             yield Reference("parts", pcie, 0.75 * pcie, slow, None, f"{NO_NVLINK} {limit}", part.source)
         yield Reference("parts", nvlink, 0.75 * nvlink, slow, high, f"all NVLinks of {part.title}", part.source)

@@ -29,6 +29,7 @@ from lanewise.checking.references.parts import (
     tunnel_copy,
 )
 from lanewise.checking.references.siblings import flows_of
+from lanewise.checking.symptom import is_bridged
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts, SlotLink, slot_link
 from lanewise.topology.model import System
@@ -129,7 +130,8 @@ class RowParts:
             filled = (row.value or 0.0) >= _FILLED * wires
             yield Reference("parts", wires, _FILLED * wires, 0.0, wires, limit, part.source, own=filled)
         elif row.path.startswith("peer") and len({frozenset((flow.src, flow.dst)) for flow in flows}) == 1:
-            yield from list(copy_over_mesh(row, part, self.catalog)) or peer_copy(part, row)
+            bridged = is_bridged(row, self.posted)
+            yield from list(copy_over_mesh(row, part, self.catalog)) or peer_copy(part, row, bridged=bridged)
 
     def bounds(self, row: Observation) -> Iterator[Reference]:
         """What is impossible for a collective within one host, and what no healthy machine of such GPUs is below."""

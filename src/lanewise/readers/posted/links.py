@@ -6,6 +6,7 @@ singled out: one that has fewer lanes is what is asked about.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -40,6 +41,9 @@ _PCICONF = re.compile(r"\blink x(\d{1,2})\(x(\d{1,2})\) speed \d")
 _PCICONF_DEVICE = re.compile(r"pciconf .*?(\S{1,16})\s*$")
 # ethtool's modes of a port, and its speed now, Mb/s.
 _MODE, _SPEED_OF_PORT = re.compile(r"\b(\d{1,6})base\w{1,8}/Full\b"), re.compile(r"Speed: (\d{1,6})Mb/s")
+# The names and rates of ports in ibstat and ibstatus (rdma-core, infiniband-diags), whole or cut down by grep.
+_IB_DEVICE = re.compile(r"\s{0,8}(?:CA|Infiniband device) '(\w{1,24})'")
+_IB_RATE = re.compile(r"\s{1,16}[Rr]ate: ?\s{0,20}(\d{1,4})(?: Gb/sec.{0,40})?\s*$")
 _FEW = 2
 
 
@@ -117,6 +121,21 @@ def lesser_ports(lines: Sequence[str], file: str) -> Iterator[Statement]:
                 value = f"{int(match[1]) / 1000:g} Gb/s of {most / 1000:g} Gb/s"
                 yield Statement("port speed", value, f"{file}:{number}")
             most = 0
+
+
+def slower_ports(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """The devices of ibstat or ibstatus whose port has a lower rate than most ports of the host."""
+    rates: dict[str, tuple[int, int]] = {}
+    device = ""
+    for number, line in enumerate(lines, 1):
+        if match := _IB_DEVICE.match(line):
+            device = match[1]
+        elif device and (match := _IB_RATE.match(line)):
+            rates.setdefault(device, (int(match[1]), number))
+    usual = Counter(rate for rate, _ in rates.values()).most_common(1)
+    for device, (rate, number) in rates.items() if usual and usual[0][1] > len(rates) / 2 else ():
+        if rate < usual[0][0]:
+            yield Statement("slower port", f"{device} at {rate} of {usual[0][0]} Gb/s", f"{file}:{number}")
 
 
 def listed_links(lines: Sequence[str], file: str) -> Iterator[Statement]:

@@ -22,6 +22,7 @@ from lanewise.readers.posted.links import (
     queried_gpu,
     queried_links,
     slow_links,
+    slower_ports,
 )
 from lanewise.readers.posted.nvlink_states import nvlink_states
 from lanewise.readers.posted.sata import sata_links
@@ -29,7 +30,7 @@ from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
 # Every line that one of the patterns below could match has one of these; most lines of a text have none.
 _RELEVANT = re.compile(
-    r"NCCL|UCX_TLS|Size: |MT/s|Type: DDR|"
+    r"NCCL|UCX_TLS|ackend|Size: |MT/s|Type: DDR|"
     r"iommu|IOMMU|ACSCtl|relax|CC status|onfidential|RDMA|GDR|peer_mem|Hypervisor|Virtuali|Thunder|USB4|Ridge|"
     r"esizable|off the bus|GPU is lost|Xid|Unable to|: Active|BAR1|Total|Max|Current|PCIe Gen|Link Width|"
     r"Lnk(?:Cap|Sta):|lspci .*-\w*s |[Ll]ink[_ ]?[Ww]idth|current_link|max_link|^[0-9a-f:]{5,12}\.[0-7] |"
@@ -61,6 +62,8 @@ _LINES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ("mtu", "", re.compile(
         r"\d{1,4}: (?!lo:)\S{1,40}: <\S{1,80}> mtu (\d{3,5})|(?!lo)\w{2,16}: flags=\S{1,80} {1,4}mtu (\d{3,5})")),
     ("network transport", "Socket", re.compile(r"NCCL INFO Using network Socket")),
+    # torch.distributed's backend as launchers and scripts print and set it.
+    ("backend", "gloo", re.compile(r"\b(?:backend|Backend)\b[\"']?\s{0,4}[=:]\s{0,4}[\"']?gloo\b")),
     ("interrupt delay", "", re.compile(r"^rx-usecs:?\s{1,8}([1-9]\d{0,4})\s*$")),
     ("round trip", "", re.compile(r"(?:rtt|round-trip) min/avg/max/(?:mdev|stddev) = (\d[\d.]{0,8})/\S{1,40} (ms)")),
     ("lost packets", "", re.compile(
@@ -142,6 +145,7 @@ def posted_facts(lines: Sequence[str], file: str) -> PostedFacts:
         *listed_links(lines, file),
         *links_of_amd_smi(lines, file),
         *lesser_ports(lines, file),
+        *slower_ports(lines, file),
     ):
         if statement.key != "network transport" or not within_a_host:
             statements.setdefault((statement.key, statement.value), statement)

@@ -91,6 +91,15 @@ _SPOKEN = tuple(
         ("clocks", "thermal or power limit", r"\bthermal(?:ly)? throttl|\bpower[- ](?:limited|capped)|\boverheat"),
     )
 )  # fmt: skip
+# A bridge over a pair: "three NVLink bridges over 0/1 and three over 2/3", "an NVLink bridge between GPU 0 and GPU 1".
+_BRIDGE = re.compile(r"\bnvlink[- ]?\d? ?(?:\d-slot )?bridges?\b(?P<behind>[^.;?]{1,120})", re.IGNORECASE)
+_JOINED = re.compile(
+    r"\b(?:over|between|across|on|joins?|joining|connects?|connecting) (?:the )?(?:gpus?|cards?)? ?#?(\d{1,2}) ?"
+    r"(?:/|-|&|<->|and|with|to) ?(?:gpu|card)? ?#?(\d{1,2})\b(?! ?-?slots?)", re.IGNORECASE,
+)  # fmt: skip
+_NOT_JOINED = re.compile(
+    r"\b(?:no|not|never|without|missing|removed?|if|would|should|could|add|buy)\b|n't\b", re.IGNORECASE
+)
 _TRIP = re.compile(
     r"\b(?:ping|rtt|round[- ]trip(?: time)?)\b[^\d,.;]{0,20}(\d{1,4}(?:\.\d{1,3})?) ?ms\b|"
     r"\b(\d{1,4}(?:\.\d{1,3})?) ?ms (?:ping|rtt|round[- ]trip|apart|away)\b", re.IGNORECASE,
@@ -193,6 +202,8 @@ def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
                 around = line[max(0, match.start() - 25) : match.end() + 12]
                 if _OF_SLOT.search(around) and not _NOT_THE_SLOT.search(around):
                     slots.setdefault(f"gen{match['gen']} x{match['lanes']}", number)
+        for first, second in _bridged(line):
+            yield Statement("NVLink bridge", f"gpu{first}, gpu{second}", f"{file}:{number}")
         if trip := _TRIP.search(line):
             yield Statement("round trip", f"{trip[1] or trip[2]} ms", f"{file}:{number}")
         if before := _BEFORE.search(line):
@@ -204,3 +215,11 @@ def _statements(lines: Sequence[str], file: str) -> Iterator[Statement]:
         if len(values) == 1:
             value, number = next(iter(values.items()))
             yield Statement(key, value, f"{file}:{number}")
+
+
+def _bridged(line: str) -> list[tuple[str, str]]:
+    """The numbers of the pairs of GPUs that a sentence says a bridge of NVLinks joins."""
+    match = _BRIDGE.search(line)
+    if match is None or _NOT_JOINED.search(line[max(0, match.start() - 40) : match.end()]):
+        return []
+    return [(pair[1], pair[2]) for pair in _JOINED.finditer(match["behind"]) if pair[1] != pair[2]]

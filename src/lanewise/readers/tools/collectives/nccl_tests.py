@@ -156,7 +156,8 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             if len(job.ranks) > 64 * MAX_COLUMNS:
                 raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
         is_head = _HEAD.match(line.strip())
-        if is_head or (excerpt and not heads and _ROW.match(line)):
+        first = excerpt and _ROW.match(line) and (not heads or _begins_anew(tables[-1][1], lines, number))
+        if is_head or first:
             heads = line.replace("#wrong", "wrong").replace("#", " ").split() if is_head else _HEADS
             _complete(job, heads, lines[number - (not is_head) :])
             job.collective = _said(lines[:number]) if job.collective == UNNAMED else job.collective
@@ -176,6 +177,13 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=_HANGS)
     posted = PostedFacts(devices, (*corrupt, *failures, *cold))
     return ImportedResults(TOOL, tuple(rows), notes=tuple(notes), posted=posted)
+
+
+def _begins_anew(rows: Sequence[Observation], lines: Sequence[str], number: int) -> bool:
+    """Whether a row without heads (line `number` from 1) is the first of another table: words above, no larger size."""
+    above = next((line for line in reversed(lines[: number - 1]) if line.strip()), "")
+    size = int(lines[number - 1].split()[0])
+    return not _ROW.match(above) and bool(rows) and size <= rows[0].settings["bytes"]
 
 
 def _failures(lines: Sequence[str], file: str) -> Iterator[Statement]:

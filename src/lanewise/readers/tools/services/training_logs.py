@@ -29,6 +29,9 @@ _ALONE = re.compile(
     r"(?P<rate>\d{1,6}(?:\.\d{1,6})?) ?(?:it|steps?)/s(?:ec)?\b|"
     r"elapsed time per iteration \(ms\): (?P<ms>\d{1,9}(?:\.\d{1,6})?))"
 )
+# PyTorch's benchmark of distributed training (benchmarks/distributed/ddp/benchmark.py): seconds and examples a second
+# of each GPU, by percentile: "  16 GPUs --    2M/8G:  p50:  0.442s      72/s  p75: ...".
+_DDP = re.compile(r"\s{0,8}(?P<gpus>\d{1,5}) GPUs -- {1,12}(?P<kind>\S.{0,30}?): {1,8}p50: {1,8}(?P<s>\d[\d.]{0,9})s ")
 _LONGEST = 600
 
 
@@ -43,8 +46,8 @@ class _TrainingRun:
 
 
 def is_text(lines: Sequence[str]) -> bool:
-    """Whether a line says the number of a step, its time and what it waited for data."""
-    return any(_is_step(line) for line in lines)
+    """Whether a line says the number of a step, its time and what it waited for data, or is of PyTorch's benchmark."""
+    return any(_is_step(line) or _DDP.match(line) for line in lines)
 
 
 def _is_step(line: str) -> bool:
@@ -54,6 +57,7 @@ def _is_step(line: str) -> bool:
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """A row for each run: steps a second, with what a step waits for data."""
     rows = tuple(row for run in _runs(lines, file) if (row := _row(run)) is not None)
+    rows = (*rows, *_ddp_rows(lines, file))
     check_rows(rows, Location(file))
     return ImportedResults(TOOL, rows)
 
@@ -88,6 +92,14 @@ def _row(run: _TrainingRun) -> Observation | None:
     value = ToolValue("loader->gpu0", "", "completed", "steps/s", "service")
     settings = {"workers": run.workers} if run.workers else {}
     return observation(TOOL, "training step", value, 1 / time, {"waits": f"{wait:g} of {time:g} s"}, settings)
+
+
+def _ddp_rows(lines: Sequence[str], file: str) -> Iterator[Observation]:
+    """The median steps a second of each number of GPUs."""
+    for number, line in enumerate(lines, 1):
+        if (match := _DDP.match(line)) and (seconds := figure(match["s"], Location(file, number))) > 0:
+            value = ToolValue(f"training on {match['gpus']} GPUs", "", "completed", "steps/s", "service")
+            yield observation(TOOL, f"training step, {match['kind']}", value, 1 / seconds, {}, {})
 
 
 def read_times(lines: Sequence[str]) -> ImportedResults:
