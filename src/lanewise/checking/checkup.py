@@ -59,6 +59,7 @@ EXIT_FINE, EXIT_WRONG, EXIT_OPEN = 0, 1, 3
 MOST_CAUSES = 3
 _FLOW = re.compile(r"(?<![^\s,])[^\s,]+->[^\s,]+")
 # What measures a kind of path again; all others are the GPUs'.
+_CPU = re.compile(r"\bcpu\d+\b")
 _AGAIN = {"host memory": "host", "storage": "storage FILE", "network": "network HOST"}
 # These measure every GPU that they see.
 _EVERY_GPU = ("nvbandwidth", "p2pBandwidthLatencyTest", "rocm_bandwidth_test", "busGrind", "dcgmi")
@@ -146,7 +147,7 @@ def check(
     left_aside: list[PathResult] = []
     expect: Expect = model.expect if model is not None else nothing_described
     results = []
-    rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else rows
+    rows = tuple(_by_the_system(row, model) for row in rows) if model is not None else _of_one_cpu(rows)
     others = other_gpus(posted, system, catalog or builtin(), device_of_word or {})
     titles = {name: part.title for name in system.of_kind(Kind.GPU) if (part := system.part(name))} if system else {}
     references = References(rows, posted, catalog or builtin(), system)
@@ -263,6 +264,18 @@ def incomplete_results(rows: Sequence[Observation], system: System | None) -> li
             step = "nvidia-smi -L; echo $CUDA_VISIBLE_DEVICES; lspci | grep -i nvidia; dmesg | grep -i xid"
             findings.append(Finding(Verdict.UNKNOWN, title, (), (), step))
     return findings
+
+
+def _of_one_cpu(rows: tuple[Observation, ...]) -> tuple[Observation, ...]:
+    """The rows, with `host0` for cpu0 where no other CPU is named: nobody says which memory of the host it is."""
+    if {cpu for row in rows for cpu in _CPU.findall(row.flow)} != {"cpu0"}:
+        return rows
+    return tuple(map(_of_host, rows))
+
+
+def _of_host(row: Observation) -> Observation:
+    how = {key: _CPU.sub("host0", value) for key, value in row.how.items()}
+    return replace(row, flow=_CPU.sub("host0", row.flow), how=how)
 
 
 def _by_the_system(row: Observation, model: ExpectationModel) -> Observation:

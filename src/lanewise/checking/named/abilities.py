@@ -40,7 +40,7 @@ _SERIES = (
 _LAPTOP = re.compile(r"\b(?:laptop|mobile|max-q|notebook)\b", re.IGNORECASE)
 _LAPTOP_LANES = 8
 # These reach host memory over a link that is no PCIe: rates of PCIe say nothing of them.
-_COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10")
+_COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10", re.IGNORECASE)
 # These have no memory of their own, so data of theirs need not cross a link to be in host memory.
 _SHARED_MEMORY = re.compile(r"GB10|MI300A|\bOrin\b|\bThor\b|Strix|Radeon 80[56]0S", re.IGNORECASE)
 # Their own links between GPUs are of no known rate here: Xe Link, RoCE of Gaudi, xGMI.

@@ -59,7 +59,7 @@ _TUNNEL = (1.8e9, 1.2e9, 8e9)
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 # GPUs beside a Grace that NVSwitches join, on a board or over a rack (NVIDIA's data sheets of the NVL4 and NVL72).
-_IN_A_RACK = re.compile(r"\bGB[23]00\b")
+_IN_A_RACK = re.compile(r"\bGB[23]00\b", re.IGNORECASE)
 # These load every rank's links alike; those between pairs, from or to one rank need not.
 RING_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lanewise import late_re as re
@@ -11,11 +11,12 @@ from lanewise import units
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.readers.tool_results import ImportedResults, check_rows
+from lanewise.readers.typed import machine, values
 from lanewise.readers.typed.keys import near_miss, own_keys, own_settings, with_usual_keys
 from lanewise.readers.words import spellings
 from lanewise.readers.words.devices import bus_share, memory_of, named_collective
 from lanewise.results.observation import Observation, Source
-from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning, slot_link, stated_as
+from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning, stated_as
 from lanewise.yaml_positions import YamlNode, load
 
 HEAD = "lanewise-rows"
@@ -28,6 +29,7 @@ _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load",
 _SETTINGS = ("depth", "threads", "ranks", "hosts")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
 # What a rate and a time of all GPUs of a ring are of: a collective, each by its rank's share.
+_OF_COLLECTIVES = ("bus_bandwidth", "algorithm_bandwidth", "time")
 _OF_A_COLLECTIVE = {"goodput": "bus_bandwidth", "latency": "time"}
 _MOST_COUNTED = 1_000_000
 _HOST = re.compile(r"host|cpu\d")
@@ -36,6 +38,7 @@ _WANTED = {"expected": "expected", "rated": "nominal"}
 # A copy of so many bytes takes far longer than to start and end it, so that its time is a rate: at 25 GB/s 16 MiB take
 # 0.7 ms, and a call from Python some 20 us.
 _LONG_COPY = 16 * 2**20
+_OF_A_RING = ("all_reduce", "all_gather", "reduce_scatter")
 _OF_ONE_SIZE = ("all_reduce", "broadcast", "sendrecv")
 # Nobody wants so little that a time is below this share of it: its bytes were counted otherwise.
 _SURELY_FASTER = 0.7
@@ -69,25 +72,38 @@ def is_text(text: str) -> bool:
 def read_text(text: str, file: str) -> ImportedResults:
     """Its rows, the names of the GPUs and what else was stated; FormatError or UnknownName with the line otherwise."""
     root = load(text, file, _REFERENCE).root
-    fields = root.check_fields((HEAD, "title", "gpus", "stated", "rows"), "the file", needed=(HEAD, "rows"))
+    fields = root.check_fields((HEAD, "title", "gpus", "gpu", "stated", "rows"), "the file", needed=(HEAD, "rows"))
     fields[HEAD].integer(1, 1, 1)
+    nodes = fields["rows"].items()
+    maps = [node for node in nodes if node.is_map]
+    shared = {node.key: node for node in machine.shared_facts(maps, _FIELDS)}
     rows: list[Observation] = []
-    for node in fields["rows"].items():
-        rows += _rows(node)
+    one_cpu = re.search(r"cpu ?[1-9]", text, re.IGNORECASE) is None
+    for node in nodes:
+        rows += _rows(_as_rows_have_it(node, shared, one_cpu) if node.is_map else node)
         check_rows(rows, node.location)
-    return ImportedResults("typed in", tuple(rows), posted=_posted(fields, file))
+    stated = fields["stated"].members()
+    posted = _posted({**shared, **{key: node for key, node in stated.items() if key != machine.GPU}}, file)
+    devices = _devices(fields) or machine.gpu_names(maps)
+    return ImportedResults("typed in", tuple(rows), posted=replace(posted, devices=devices))
 
 
-def _posted(fields: YamlNode, file: str) -> PostedFacts:
-    """`gpus` is one name for all, or a name for each; `stated` holds the words of docs/reference/readers.md."""
-    gpus = fields["gpus"]
+def _devices(fields: YamlNode) -> dict[str, str]:
+    """The names of GPUs by device: `gpus` is one name for all, a list of them, or a name for each."""
+    named = (fields["gpus"], fields["gpu"], fields["stated"]["gpu"])
+    gpus = next((node for node in named if node.given), fields["gpus"])
     if gpus.is_map:
-        devices = {name: node.text() for name, node in gpus.members().items()}
-    else:
-        devices = {"gpu": gpus.text()} if gpus.given else {}
+        return {name: values.gpu_name(node.text()) for name, node in gpus.members().items()}
+    if isinstance(gpus.value, list):
+        return {f"gpu{number}": values.gpu_name(node.text()) for number, node in enumerate(gpus.items())}
+    return {"gpu": values.gpu_name(gpus.text())} if gpus.given else {}
+
+
+def _posted(stated: Mapping[str, YamlNode], file: str) -> PostedFacts:
+    """`stated` holds the words of docs/reference/readers.md."""
     statements: list[Statement] = []
     unused: list[Statement] = []
-    for key, node in fields["stated"].members().items():
+    for key, node in stated.items():
         statement = Statement(stated_as(key), node.as_written().strip(), f"{file}:{node.location.line}")
         said = meaning(statement.key, _line_or_text(statement)) if stated_as(key) in STATEMENTS else ""
         is_known = bool(said) or VARIABLE.fullmatch(key) is not None
@@ -98,7 +114,7 @@ def _posted(fields: YamlNode, file: str) -> PostedFacts:
         # cores: 8P+16E says nothing that can be used
         known, vain = replace(statement, value=said or statement.value), replace(statement, key=key)
         (statements if is_known else unused).append(known if is_known else vain)
-    return PostedFacts(devices, tuple(statements), tuple(unused))
+    return PostedFacts({}, tuple(statements), tuple(unused))
 
 
 def _line_or_text(statement: Statement) -> str:
@@ -106,15 +122,14 @@ def _line_or_text(statement: Statement) -> str:
 
 
 def _rows(node: YamlNode) -> Iterator[Observation]:
-    node = with_usual_keys(node)
     own = own_keys(node, _FIELDS)
     node.check_fields((*_FIELDS, *own), "a row", needed=("flows", "value"))
-    p2p = node["p2p"].flag(True)
+    p2p = values.peers(node["p2p"])
     flows = _flows_of(node, p2p)
     value, unit, metric, taken = _quantity(node["value"], bits=path_of(flows[0]) == "network")
-    ring = not node["metric"].given and _is_ring(node)
+    ring = not node["metric"].given and (_is_ring(node) or _is_of_nccl(node))
     metric = _OF_A_COLLECTIVE.get(metric, metric) if ring else metric
-    metric = node["metric"].choice(_METRICS, "total" if metric == "goodput" and len(flows) > 1 else metric)
+    metric = _metric(node, "total" if metric == "goodput" and len(flows) > 1 else metric)
     of = node["of"].choice(("sum", "each", "first"), "sum")
     names = ", ".join(flow.name + " read" * flow.read + " sm" * flow.sm for flow in flows)
     if of == "sum" or len(flows) == 1:
@@ -127,6 +142,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     numbers, texts = own_settings(node, own)
     settings |= numbers
     name = " ".join(filter(None, (node["path"].text(), texts)))
+    name = values.collective_first(name) if metric in _OF_COLLECTIVES else name
     if metric in ("bus_bandwidth", "time") and path_of(flows[0]).startswith("peer") and len(flows) > 1:
         settings.setdefault("ranks", len(flows))
     if node["bytes"].given:
@@ -144,6 +160,9 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         # A collective's time is compared as its bus bandwidth, as tools print it.
         note = "; ".join(filter(None, (note, f"{units.show(value, 'ms')} a call")))
         metric, unit, value = "bus_bandwidth", "GB/s", settings["bytes"] * share / value
+    if metric == "algorithm_bandwidth" and (share := bus_share(named_collective(name), settings.get("ranks", 0))):
+        note = "; ".join(filter(None, (note, f"{units.show(value, 'GB/s')} of algorithm bandwidth")))
+        metric, value = "bus_bandwidth", value * share
     kind, wanted, wanted_unit = _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
     if kind:
         if metric in ("bus_bandwidth", "time"):
@@ -156,6 +175,16 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
             name or flow, flow, metric, value, unit, Source.MEASURED, settings=settings,
             path=path_of(flows[0]), how=how, note=note,
         )  # fmt: skip
+
+
+def _as_rows_have_it(row: YamlNode, shared: Collection[str], one_cpu: bool) -> YamlNode:
+    """The row with the names of keys and of its flows' ends that rows have, without what is the machine's."""
+    row = machine.without(with_usual_keys(row), (*shared, machine.GPU))
+    flows = row["flows"].value
+    if not isinstance(flows, str):
+        return row
+    flows = values.ends(re.sub(r"\bcpu ?0\b", "host0", flows) if one_cpu and "gpu" not in flows.lower() else flows)
+    return replace(row, value={**row.value, "flows": flows})
 
 
 def _rate_of(metric: str, size: int, value: float, path: str) -> str:
@@ -187,7 +216,7 @@ def _in_bytes(metric: str, size: int, value: float) -> tuple[float, str]:
 def _flows_of(node: YamlNode, p2p: bool) -> tuple[Flow, ...]:
     """The flows of a row; FormatError with its line where they are none."""
     try:
-        collective = node["metric"].text() in ("", "bus_bandwidth", "time")
+        collective = _metric(node, "") in ("", *_OF_COLLECTIVES)
         flows = _flows(node["flows"].needed(), collective, p2p, _is_counted(node))
         if collective and len(flows) == 1 and flows[0].src == flows[0].dst and node["hosts"].given:
             flows = (replace(flows[0], dst="host1"),)  # one GPU a host
@@ -197,23 +226,25 @@ def _flows_of(node: YamlNode, p2p: bool) -> tuple[Flow, ...]:
 
 
 def _of_its_gpu(flow: Flow) -> Flow:
-    """A flow between two hosts from or to the memory of host0's GPU: GPUs have the numbers of one machine."""
-    src, dst = (re.sub(r"^host0$", "gpu0", end) for end in (flow.src, flow.dst))
-    return replace(flow, src=src, dst=dst)
+    """A flow between two hosts from or to the memory of the first one's GPU: GPUs have the numbers of one machine."""
+    return replace(flow, dst="gpu0") if flow.dst == "host0" else replace(flow, src="gpu0")
 
 
 def _of_gpus(node: YamlNode) -> bool:
     """Whether a row of two hosts says that its data lies in the memory of GPUs (`memory: GPU`)."""
     text = node["memory"].as_written() if node["memory"].given else ""
     ends = {end.strip() for end in node["flows"].text().split("->")}
-    return len(ends) == 2 and all(re.fullmatch(r"host\d+", end) for end in ends) and bool(_GPU_MEMORY.fullmatch(text))
+    hosts = [end for end in ends if re.fullmatch(r"host\d+", end) or _MACHINE.match(end)]
+    return len(hosts) == len(ends) == 2 and bool(_GPU_MEMORY.fullmatch(text))
 
 
 def _how(node: YamlNode, flows: Sequence[Flow], names: str, p2p: bool) -> dict[str, str]:
     """By which method a row was measured, as far as its keys and its name say."""
     how = {key: node[key].as_written() for key in _HOW if node[key].given}
-    if node["slot"].given:  # of this row's device, where others of the run have other slots
-        how["slot"] = _slot(node["slot"])
+    # The slot of this row's device, where others of the run have other slots.
+    how |= {key: values.link(node[key].as_written()) for key in ("slot", "link under load") if node[key].given}
+    if "host memory" in how:
+        how["host memory"] = values.host_memory(how["host memory"])
     if "line" in how:
         how["line"] = spellings.line(how["line"])
     how |= {"flows": names, "tool": "typed in"}
@@ -281,6 +312,13 @@ def _is_ring(node: YamlNode) -> bool:
     return source == target and len(names_of(source)) > 1
 
 
+def _is_of_nccl(node: YamlNode) -> bool:
+    """Whether a row of one host's GPUs names a collective: its rate is the bus bandwidth, which people quote."""
+    flows = node["flows"].needed()
+    of_gpus = "gpu" in flows and "host" not in flows and not node["hosts"].given
+    return of_gpus and named_collective(node["path"].text()) in _OF_A_RING and not _is_counted(node)
+
+
 def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
     """Value in SI, the unit it was written in, the metric that this unit means, and how it was taken."""
     text, note = spellings.rate_or_time(node.as_written(), bits)
@@ -295,12 +333,10 @@ def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
     return value, unit, metric, note
 
 
-def _slot(node: YamlNode) -> str:
-    """'Gen3 x4' of a row's slot, or the part of it that is known; other words as they are."""
-    link = slot_link(text := node.as_written().strip())
-    if link is None:
-        return text
-    return " ".join(filter(None, (f"Gen{link.gen}" * bool(link.gen), f"x{link.lanes}" * bool(link.lanes))))
+def _metric(node: YamlNode, otherwise: str) -> str:
+    """The metric that a row names, `otherwise` if none; UnknownName for other words."""
+    word = values.metric(node["metric"].text(otherwise))
+    return word if word == otherwise else replace(node["metric"], value=word).choice(_METRICS)
 
 
 def _count(node: YamlNode) -> int:

@@ -1,0 +1,169 @@
+"""Figures typed in with other words of the same meaning are judged alike: each rewriting over kept questions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from checking.thread_list import QuestionThread, first_causes, threads, verdict_of
+
+from lanewise import api
+from lanewise.errors import LanewiseError
+
+Rows = dict[str, Any]
+_MOST = 14
+
+
+def _gpus(change: Callable[[str], Any]) -> Callable[[Rows], Rows]:
+    return lambda text: {**text, "gpus": change(text["gpus"])} if isinstance(text.get("gpus"), str) else text
+
+
+def _key(key: str, change: Callable[[Any], Any]) -> Callable[[Rows], Rows]:
+    def rewrite(text: Rows) -> Rows:
+        return {**text, "rows": [{**row, key: change(row[key])} if key in row else row for row in text["rows"]]}
+
+    return rewrite
+
+
+def _collective(to: Callable[[str], str]) -> Callable[[Rows], Rows]:
+    def rewrite(text: Rows) -> Rows:
+        named = [row for row in text["rows"] if row.get("metric") == "bus_bandwidth" and row.get("path")]
+        rows = [{**row, "path": to(row["path"])} if row in named else row for row in text["rows"]]
+        return {**text, "rows": rows}
+
+    return rewrite
+
+
+def _by_row(key: str) -> Callable[[Rows], Rows]:
+    """The name of all GPUs on each row of GPUs in place of the head of the file."""
+
+    def rewrite(text: Rows) -> Rows:
+        if not isinstance(text.get("gpus"), str):
+            return text
+        rows = [{key: text["gpus"], **row} if "gpu" in str(row["flows"]) else row for row in text["rows"]]
+        return {**{name: value for name, value in text.items() if name != "gpus"}, "rows": rows}
+
+    return rewrite
+
+
+def _stated_by_rows(key: str) -> Callable[[Rows], Rows]:
+    def rewrite(text: Rows) -> Rows:
+        stated = dict(text.get("stated") or {})
+        if key not in stated:
+            return text
+        value = stated.pop(key)
+        return {**text, "stated": stated, "rows": [{**row, key: value} for row in text["rows"]]}
+
+    return rewrite
+
+
+def _host_of_gpus(name: str) -> Callable[[Rows], Rows]:
+    """Another name of the host's memory in copies of GPUs, where no node of it is named."""
+
+    def rewrite(text: Rows) -> Rows:
+        flows = " ".join(str(row["flows"]) for row in text["rows"])
+        if "gpu" not in flows or re.search(r"host[1-9]|host0:|cpu", flows):
+            return text
+        return _key("flows", lambda each: re.sub(r"\bhost0\b", name, str(each)))(text)
+
+    return rewrite
+
+
+_PEERS = {True: "enabled", False: "disabled"}
+_LINK = re.compile(r"Gen(\d) x(\d+)")
+_RANGE = re.compile(r"gpu\[0-(\d+)\]")
+REWRITINGS: dict[str, Callable[[Rows], Rows]] = {
+    "the number of GPUs": _gpus(lambda name: name if name[0].isdigit() else f"8x {name}"),
+    "NVIDIA's names in small letters": _gpus(lambda name: name.lower() if "NVIDIA" in name else name),
+    "a list of GPUs": _gpus(lambda name: [name] * 16),
+    "gpu on each row": _by_row("gpu"),
+    "AllReduce": _collective(lambda name: name.replace("all_reduce", "AllReduce").replace("all_gather", "AllGather")),
+    "all-reduce": _collective(lambda name: name.replace("all_reduce", "all-reduce").replace("alltoall", "all-to-all")),
+    "the library first": _collective(lambda name: f"RCCL {name}" if name in ("all_reduce", "all_gather") else name),
+    "busbw": _key("metric", lambda name: name.replace("bus_bandwidth", "busbw")),
+    "p2p in words": _key("p2p", _PEERS.__getitem__),
+    "page-locked": _key("host memory", {"pinned": "page-locked", "pageable": "malloc"}.__getitem__),
+    "PCIe 4.0 x8": _key("link under load", lambda link: _LINK.sub(r"PCIe \1.0 x\2", str(link))),
+    "GPU": _key("flows", lambda flows: str(flows).replace("gpu", "GPU")),
+    "cuda:0": _key("flows", lambda flows: re.sub(r"\bgpu(?=\d)", "cuda:", str(flows))),
+    "gpu[0..7]": _key("flows", lambda flows: _RANGE.sub(r"gpu[0..\1]", str(flows))),
+    "CPU": _host_of_gpus("CPU"),
+    "cpu0": _host_of_gpus("cpu0"),
+    "cpu of each row": _stated_by_rows("cpu"),
+    "virtual machine of each row": _stated_by_rows("virtual machine"),
+}
+
+
+def _judged(thread: QuestionThread, folder: Path) -> tuple[str, list[str]]:
+    checkup = thread.check(folder)
+    return verdict_of(checkup), first_causes(checkup)
+
+
+def _typed() -> list[tuple[QuestionThread, Rows]]:
+    """The kept questions typed in as rows that can be read, in an order that no rule follows."""
+    found = []
+    for thread in sorted(threads(), key=lambda each: hashlib.sha256(each.name.encode()).hexdigest()):
+        if thread.rows.startswith("lanewise-rows") and not thread.system:
+            try:
+                text = yaml.load(thread.rows, yaml.CSafeLoader)
+            except yaml.YAMLError:
+                continue
+            if isinstance(text.get("rows"), list):
+                found.append((thread, text))
+    return found
+
+
+@pytest.fixture(scope="module")
+def typed() -> list[tuple[QuestionThread, Rows]]:
+    return _typed()
+
+
+@pytest.mark.parametrize("name", REWRITINGS)
+def test_other_words_of_the_same_meaning_are_judged_alike(
+    name: str, typed: list[tuple[QuestionThread, Rows]], tmp_path: Path
+) -> None:
+    tried = 0
+    for thread, text in typed:
+        rewritten = REWRITINGS[name](text)
+        if rewritten == text:
+            continue
+        try:
+            expected = _judged(thread, tmp_path)
+        except LanewiseError:
+            continue
+        rows = yaml.safe_dump(rewritten, sort_keys=False, allow_unicode=True)
+        assert _judged(replace(thread, rows=rows), tmp_path) == expected, thread.name
+        tried += 1
+        if tried == _MOST:
+            break
+    assert tried >= _MOST or (tried and name in ("virtual machine of each row",))
+
+
+def test_gpus_that_rows_name_differently_keep_their_own_names(tmp_path: Path) -> None:
+    rows = """lanewise-rows: 1
+rows:
+  - {flows: "host0->gpu0", value: 24.9 GB/s, gpu: NVIDIA GeForce RTX 4090}
+  - {flows: "host0->gpu1", value: 1.2 GB/s, gpu: NVIDIA GeForce RTX 3090}
+"""
+    path = tmp_path / "rows.txt"
+    path.write_text(rows, encoding="utf-8")
+    verdicts = {result.row.flow: result.verdict.value for result in api.check([path], None).results}
+    assert verdicts == {"host0->gpu0": "ok", "host0->gpu1": "slow"}
+
+
+def test_algorithm_bandwidth_is_compared_as_bus_bandwidth(tmp_path: Path) -> None:
+    path = tmp_path / "rows.txt"
+    path.write_text(
+        "lanewise-rows: 1\ngpus: NVIDIA H100 80GB HBM3\nrows:\n"
+        "  - {flows: 'gpu[0-7]->gpu[0-7]', path: allreduce, value: 270 GB/s, metric: algbw, ranks: 8, bytes: 8G}\n",
+        encoding="utf-8",
+    )
+    (result,) = api.check([path], None).results
+    assert (result.row.metric, result.row.scenario) == ("bus_bandwidth", "all_reduce")
+    assert result.row.value == pytest.approx(270e9 * 2 * 7 / 8)
