@@ -226,16 +226,16 @@ def _flows_of(node: YamlNode, p2p: bool) -> tuple[Flow, ...]:
 
 
 def _of_its_gpu(flow: Flow) -> Flow:
-    """A flow between two hosts from or to the memory of the first one's GPU: GPUs have the numbers of one machine."""
-    return replace(flow, dst="gpu0") if flow.dst == "host0" else replace(flow, src="gpu0")
+    """A flow between two hosts from or to the memory of host0's GPU: GPUs have the numbers of one machine."""
+    src, dst = (re.sub(r"^host0$", "gpu0", end) for end in (flow.src, flow.dst))
+    return replace(flow, src=src, dst=dst)
 
 
 def _of_gpus(node: YamlNode) -> bool:
     """Whether a row of two hosts says that its data lies in the memory of GPUs (`memory: GPU`)."""
     text = node["memory"].as_written() if node["memory"].given else ""
     ends = {end.strip() for end in node["flows"].text().split("->")}
-    hosts = [end for end in ends if re.fullmatch(r"host\d+", end) or _MACHINE.match(end)]
-    return len(hosts) == len(ends) == 2 and bool(_GPU_MEMORY.fullmatch(text))
+    return len(ends) == 2 and all(re.fullmatch(r"host\d+", end) for end in ends) and bool(_GPU_MEMORY.fullmatch(text))
 
 
 def _how(node: YamlNode, flows: Sequence[Flow], names: str, p2p: bool) -> dict[str, str]:
