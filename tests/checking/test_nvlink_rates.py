@@ -88,3 +88,23 @@ def test_gpus_without_a_name_are_judged_by_the_links_of_their_matrix(
     assert {str(result.verdict) for result in checkup.results} == {verdict}
     if verdict == "slow":
         assert checkup.findings[0].causes[0].key == ("nvlink",)
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"),
+    # all links of a board of eight, a third of them as on a board of four, a fifth, which no board has
+    [(1.0, "ok"), (1 / 3, "unknown"), (0.2, "slow")],
+)
+@pytest.mark.parametrize("name", ["NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB"])
+def test_a_pair_of_a_board_has_a_third_of_its_nvlinks_at_least(name: str, share: float, verdict: str):
+    usual = {"NVIDIA H100 80GB HBM3": 372.0, "NVIDIA A100-SXM4-80GB": 276.0}[name]
+    checkup = matrix(name, rates(2, usual * share, usual * share, None))
+    assert {str(result.verdict) for result in checkup.results} == {verdict}
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(340, "ok"), (130, "unknown"), (80, "slow")])
+def test_a_coherent_link_with_less_than_memory_of_the_other_node_has_is_slow(rate: int, verdict: str):
+    text = f"lanewise-rows: 1\ngpus: NVIDIA GH200 480GB\nrows: [{{flows: host0->gpu0, value: {rate} GB/s}}]\n"
+    results = read_results(text, "f")
+    [result] = check(results.observations, posted=results.posted).results
+    assert str(result.verdict) == verdict

@@ -23,6 +23,10 @@ NO_NVLINK = "without NVLinks,"
 # whatever the GPU. A coherent link (NVLink-C2C) carries more than any of PCIe.
 LEAST_RATE = 0.8e9
 _FINE_COHERENT = 0.7
+# A GB200 whose memory is on the other node has 0.35 of its coherent link (pytorch/torchtitan#3519): slow is less.
+_FAR_COHERENT = 0.25
+# Each pair of a board of four A100 or H100 has a third of their NVLinks (HGX data sheets), of one of eight all.
+_SLOW_ON_A_BOARD = 0.28
 # GPUs with more memory bandwidth (B/s) than this have sixteen lanes of Gen3 or eight of Gen4 and up (makers'
 # specifications from the GTX 1080 Ti on); even in a Thunderbolt 3 box, 2.4 GB/s, they reach twice this rate.
 STRONG, LEAST_OF_STRONG = 400e9, 1.2e9
@@ -142,7 +146,7 @@ def any_copy(row: Observation, title: str, catalog: Catalog, memory: float = 0.0
         part = part_of_title(title, catalog)
         key = f"engine.c2c_{'h2d' if row.path == 'host to device' else 'd2h'}"
         if part is not None and (rate := part.number(key)) and row.metric == "goodput":
-            # A GB200 whose memory is on the other node has 0.35 of it (pytorch/torchtitan#3519).
+            slow = max(slow, _FAR_COHERENT * rate)
             yield Reference("parts", rate, _FINE_COHERENT * rate, slow, None, limit, f"part {part.name}")
             return
     yield Reference("parts", least, slow, slow, None, limit, source, own=False)
@@ -211,6 +215,7 @@ def peer_copy(part: GpuAbility, row: Observation, *, bridged: bool = False) -> I
     elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
         nvlink = part.nvlink_rate * both
         slow = 1.05 * raw_rate(part.gen, part.lanes) * both if linked else 0.28 * pcie
+        slow = max(slow, _SLOW_ON_A_BOARD * nvlink) if part.all_linked else slow
         high = 1.15 * nvlink
         yield from _some_links(part, both, row.value or 0.0)
         if not linked and (row.value or 0.0) <= pcie * 1.15:
