@@ -22,8 +22,8 @@ from lanewise.yaml_positions import YamlNode, load
 HEAD = "lanewise-rows"
 _REFERENCE = "docs/reference/readers.md"
 _FIELDS = ("flows", "value", "of", "p2p", "path", "note", "metric", "bytes", "depth", "threads", "ranks", "hosts",
-           "line", "engine", "mode", "host memory", "NUMA node", "link under load", "slot", "device", "expected",
-           "rated")  # fmt: skip
+           "line", "engine", "mode", "host memory", "pinned", "NUMA node", "link under load", "slot", "device",
+           "expected", "rated")  # fmt: skip
 _GPU_MEMORY = re.compile(r"(?i)\s*(?:gpu|cuda|device|rocm|vram|hbm|d d)s?(?: memory)?\s*")
 _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load", "device", "note")
 _SETTINGS = ("depth", "threads", "ranks", "hosts")
@@ -124,13 +124,16 @@ def _line_or_text(statement: Statement) -> str:
 def _rows(node: YamlNode) -> Iterator[Observation]:
     own = own_keys(node, _FIELDS)
     node.check_fields((*_FIELDS, *own), "a row", needed=("flows", "value"))
-    p2p = values.peers(node["p2p"])
+    p2p = values.flag(node["p2p"])
     flows = _flows_of(node, p2p)
     value, unit, metric, taken = _quantity(node["value"], bits=path_of(flows[0]) == "network")
+    _, of_what = values.of_what(node["value"].as_written())
+    if of_what == "both" and len(flows) == 1:
+        flows = (*flows, replace(flows[0], src=flows[0].dst, dst=flows[0].src))
     ring = not node["metric"].given and (_is_ring(node) or _is_of_nccl(node))
     metric = _OF_A_COLLECTIVE.get(metric, metric) if ring else metric
     metric = _metric(node, "total" if metric == "goodput" and len(flows) > 1 else metric)
-    of = node["of"].choice(("sum", "each", "first"), "sum")
+    of = node["of"].choice(("sum", "each", "first"), "each" if of_what == "each" else "sum")
     names = ", ".join(flow.name + " read" * flow.read + " sm" * flow.sm for flow in flows)
     if of == "sum" or len(flows) == 1:
         shown = [", ".join(flow.name for flow in flows)]
@@ -243,6 +246,8 @@ def _how(node: YamlNode, flows: Sequence[Flow], names: str, p2p: bool) -> dict[s
     how = {key: node[key].as_written() for key in _HOW if node[key].given}
     # The slot of this row's device, where others of the run have other slots.
     how |= {key: values.link(node[key].as_written()) for key in ("slot", "link under load") if node[key].given}
+    if node["pinned"].given:
+        how.setdefault("host memory", "pinned" if values.flag(node["pinned"]) else "pageable")
     if "host memory" in how:
         how["host memory"] = values.host_memory(how["host memory"])
     if "line" in how:
@@ -321,7 +326,7 @@ def _is_of_nccl(node: YamlNode) -> bool:
 
 def _quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
     """Value in SI, the unit it was written in, the metric that this unit means, and how it was taken."""
-    text, note = spellings.rate_or_time(node.as_written(), bits)
+    text, note = spellings.rate_or_time(values.of_what(node.as_written())[0], bits)
     unit = re.sub(r"[\s\d.,_+-]*(?:[eE][+-]?\d+)?\s*", "", text, count=1) if not text.endswith("1/s") else "1/s"
     unit = "IOPS" if re.fullmatch(r"[kM]? ?IOPS", unit) else unit
     metric = {"B/s": "goodput", "s": "latency", "1/s": "iops"}.get(units.si_unit(unit), "")

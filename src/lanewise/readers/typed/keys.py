@@ -31,6 +31,29 @@ _ALSO_CALLED = {
     "threads": (re.compile(r"n(?:um)?[ _-]?(?:threads|jobs)|jobs", re.IGNORECASE), re.compile(r"\d+")),
     "host memory": (re.compile(r"memory", re.IGNORECASE), re.compile(r"pinned|pageable")),
     "NUMA node": (re.compile(r"numa(?:[ _-]?node)?", re.IGNORECASE), re.compile(r"\d+")),
+    "flows": (re.compile(r"flow|paths?|route", re.IGNORECASE), re.compile(r".*(?:->|→|=>|\bto\b).*|[HD]2[HD]")),
+    "value": (
+        re.compile(r"measured|result|reached|bandwidth|bw|rate|throughput|speed|latency|busbw|algbw", re.IGNORECASE),
+        re.compile(r".*\d.*[A-Za-z].*"),
+    ),
+    "line": (
+        re.compile(
+            r"(?:line|link|port|network|nic|wire|fabric)(?:[ _-]?(?:rate|speed))?|speed|network|ethernet|infiniband|"
+            r"interconnect",
+            re.IGNORECASE,
+        ),
+        re.compile(
+            r"(?:\d{1,2} ?[x×*] ?)?(?:\d[\d.]* ?(?:G|GbE|Gb/s|Gbps|Gbit/s|[GM]b(?:it)?s?/s(?:ec)?)|[FEHNX]DR(?:\d+)?)"
+        ),
+    ),
+    "device": (
+        re.compile(r"drive|disk|ssd|nvme|nic|hca|adapter", re.IGNORECASE),
+        re.compile(r".*[A-Za-z].*"),
+    ),
+    "path": (
+        re.compile(r"test|tool|benchmark|program|name|op(?:eration)?|collective|command|scenario", re.IGNORECASE),
+        re.compile(r".*[A-Za-z].*"),
+    ),
     "expected": (
         re.compile(r"expect(?:ation)?|should be|target|wanted", re.IGNORECASE),
         re.compile(r".*\d.*[A-Za-z].*"),
@@ -61,7 +84,7 @@ def with_usual_keys(row: YamlNode) -> YamlNode:
     """The row with the form's names of keys that it calls otherwise: `size: 4k` is `bytes: 4k`."""
     if not row.is_map:
         return row
-    usual = {key: _usual(key, row[key]) for key in row.value}
+    usual = {key: _usual(key, row[key], row.value) for key in row.value}
     twice = [name for name in usual.values() if [*usual.values()].count(name) > 1]
     renamed = {key: name for key, name in usual.items() if name != key and name not in twice}
     for positions in (row.document.values, row.document.keys):  # where the file has them, whatever they are called
@@ -69,12 +92,13 @@ def with_usual_keys(row: YamlNode) -> YamlNode:
     return replace(row, value={renamed.get(key, key): value for key, value in row.value.items()})
 
 
-def _usual(key: str, node: YamlNode) -> str:
+def _usual(key: str, node: YamlNode, given: Collection[str]) -> str:
+    """The form's name of a key that it calls otherwise, unless the row has that as well."""
     if not isinstance(node.value, str | int):
         return key
     value = node.as_written().strip()
-    names = (name for name, (also, means) in _ALSO_CALLED.items() if also.fullmatch(key) and means.fullmatch(value))
-    return next(names, key)
+    others = ((name, *words) for name, words in _ALSO_CALLED.items() if name not in given)
+    return next((name for name, also, means in others if also.fullmatch(key) and means.fullmatch(value)), key)
 
 
 def own_keys(row: YamlNode, known: Collection[str]) -> list[str]:

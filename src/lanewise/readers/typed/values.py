@@ -16,20 +16,39 @@ _METRICS = {
     "goodput": re.compile(r"bandwidth|bw|throughput|rate|unidirectional(?: bandwidth)?", re.IGNORECASE),
     "total": re.compile(r"sum|(?:aggregate|total|bidirectional)(?: (?:bandwidth|bw|throughput))?", re.IGNORECASE),
 }
-# How people name a machine's GPUs and its memory: GPU 0, cuda:0, CPU, RAM; and ranges of them: gpu[0..7], gpu{0-7}.
-_GPU_END = re.compile(r"\b(?:gpu ?|cuda:?|hip:?)(?=\d|[\[{]\d)", re.IGNORECASE)
-_CPU_END = re.compile(r"\bcpu ?(?=\d)", re.IGNORECASE)
-_HOST_END = re.compile(
-    r"(?<![\w:.-])(?:host|cpu|d?ram|sysmem|(?:host|system|main|cpu) (?:memory|ram))(?![\w:.\[{])(?!-(?!>))",
+# How people write what joins ends, a machine's GPUs and its memory, and ranges of them, and how rows have it, in turn.
+_SPELLED = tuple(
+    (re.compile(spelled, re.IGNORECASE), ours)
+    for spelled, ours in (
+        (r" ?(?:↔|<=>|<-->) ?", "<->"), (r" ?(?:→|⟶|=>|-->) ?|(?<=[\w\]}]) to (?=[A-Za-z])", "->"),
+        (r"(?<=gpu)( ?\d+) memory\b", r"\1"), (r"\b(?:gpu ?|cuda:?|hip:?)(?=\d|[\[{]\d)", "gpu"),
+        (r"\bcpu ?(?=\d)", "cpu"),
+        (r"(?<=\w)[\[{](\d+) ?(?:\.\.+|-|–|:) ?(\d+)[\]}]", r"[\1-\2]"),
+        (r"(?<![\w:.-])(?:(?:host|system|main|cpu) (?:memory|ram)|host|cpu|d?ram|sysmem|memory)(?![\w:.\[{])(?!-(?!>))",
+         "host0"),
+        (r"cpu(\d+) ?-> ?cpu(\d+)", r"host0:\1->host0:\2"),
+    )
+)  # fmt: skip
+# Copies by their usual names, and ends of one GPU: H2D, DtoH, device->host.
+_COPY = re.compile(r"(?P<src>[HD])(?:2|to)(?P<dst>[HD])(?: (?:of )?gpu ?(?P<gpu>\d+))?", re.IGNORECASE)
+_DEVICE_END = re.compile(r"\bdevice ?(\d*)(?=\s*(?:<?[-=]>|→|↔|to\b|$))", re.IGNORECASE)
+_NAMES_MACHINES = re.compile(r"node|server|client|switch", re.IGNORECASE)
+_ALL = re.compile(r"(?:all )?(\d{1,3}) gpus", re.IGNORECASE)
+_LONE = re.compile(r"gpu(?:\d+|\[[\d,-]+\])|host0(?::\d+)?")
+# What people add to a value that says of what it is.
+_OF_EACH = re.compile(
+    r",? ?\(?(?:each(?: way)?|(?:per|a|for each) (?:gpu|card|flow|direction|pair|way))\)?$", re.IGNORECASE
+)
+_OF_ALL = re.compile(r",? ?\(?(?:in )?(?:total|aggregated?|combined|summed|sum|all|together)\)?$", re.IGNORECASE)
+_DUPLEX = re.compile(
+    r",? ?\(?(?:bi-?dir(?:ectional(?:ly)?)?|(?:in )?both (?:ways|directions)(?: at once)?|(?:full )?duplex)\)?$",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"(?<=\w)[\[{](\d+) ?(?:\.\.+|-|–|:) ?(\d+)[\]}]")
-_OF_MEMORIES = re.compile(r"cpu(\d+) ?-> ?cpu(\d+)")
 _SEVERAL = re.compile(r"\d{1,3} ?[x×*] ?(?=\D)")
 
 
-def peers(node: YamlNode) -> bool:
-    """Whether a row says that GPUs reach each other, true if it says nothing; FormatError for other words."""
+def flag(node: YamlNode) -> bool:
+    """Whether a row says yes to a key (`p2p`, `pinned`), true if it says nothing; FormatError for other words."""
     if isinstance(node.value, str):
         if _YES.fullmatch(node.value.strip()):
             return True
@@ -40,9 +59,23 @@ def peers(node: YamlNode) -> bool:
 
 def ends(flows: str) -> str:
     """Flows with the names of ends that rows have: GPU 0 is gpu0, CPU host0, cpu1->cpu1 the memory of node 1."""
-    flows = _GPU_END.sub("gpu", flows)
-    flows = _RANGE.sub(r"[\1-\2]", _CPU_END.sub("cpu", flows))
-    return _OF_MEMORIES.sub(r"host0:\1->host0:\2", _HOST_END.sub("host0", flows))
+    if (copy := _COPY.fullmatch(flows.strip())) is not None:
+        names = {"h": "host0", "d": f"gpu{copy['gpu'] or 0}"}
+        return f"{names[copy['src'].lower()]}->{names[copy['dst'].lower()]}"
+    if not _NAMES_MACHINES.search(flows):
+        flows = _DEVICE_END.sub(lambda end: f"gpu{end[1] or 0}", flows)
+    flows = _ALL.sub(lambda gpus: f"gpu[0-{int(gpus[1]) - 1}]", flows).strip()
+    for spelled, ours in _SPELLED:
+        flows = spelled.sub(ours, flows)
+    return f"{flows}->{flows}" if _LONE.fullmatch(flows) else flows
+
+
+def of_what(value: str) -> tuple[str, str]:
+    """A value without what people add of which flows it is, and that: each, sum, both (both ways) or nothing."""
+    for pattern, of in ((_OF_EACH, "each"), (_OF_ALL, "sum"), (_DUPLEX, "both")):
+        if (match := pattern.search(value)) and re.search(r"\d", value[: match.start()]):
+            return value[: match.start()], of
+    return value, ""
 
 
 def metric(text: str) -> str:
