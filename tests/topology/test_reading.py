@@ -381,3 +381,5 @@ def test_the_model_is_importable_without_yaml_and_pydantic() -> None:
 
 def test_generation_and_lanes_may_stand_in_one_word() -> None:
     assert read_pcie("Gen5x16") == read_pcie("gen5 x16")
+    # As manuals print it.
+    assert {read_pcie(text) for text in ("PCIe 5.0 x16", "5.0 x16", "PCIe5.0x16")} == {read_pcie("gen5 x16")}

@@ -15,6 +15,7 @@ UNKNOWN = "?"
 _PREFIXES = {"B": ("KiB", "MiB", "GiB"), "B/s": ("Gb/s", "GB/s", "MB/s")}
 _WORD = re.compile(r"(gen|x)(\d{1,3}|\?)")
 _JOINED = re.compile(r"(?<=\d)x(?=\d)")  # gen5x16 is gen5 x16
+_DOTTED = re.compile(r"^\s*(?:pcie\s*)?([1-6])\.0(?=\s|x|$)")  # a manual's PCIe 5.0 x16 is gen5 x16
 _HINT = "write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown"
 
 # Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR 56.25 Gb/s on
@@ -47,12 +48,10 @@ def read_pcie(text: str) -> Pcie:
     if text.strip().lower() == AUTO:
         return Pcie()
     stated: dict[str, int | None] = {}
-    for word in _JOINED.sub(" x", text.lower()).split():
+    for word in _JOINED.sub(" x", _DOTTED.sub(r" gen\1 ", text.lower())).split():
         match = _WORD.fullmatch(word)
         if not match or match[1] in stated:
-            dotted = re.fullmatch(r"(?:pcie)?(\d)\.0", word)
-            hint = f"PCIe {dotted[1]}.0 is written gen{dotted[1]}; {_HINT}" if dotted else _HINT
-            raise FormatError(f"'{text}' is not a PCIe speed", hint=hint)
+            raise FormatError(f"'{text}' is not a PCIe speed", hint=_HINT)
         stated[match[1]] = None if match[2] == "?" else int(match[2])
     if not stated:
         raise FormatError("the PCIe speed is empty", hint=_HINT)
