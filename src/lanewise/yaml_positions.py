@@ -370,6 +370,8 @@ def _broken(error: yaml.YAMLError, file: str, text: str) -> FormatError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
     hint = "look for a bracket or quote left open, a tab or wrong indent, or a name with [ ] { } that lacks quotes"
+    if problem.startswith("mapping values"):
+        hint = "put a text that holds ': ' into quotes, or look for a wrong indent"
     if mark is None:
         return FormatError(f"not YAML: {problem}", location=Location(file), hint=hint)
     lines = max(1, len(text.rstrip().splitlines()))

@@ -460,3 +460,15 @@ def test_another_program_on_one_path_explains_no_slow_row_of_another():
     assert findings.keys() == {"host0->gpu0", "gpu2->gpu3"}
     assert findings["host0->gpu0"].title == "perhaps another program copies host0->gpu0 at the same time"
     assert findings["gpu2->gpu3"].causes[0].key[0] == "nvlink"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "tool"), [("l40s", "nvidia-smi pmon"), ("mi210", "amd-smi process"), ("arc-pro-b60", "xpu-smi ps")]
+)
+def test_who_else_uses_a_gpu_is_asked_of_the_tool_of_its_maker(gpu: str, tool: str):
+    body = f"lanewise: 1\nsystem: one\ndevices: {{cpu0: {{cpu: genoa}}, gpu0: {{gpu: {gpu}}}}}\n"
+    one = read_system(body + "links: [{from: cpu0, to: gpu0, pcie: gen4}]\n", "one.yaml")
+    half = api.predict(one, "host0->gpu0").rates[0].rate / 2e9
+    findings = checked(f'flows: "host0->gpu0", value: {half:.2f} GB/s', system=one).findings
+    (step,) = [cause.step for cause in findings[0].causes if cause.key[0] == "others"]
+    assert step.startswith(tool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -56,7 +57,24 @@ def test_a_setting_of_the_run_that_decides_nothing_is_a_note(lanewise, tmp_path,
     predict = ("predict", str(tmp_path / "pair.yaml"), "--collective", "all_reduce", "--sizes", "1GiB")
     plain, done = lanewise(*predict), lanewise(*predict, *stated)
     assert (done.returncode, done.stdout) == (0, plain.stdout)
-    assert done.stderr == f"{stated[0]} changes nothing here: NCCL joins these ranks so without it\n"
+    why = "these GPUs are no peers (lanewise route shows why), so NCCL goes through shared memory anyway"
+    assert done.stderr == f"{stated[0]} changes nothing here: {why}\n"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "stated", "transport", "why"),
+    [
+        ("gpu0,gpu1", "--p2p-level=sys", "P2P", "by default NCCL uses peers between them"),
+        ("gpu0,gpu4", "--no-p2p", "SHM", "by default NCCL uses no peers between these ranks"),
+    ],
+)
+def test_what_ranks_do_by_default_is_the_transport_of_the_table(lanewise, ranks, stated, transport, why):
+    predict = ("predict", "rack-16gpu", "--collective", "all_reduce", "--sizes", "1GiB", "--ranks", ranks)
+    done = lanewise(*predict, stated)
+    assert done.stderr.strip().endswith(f"changes nothing here: {why}")
+    rate = next(line.split()[4] for line in done.stdout.splitlines() if "1 GiB  " in line)
+    told = re.findall(r"(\w+) ([\d.]+) GB/s \([\d.]+ to [\d.]+\), which the table takes", " ".join(done.stdout.split()))
+    assert told == [(transport, rate)]
 
 
 def test_the_version_of_nccl_has_no_effect_on_amd_s_gpus(lanewise, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from lanewise import api
 from lanewise.checking.checkup import Checkup
 from lanewise.errors import LanewiseError
-from lanewise.readers.typed.figures import read_text
+from lanewise.readers.typed.figures import is_text, read_text
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
@@ -27,6 +27,29 @@ def checked(text: str, folder: Path) -> Checkup:
     path = folder / "figures.yaml"
     path.write_text(text, encoding="utf-8")
     return api.check([path])
+
+
+def test_flows_with_a_value_each_are_rows_without_a_head() -> None:
+    bare = (
+        "host0->gpu0 25.4 GB/s\n\n# both ways\ngpu0<->gpu1: 38 GB/s\nhost0->gpu[0-3] = ~96 GB/s  # all\n"
+        "ssd0->host0, 3 GB/s\n"
+    )
+    flows = {"host0->gpu0": "25.4", "gpu0<->gpu1": "38", "host0->gpu[0-3]": "~96", "ssd0->host0": "3"}
+    typed = [f'  - {{flows: "{flow}", value: {value} GB/s}}' for flow, value in flows.items()]
+    rows = read_text("\n".join(["lanewise-rows: 1", "rows:", *typed]), "figures.yaml").observations
+    assert is_text(bare)
+    assert read_text(bare, "figures.yaml").observations == rows
+    with pytest.raises(LanewiseError, match=r"figures\.yaml:3"):
+        read_text("host0->gpu0 25.4 GB/s\n\nhost0->gpu1 25 widgets\n", "figures.yaml")
+
+
+@pytest.mark.parametrize(
+    "other", ["it was 24 before", "GPU0->GPU1 20 GB/s", "host0->gpu1 24 GB/s pinned", "->gpu1 2 GB/s", "x" * 10_000]
+)
+def test_any_other_line_makes_it_a_text(other: str) -> None:
+    assert is_text("host0->gpu0 25.4 GB/s")
+    assert not is_text(f"host0->gpu0 25.4 GB/s\n{other}\n")
+    assert not is_text("")
 
 
 NETWORK = 'flows: "host0->host1", value: 9.4 Gb/s'

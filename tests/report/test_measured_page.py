@@ -186,6 +186,19 @@ def test_what_was_predicted_stands_beside_what_was_measured_and_is_no_measured_c
     assert measured.overview((*peak, alone)).startswith("2 cells of 1 scenario measured, 2 samples")
 
 
+def test_a_page_of_predictions_alone_is_not_called_measured() -> None:
+    predicted = row(source=Source.PREDICTED, low=9.0, high=11.0)
+    page = report_html(replace(measured_run(), rows=(predicted,)))
+    assert "<h1>Predicted data paths</h1>" in page
+    assert "Measured" not in text_of(page)
+    assert "<h1>Measured data paths</h1>" in report_html(replace(measured_run(), rows=(predicted, row())))
+
+
+def test_the_label_of_a_million_fits_beside_a_chart() -> None:
+    assert measured_plots._left(1e6) - measured_plots._left(9.9e5) > 0.1
+    assert measured_plots._left(100.0) == measured_plots._left(0.01)
+
+
 def test_the_parts_of_notes_that_all_rows_share_are_said_once() -> None:
     notes = {"qps": "known badly; no submission; random", "p50": "no submission; random"}
     told = [sample("Server", "a->b", name, 1.0, "1/s", {}, {}, "service", note) for name, note in notes.items()]

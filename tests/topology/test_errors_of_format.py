@@ -37,6 +37,13 @@ hint:  look for a bracket or quote left open, a tab or wrong indent, or a name w
 """)
 
 
+def test_a_source_with_a_colon_that_lacks_quotes(refused: Shown) -> None:
+    assert refused("lanewise: 1\nsystem: x\nsource: product page: block diagram\n", head="") == snapshot("""\
+error: s.yaml:3: not YAML: mapping values are not allowed in this context
+hint:  put a text that holds ': ' into quotes, or look for a wrong indent\
+""")
+
+
 def test_an_empty_text(refused: Shown) -> None:
     body = """\
 
@@ -233,7 +240,8 @@ devices:
 """
     assert refused(body) == snapshot("""\
 error: s.yaml:4: unknown nic part 'Intel E810'
-hint:  lanewise parts list --kind nic has the names; write null, or lanewise parts template nic\
+hint:  lanewise parts list --kind nic has the names; write null, or add it: \
+lanewise parts template nic NAME -o new.yaml, and parts: [new.yaml] at the top\
 """)
 
 

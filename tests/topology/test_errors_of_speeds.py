@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from inline_snapshot import snapshot
 
 Shown = Callable[..., str]
@@ -43,7 +44,19 @@ links:
 error: s.yaml:5: 'fast' is not a PCIe speed
 hint:  write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown\
 """)
-    assert "hint:  PCIe 5.0 is written gen5; write 'gen4 x16'" in refused(body.replace("fast", "5.0 x16"))
+    assert "'PCIe 4.1 x16' is not a PCIe speed" in refused(body.replace("fast", "PCIe 4.1 x16"))
+
+
+@pytest.mark.parametrize("stated", ["3 UPI", "4x xGMI links", "x3", "three"])
+def test_a_number_of_links_in_a_manual_s_words(refused: Shown, stated: str) -> None:
+    body = """\
+devices: {cpu0: {cpu: null}, cpu1: {cpu: null}}
+links:
+  - {from: cpu0, to: cpu1, socket: stated}
+"""
+    assert refused(body.replace("stated", stated)) == f"""\
+error: s.yaml:5: '{stated}' is not a number of links
+hint:  write socket: 3, or auto to follow the parts, or '?' where nobody knows"""
 
 
 def test_a_network_that_does_not_exist(refused: Shown) -> None:

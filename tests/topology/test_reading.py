@@ -381,3 +381,10 @@ def test_the_model_is_importable_without_yaml_and_pydantic() -> None:
 
 def test_generation_and_lanes_may_stand_in_one_word() -> None:
     assert read_pcie("Gen5x16") == read_pcie("gen5 x16")
+
+@pytest.mark.parametrize(
+    "printed", ["PCIe 5.0 x16", "5.0 x16", "PCIe5.0x16", "PCIe Gen5 x16", "PCI-E 5.0 x16", "PCI Express Gen 5.0 x16"]
+)
+def test_speeds_are_read_as_manuals_print_them(printed: str) -> None:
+    assert read_pcie(printed) == read_pcie("gen5 x16")
+    assert read_network("400 GbE") == read_network("400gbe")

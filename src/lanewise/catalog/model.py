@@ -276,7 +276,8 @@ def _check_value(name: str, unit: str, value: float | str, choices: tuple[str, .
         if not isinstance(value, str) or not value.strip():
             raise FormatError(f"'{name}' must be a word, not {value!r}")
         if choices and value not in choices:
-            raise FormatError(f"'{name}' cannot be '{value}'", hint=f"one of: {', '.join(choices)}")
+            hint = f"one of: {', '.join(choices)}; if it is none, leave it out"
+            raise FormatError(f"'{name}' cannot be '{value}'", hint=hint)
         return
     if isinstance(value, (str, bool)) or not math.isfinite(value) or value < 0:
         cause = f"'{name}' must be a number that is finite and not negative, not {value!r}"

@@ -27,7 +27,9 @@ _USEFUL: dict[str, dict[str, str]] = {
         "intersocket.kind": "xgmi", "intersocket.links": "4", "intersocket.raw": "64 GB/s",
         "cpu.host_bridges": "per-port", "peer.scope": "system", "peer.rate.gen5": "43.3 GB/s",
     },
-    "switch": {"switch.ports": "72", "switch.cut_through": "115 ns"},
+    "switch": {
+        "switch.ports": "72", "switch.cut_through": "115 ns", "switch.uplink_gen": "4", "switch.uplink_lanes": "8",
+    },
     "nic": {"net.latency": "1 us"},
     "ssd": {"read.latency": "60 us", "read.iops": "2000000 1/s"},
     "raid": {},

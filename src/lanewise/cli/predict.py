@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lanewise.blocks.pieces import Pieces
+    from lanewise.collectives.model import CollectiveCurve
     from lanewise.perf.flow import Flow
     from lanewise.results.observation import Observation
     from lanewise.results.service_result import SearchRun
@@ -108,7 +109,9 @@ def _check(options: PredictOptions, given: GivenFlags) -> None:
         others = [field.name for kind in groups for field in fields(kind) if field.name != "measured"]
         alone = next((name for name in others if name in given), None)
         if alone is not None:
-            raise InputError(f"nothing to predict with {_flag(alone)}", hint=choice)
+            fits = [f"--{kind}" for kind in _KINDS.get(alone, ())]
+            hint = f"{_flag(alone)} goes with {', '.join(fits)}" if fits else choice
+            raise InputError(f"nothing to predict with {_flag(alone)}", hint=hint)
         return
     if options.sweep and kinds[0] in ("collective", "blocks", "tokens", "load"):
         raise InputError(f"--sweep has no effect with --{kinds[0]}", hint="predict with --flows or --service")
@@ -172,10 +175,16 @@ def _predict_collective(
     given = (str(options.collective), options.ranks, options.sizes, options.nccl, options.launch, options.algorithm)
     curve = api.predict_collective(system, *given, p2p)
     if p2p is not None and curve.points == api.predict_collective(system, *given).points:
-        flag = "--no-p2p" if no_p2p else "--p2p-level"
-        terminal.note(f"{flag} changes nothing here: NCCL joins these ranks so without it")
+        terminal.note(f"{'--no-p2p' if no_p2p else '--p2p-level'} changes nothing here: {_anyway(curve, no_p2p)}")
     _save(api.collective_rows(curve), output)
     terminal.show(json, json_of("collective_curve"), render_collective, curve)
+
+
+def _anyway(curve: CollectiveCurve, no_p2p: bool) -> str:
+    """Why a setting of NCCL's peers leaves a prediction as it is."""
+    if curve.transports and all(each.transport != "P2P" for each in curve.transports):
+        return "these GPUs are no peers (lanewise route shows why), so NCCL goes through shared memory anyway"
+    return "by default NCCL uses no peers between these ranks" if no_p2p else "by default NCCL uses peers between them"
 
 
 def _predict_blocks(system: System, options: BlockOptions, no_p2p: bool, output: Path | None, json: str | None) -> None:

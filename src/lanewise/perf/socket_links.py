@@ -24,7 +24,8 @@ SOCKET_SHARE = {"qpi": (0.31, 0.40, 0.82), "upi": (0.31, 0.40, 0.82), "xgmi": (0
 # Width and speed of xGMI links are settings: 36.8 to 55.6 GB/s on links of 64. The range has the least share, too.
 SOCKET_SETTINGS = (0.65, 1.50)
 SOCKET_DOUBT = (
-    "the link between the sockets is not known: name the CPUs, or measure a copy from the far socket's memory"
+    "the link between the sockets is not known: name the CPUs, write rate: at that link, or measure a copy from the "
+    "far socket's memory"
 )
 
 

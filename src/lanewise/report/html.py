@@ -14,7 +14,7 @@ from lanewise.report.plots import plot
 from lanewise.report.surfaces import is_wide
 from lanewise.report.template import page_environment, page_styles
 from lanewise.report.words import anchor
-from lanewise.results.observation import Observation
+from lanewise.results.observation import Observation, Source
 from lanewise.results.run import Chart, Run, StudyRun
 from lanewise.results.service_result import ServiceResult
 
@@ -51,6 +51,7 @@ def report_html(run: Run, title: str = "") -> str:
         pages=[_illustrated(study) for study in run.studies],
         own_services=_sections("service", run.services, budget, anchors),
         measured=_scenarios(run.rows),
+        obtained=_obtained(run),
         scatter=measured_plots.scatter(widest) if widest else "",
         scattered=len(widest),
         study_services={s.name: _sections(s.name, s.services, budget, anchors) for s in run.studies},
@@ -65,7 +66,12 @@ def _title(run: Run) -> str:
     if run.studies:
         compared = any(row.measured is not None for study in run.studies for row in study.rows)
         return "Predicted against published" + " and measured" * compared
-    return "Services under load" if run.services else "Measured data paths"
+    return "Services under load" if run.services else f"{_obtained(run)} data paths"
+
+
+def _obtained(run: Run) -> str:
+    """Whether the rows of a run outside its studies were measured, or are predictions alone."""
+    return "Predicted" if run.rows and all(row.source is Source.PREDICTED for row in run.rows) else "Measured"
 
 
 def _illustrated(study: StudyRun) -> prepared.StudyPage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,6 +130,7 @@ def by_size(sweep: SizeSweep, salt: str) -> str:
             _draw(axes, line, index, sweep.unit)
         _sizes(axes, [point[0] for line in sweep.lines for point in line.points])
         low, high = axes.get_ylim()
+        axes.set_position(frame((6.6, 4.0), left=_left(high), right=0.18, top=0.35, bottom=0.55))
         log_axis(axes, (1.0, 2.0, 5.0) if high / low < 2000 else (1.0,), ".10g")
         dress(axes, "bytes")
         quantity(axes, sweep.unit)
@@ -136,6 +138,11 @@ def by_size(sweep: SizeSweep, salt: str) -> str:
         axes.legend(loc=corner, frameon=False, fontsize=SMALL, handlelength=1.4, borderaxespad=0.2)
 
     return painted((6.6, 4.0), f"{sweep.metric} in {sweep.unit} by size", salt, paint)
+
+
+def _left(high: float) -> float:
+    """The left margin, in inches, that the label of the highest power of ten below `high` needs."""
+    return max(0.62, 0.14 + 0.075 * len(f"{10 ** math.floor(math.log10(high)):,.10g}"))
 
 
 def _draw(axes: Any, line: SizeLine, index: int, unit: str) -> None:

@@ -12,6 +12,8 @@ from lanewise.topology.model import Device, Kind
 from lanewise.topology.ranges import check_name
 from lanewise.topology.words import WORDS
 
+_OR_CHIPSET = " (chipset where it is one)"
+
 if TYPE_CHECKING:
     from lanewise.topology.form import DeviceForm, SystemForm
     from lanewise.topology.scope import Scope
@@ -129,7 +131,8 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
         if unknown.hint.startswith("known:"):  # a list of all helps less than what to do
             kind = legal[0]
             unknown.hint = (
-                f"lanewise parts list --kind {kind} has the names; write null, or lanewise parts template {kind}"
+                f"lanewise parts list --kind {kind} has the names; write null{_OR_CHIPSET * (kind == 'switch')}, or "
+                f"add it: lanewise parts template {kind} NAME -o new.yaml, and parts: [new.yaml] at the top"
             )
         slots = generations_of_maker(name) if word == "cpu" else {}
         if slots:

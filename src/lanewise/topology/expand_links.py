@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lanewise.topology.scope import Scope
 
 DRIVE_LANES = 4  # of U.2, M.2 and E3.S drives; wider ones are parts that say so
+# What a manual prints where a number of links is meant: 3 UPI, 4x xGMI, x3, or a word alone.
+_NO_COUNT = re.compile(r"[a-zA-Z?]+|x\d+|\d+\s*[a-zA-Z].*")
 _CPU, _GPU, _NV, _NIC, _NET = Kind.CPU, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.NETSWITCH
 # Which kinds of device each medium may end at, and what to write where it may not.
 ENDS: dict[LinkKind, tuple[frozenset[Kind], str]] = {
@@ -157,7 +159,7 @@ def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], s
         return replace(link, count_known=False)
     if isinstance(stated, str) and stated.strip() == speeds.AUTO:
         return bonded(link, None, parts)
-    if isinstance(stated, str) and re.fullmatch(r"[a-zA-Z?]+", stated.strip()):
+    if isinstance(stated, str) and _NO_COUNT.fullmatch(stated.strip()):
         unknown = f", or '{speeds.UNKNOWN}' where nobody knows" if link.kind is LinkKind.SOCKET else ""
         hint = f"write {link.kind}: 3, or auto to follow the parts{unknown}"
         raise FormatError(f"'{stated}' is not a number of links", hint=hint)

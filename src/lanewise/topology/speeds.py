@@ -15,6 +15,8 @@ UNKNOWN = "?"
 _PREFIXES = {"B": ("KiB", "MiB", "GiB"), "B/s": ("Gb/s", "GB/s", "MB/s")}
 _WORD = re.compile(r"(gen|x)(\d{1,3}|\?)")
 _JOINED = re.compile(r"(?<=\d)x(?=\d)")  # gen5x16 is gen5 x16
+# What manuals print: PCIe 5.0 x16, PCI-E Gen5 x16.
+_NAME, _DOTTED = re.compile(r"^\s*pci[ -]?e(?:xpress)?\s*"), re.compile(r"^(?:gen\s*)?([1-6])\.0(?=\s|x|$)")
 _HINT = "write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown"
 
 # Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR 56.25 Gb/s on
@@ -47,12 +49,11 @@ def read_pcie(text: str) -> Pcie:
     if text.strip().lower() == AUTO:
         return Pcie()
     stated: dict[str, int | None] = {}
-    for word in _JOINED.sub(" x", text.lower()).split():
+    plain = _DOTTED.sub(r"gen\1 ", _NAME.sub("", text.strip().lower()))
+    for word in _JOINED.sub(" x", plain).split():
         match = _WORD.fullmatch(word)
         if not match or match[1] in stated:
-            dotted = re.fullmatch(r"(?:pcie)?(\d)\.0", word)
-            hint = f"PCIe {dotted[1]}.0 is written gen{dotted[1]}; {_HINT}" if dotted else _HINT
-            raise FormatError(f"'{text}' is not a PCIe speed", hint=hint)
+            raise FormatError(f"'{text}' is not a PCIe speed", hint=_HINT)
         stated[match[1]] = None if match[2] == "?" else int(match[2])
     if not stated:
         raise FormatError("the PCIe speed is empty", hint=_HINT)
@@ -77,7 +78,7 @@ def write_pcie(gen: int | None, lanes: int | None) -> str:
 
 def read_network(text: str) -> float:
     """The data rate in B/s of a named network or a quantity like '100 Gb/s'; UnknownName, FormatError."""
-    word = text.strip().lower()
+    word = re.sub(r"(?<=\d)\s+(?=gbe$)", "", text.strip().lower())  # 400 GbE
     if word in NETWORKS:
         return units.to_si(NETWORKS[word], "Gb/s")
     if not word[:1].isdigit() or word.endswith("gbe"):

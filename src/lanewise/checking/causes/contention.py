@@ -34,7 +34,9 @@ _LATEST, _MOST_LANES = 5, 16
 _HELD = 5.0
 # A message this many times larger that takes at most this many times as long: neither takes its bytes' time.
 _LARGER, _AS_LONG = 4, 1.3
-_STEP = "nvidia-smi pmon -c 1 and dmon -s ut while it is idle: who uses the GPUs? measure again on an idle machine"
+_IDLE = "while it is idle: who uses the GPUs? measure again on an idle machine"
+_STEP = f"nvidia-smi pmon -c 1 and dmon -s ut {_IDLE}"
+_TOOLS = {"AMD": "amd-smi process", "Intel": "xpu-smi ps", "NVIDIA": "nvidia-smi pmon -c 1 and dmon -s ut"}
 _SHARED = "another program copies over the same link, or uses the same memory, at the same time"
 _BUSY = "the CPUs or the GPUs are busy with something else"
 _BUSY_STEP = f"top -H; a core for each rank (numactl), CUDA graphs (nccl-tests -G 1) to compare; {_STEP}"
@@ -55,8 +57,15 @@ def other_copies(symptom: Symptom) -> Iterator[Cause]:
         if predicted is not None and symptom.result.reached_by(predicted):
             devices = frozenset(symptom.devices)
             key = (*OTHERS, flow.name)  # what copies on one path explains no other
-            yield Cause(key, f"{what} {flow.name} at the same time", _STEP, change=change, devices=devices)
+            yield Cause(key, f"{what} {flow.name} at the same time", _step(symptom), change=change, devices=devices)
             return
+
+
+def _step(symptom: Symptom) -> str:
+    """Who else uses the GPUs, by the tool of the maker that the title of their part names."""
+    parts = [symptom.model.system.part(device) for device in symptom.devices if device in symptom.model.system.devices]
+    makers = {part.title.partition(" ")[0] for part in parts if part is not None and part.kind == "gpu"}
+    return f"{_TOOLS.get(min(makers), 'the tool of its maker')} {_IDLE}" if makers else _STEP
 
 
 def halved_one_way(symptom: RowSymptom) -> Iterator[Cause]:

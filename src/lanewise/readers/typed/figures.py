@@ -52,6 +52,11 @@ _MACHINE = re.compile(
     r"[\w.-]*$",
     re.IGNORECASE,
 )
+# A flow by the names of a description, and its value with a unit: `host0->gpu[0-3]: 96 GB/s`.
+_BARE_ROW = re.compile(
+    r"((?:host|gpu|nic|ssd|vol)[\w:.\[\]-]*<?->[a-z][\w:.\[\]-]*[\w\]])(?:\s*[:=,|])?\s+(~?\d[\d.,]* ?[a-zA-Z]+(?:/s)?)"
+)
+_LONGEST_BARE = 120  # characters of a line
 _BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
 _PACKETS = re.compile(r"pps\b|pac?ke?ts\b", re.IGNORECASE)
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
@@ -65,13 +70,25 @@ _STORAGE = re.compile(
 
 
 def is_text(text: str) -> bool:
-    """Whether a text is such a list of figures."""
-    return any(line.startswith(f"{HEAD}:") for line in text.split("\n", 50)[:50])
+    """Whether a text is such a list of figures, or nothing but flows with a value each."""
+    return any(line.startswith(f"{HEAD}:") for line in text.split("\n", 50)[:50]) or _bare_rows(text) is not None
+
+
+def _bare_rows(text: str) -> str | None:
+    """Lines such as `host0->gpu0 25.4 GB/s` as such a list, line by line; None for any other text."""
+    listed = []
+    for line in text.split("\n"):
+        plain = line[: _LONGEST_BARE + 1].partition("#")[0].strip()
+        row = _BARE_ROW.fullmatch(plain) if len(plain) <= _LONGEST_BARE else None
+        if plain and row is None:
+            return None
+        listed.append(f'{{flows: "{row[1]}", value: "{row[2]}"}},' if row else "")
+    return f"{{{HEAD}: 1, rows: [" + "\n".join(listed) + "]}" if any(listed) else None
 
 
 def read_text(text: str, file: str) -> ImportedResults:
     """Its rows, the names of the GPUs and what else was stated; FormatError or UnknownName with the line otherwise."""
-    root = load(text, file, _REFERENCE).root
+    root = load(_bare_rows(text) or text, file, _REFERENCE).root
     fields = root.check_fields((HEAD, "title", "gpus", "gpu", "stated", "rows"), "the file", needed=(HEAD, "rows"))
     fields[HEAD].integer(1, 1, 1)
     nodes = fields["rows"].items()

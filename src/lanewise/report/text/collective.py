@@ -51,10 +51,12 @@ def _choice(curve: CollectiveCurve) -> str:
 
 
 def _transports(curve: CollectiveCurve) -> str:
-    """What each transport over PCIe would reach, and what tells which one runs."""
+    """What each transport over PCIe would reach, which of them the table is of, and what tells which one runs."""
+    rates = {(peak.bus_bandwidth, peak.low, peak.high) for peak in curve.peaks}
+    taken = next((each for each in curve.transports if (each.bus_bandwidth, each.low, each.high) in rates), None)
     texts = [
         f"{each.transport} {units.number(each.bus_bandwidth / 1e9, 3)} GB/s "
-        f"({range_text(each.bus_bandwidth, each.low, each.high)})"
+        f"({range_text(each.bus_bandwidth, each.low, each.high)})" + ", which the table takes" * (each is taken)
         for each in curve.transports
     ]
     steps = ["NCCL_DEBUG=INFO prints 'via P2P' or 'via SHM'", "nvidia-smi topo -p2p r whether P2P is allowed"]
