@@ -57,7 +57,8 @@ def lines_of(text: str) -> list[str]:
     plain = re.sub(r"\r+\n", "\n", _COLOUR.sub("", text).translate(_WIDE)).replace("\r", "\n")
     for entity, sign in _ENTITIES.items() if "&" in plain else ():
         plain = plain.replace(entity, sign)
-    return [_unmarked(TAG.sub("", _QUOTE.sub("", line))) for line in plain.split("\n")]
+    lines = (_ELEMENTS.sub("", line) if line.lstrip().startswith("<") else line for line in plain.split("\n"))
+    return [_unmarked(TAG.sub("", _QUOTE.sub("", line))) for line in lines]
 
 
 def _unmarked(line: str) -> str:
