@@ -102,6 +102,8 @@ def test_rows_of_mended_descriptions_are_predicted(name: str, path: str) -> None
     ("rtx4090-rtx5090-windows", "staged, to the RTX 5090"),  # an RTX 4090 sends to a host what those of EPYC do
     ("rtx5060ti-x570", "peers both ways, RTX 5060 Ti"),  # two B70 at another Ryzen of AM4, and vice versa
     ("b70-am4-pair", "peers both ways, writes"),
+    ("rx7900xtx-7f32-three", "host to two GPUs that share a link"),  # host bridges of Naples and Storm Peak
+    ("pro6000-roots", "B: host to eight GPUs, one quadrant"),  # of Naples and Rome
 ])  # fmt: skip
 def test_rows_are_predicted_by_what_other_machines_taught(name: str, path: str) -> None:
     machine = ready_machine(name)
