@@ -29,8 +29,8 @@ emerald-rapids rome milan genoa turin threadripper-pro-7000 xeon-e5-2600-v2 xeon
 xeon-gold-6530 xeon-gold-6526y xeon-gold-5120t epyc-7452 epyc-7742 naples granite-rapids granite-rapids-sp
 xeon-w-sapphire-rapids xeon-w-3300 threadripper-1000 threadripper-2000 threadripper-3000 threadripper-7000
 threadripper-9000
-threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-2000 ryzen-am5 grace grace-480gb
-grace-496gb power9
+threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-2000 ryzen-am5 ryzen-9000 grace
+grace-480gb grace-496gb power9
 """
 SWITCHES = """
 pex8747 pex8764 pex8796 pex9781 pex9797 pex88032 pex88048 pex88064 pex88080 pex88096 pex89024 pex89032 pex89048 pex89072

@@ -113,7 +113,7 @@ def test_predictions_less_apart_than_their_errors_together_are_tied() -> None:
     ties = lanewise.predict("rack-16gpu", "host0->gpu0, gpu1->host0, gpu0->gpu4").ties
     assert [(a.flow.name, b.flow.name) for a, b in ties] == [("host0->gpu0", "gpu1->host0")]
     assert not lanewise.predict("rack-16gpu", "host0->gpu0, host0->gpu4").ties  # equal, not close
-    score = lanewise.accuracy(["pro6000-roots"]).total
+    score = lanewise.accuracy(["pro6000-turin-6gpu"]).total
     assert (score.pairs, score.ordered + score.tied + score.reversed) == (5, 5)
     assert score.reversed == 0 < score.tied
 

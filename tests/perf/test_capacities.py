@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import lanewise
-from lanewise.catalog import builtin
+from lanewise.catalog import Figure, builtin
 from lanewise.perf.best_copy import best_read
 from lanewise.perf.concurrent_flows import LINK_SHARED
 from lanewise.topology.model import System
@@ -257,6 +257,33 @@ def test_dma_through_one_host_bridge_has_its_capacity(bridge: str, expected: flo
     assert total(system, "gpu0->gpu2, gpu2->gpu0") > 105
 
 
+def test_a_card_that_reads_a_gpu_at_another_root_port_may_get_less_than_peer_writes() -> None:
+    # Two MI300X get 0.70 of what a Xeon of this generation passes of writes, with requests of 128 B.
+    system = machine(
+        "cpu0: {cpu: sapphire-rapids}\ngpu0: {gpu: mi300x}\nnic0: {nic: connectx-7-ndr}",
+        "{from: cpu0, to: [gpu0, nic0], pcie: gen5 x16}",
+    )
+    (read,), (write,) = (lanewise.predict(system, flows).rates for flows in ("gpu0->nic0", "nic0->gpu0"))
+    assert read.low <= 0.7 * read.rate < 0.8 * write.rate < write.low
+    assert "reads may get less" in read.doubt
+
+
+@pytest.mark.parametrize("cards", ["gen4", "gen3"])
+def test_a_host_bridge_that_nobody_measured_passes_what_those_of_other_epyc_do(cards: str) -> None:
+    shares = [20.3 / 31.5, 36 / 63, 73.1 / 126]  # of two x16 ports: Naples, Rome, Storm Peak
+    cpu = builtin().get("milan").with_figure("cpu.host_bridge_rate", Figure(None, "B/s", "this test"))
+    text = (
+        "lanewise: 1\nsystem: s\ndevices: {cpu0: {cpu: milan}, 'gpu[0-1]': {gpu: l40s}}\n"
+        f"links: [{{from: cpu0, to: 'gpu[0-1]', pcie: {cards} x16, bridge: q0}}]\n"
+    )
+    system = read_system(text, "s.yaml", {}, builtin().with_part(cpu))
+    alone = total(system, "host0->gpu0")
+    # Its clock does not follow the cards' generation.
+    assert total(system, "host0->gpu[0-1]") == pytest.approx(min(sorted(shares)[1] * 63, 2 * alone), rel=2e-3)
+    ports = lanewise.predict(system, "host0->gpu[0-1]").total_high
+    assert ports > 1.9e9 * alone  # its ports may still be the limit
+
+
 def test_the_best_read_of_a_root_port_is_one_of_a_gpu_of_the_same_maker() -> None:
     def best(gpu: str) -> float:
         text = (
@@ -285,6 +312,7 @@ def test_gpus_of_a_maker_that_nobody_measured_get_through_a_root_port_what_one_o
         """{from: cpu0, to: sw0, pcie: gen4 x4}
         {from: sw0, to: 'gpu[0-1]', pcie: gen4 x4}""",
     )
+    system = replace(system, catalog=builtin().without_machine("b70-pex88096"))  # which measured a B70 since
     assert total(system, "host0->gpu[0-1]") == pytest.approx(total(system, "host0->gpu0"), rel=1e-6)
 
 

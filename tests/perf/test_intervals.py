@@ -221,7 +221,7 @@ def test_a_drive_that_nobody_named_has_the_median_of_those_that_state_a_rate() -
 
 
 def test_two_ports_of_one_host_bridge_may_carry_less_than_both() -> None:
-    text = ONE_GPU.replace("gpu0: {gpu: l40s}", '"gpu[0-1]": {gpu: l40s}').replace("genoa", "rome")
+    text = ONE_GPU.replace("gpu0: {gpu: l40s}", '"gpu[0-1]": {gpu: l40s}').replace("genoa", "ice-lake-sp")
     link = '{from: cpu0, to: "gpu[0-1]", pcie: gen4 x16%s}'
     shared, apart = (read_system(text % (link % bridge), "s.yaml") for bridge in (", bridge: q0", ""))
     both, alone = ([lanewise.predict(system, f"host0->{gpus}") for system in (shared, apart)]

@@ -27,9 +27,10 @@ Two sockets that nobody named are none of the CPUs that work alone (cpu.sockets_
 their generation; their range begins at the least share that was measured of the slowest of the others.
 
 Host bridge: all DMA of one direction through it, other than between two of its own ports. Eight RTX PRO 6000 behind two
-ports of one quadrant of a Threadripper PRO 7955WX read 73.1 GB/s and write 72.9, behind two quadrants 114 and 113. No
-second machine with two full ports at one bridge was measured, so where a part states no rate, a bridge limits nothing
-and its interval begins at that share of what its ports carry.
+ports of one quadrant of a Threadripper PRO 7955WX read 73.1 GB/s and write 72.9, behind two quadrants 114 and 113: 0.58
+of the raw rate of two x16 ports of the CPU's generation. Two cards at one of an EPYC 7F32 read 0.57 of it, at a die of
+an EPYC 7351 0.64. So one of another EPYC or Threadripper PRO passes the median of these shares, whatever the cards'
+own generation. Of other CPUs it limits nothing, and its interval begins at the least share of what its ports carry.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from lanewise.catalog import Part
 from lanewise.perf import packets
 from lanewise.perf.known_parts import is_of_amd, part_of
 from lanewise.perf.resources import Resource, cite, figure_resource
@@ -92,10 +94,43 @@ def _unmeasured_bridge(system: System, cpu: str, bridge: str) -> Resource | None
     rates = [packets.raw_rate(link.gen, link.lanes) for link in ports if link.gen and link.lanes]
     if len(ports) < 2 or len(rates) < len(ports):
         return None
-    return Resource(
-        kind="host_bridge", place=(cpu,), name=f"host bridge of {cpu}", capacity=packets.PACKET_SHARE * sum(rates),
-        basis="typical", rests_on="its ports; one bridge that was measured carries 0.65 of what its two do",
+    carried = packets.PACKET_SHARE * sum(rates)
+    ports_alone = Resource(
+        kind="host_bridge", place=(cpu,), name=f"host bridge of {cpu}", capacity=carried, basis="typical",
+        rests_on="its ports; one bridge that was measured carries 0.65 of what its two do",
     ).within((BRIDGE_LEAST, 1.0))  # fmt: skip
+    typical = _typical_bridge(system, cpu)
+    if typical is None or typical >= carried:
+        return ports_alone
+    return replace(ports_alone, capacity=typical, rests_on="the share of two ports that bridges of other EPYC carry")
+
+
+def _typical_bridge(system: System, cpu: str) -> float | None:
+    """B/s of a host bridge of an EPYC or Threadripper PRO, by the share of those measured; None of other CPUs."""
+    part = system.part(cpu)
+    both = _two_ports(part) if part is not None else None
+    share = _bridge_share(system)
+    return share * both if share and both else None
+
+
+@memoized_by_figures
+def _bridge_share(system: System) -> float | None:
+    """The median share of two x16 ports that host bridges of AMD's measured CPUs carry; None without any."""
+    shares = set()  # a set, as parts that extend another have its figure
+    for part in system.catalog.parts.values():
+        both = _two_ports(part)
+        figure = part.figure("cpu.host_bridge_rate") if both else None
+        if both and figure and isinstance(figure.value, float) and not figure.carried_from:
+            shares.add(figure.value / both)
+    return statistics.median(shares) if shares else None
+
+
+def _two_ports(part: Part) -> float | None:
+    """Raw B/s of the two x16 ports of a quadrant or die of an EPYC or Threadripper PRO; None of other parts."""
+    if part.kind != "cpu" or not is_of_amd(part) or part.text("cpu.host_bridges") != "per-port":
+        return None
+    gen = part.number("pcie.gen")
+    return 2 * packets.raw_rate(int(gen), 16) if gen else None
 
 
 _READS, _WRITES, _BOTH = "memory.dma_reads", "memory.dma_writes", "memory.dma_both"

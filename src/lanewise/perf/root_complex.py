@@ -20,10 +20,14 @@ from lanewise.perf.segments import PACKET_LINKS, Segment, is_cpu, slowest_link
 from lanewise.perf.uncertainty import BOUNDS, RANGES, UNKNOWN, figure_range
 from lanewise.routes.model import Hop
 from lanewise.routes.paths import memoized_by_figures
-from lanewise.topology.model import Link, LinkKind, System
+from lanewise.topology.model import Kind, Link, LinkKind, System
 
 PEER_DOUBT = "what {} forwards between its root ports was not measured: {} its peer.rate.gen{}"
 _XEON_SLOTS = 3  # the PCIe generation whose servers with GPUs are nearly all of Intel
+# Of peer writes, what cards read of GPUs at least: of two MI300X at other stacks of a Xeon 8480+ 63.6 of 90.4 GB/s, as
+# the requests under way decide, whose answers come late (llm-d, Cross-IIO PCIe P2P Throughput Degradation).
+_READ_LEAST = 0.7
+READ_DOUBT = "{} reads a GPU through {}, of which only peer writes were measured: reads may get less"
 _EPYC_LANES = 128  # of one socket (AMD EPYC 7002 to 9005 data sheets)
 
 
@@ -56,6 +60,9 @@ def peer_demand(system: System, segment: Segment) -> Iterator[tuple[Resource, fl
         resource = resource or unmeasured_peer_port(system, out.start, out.link)
         if resource is not None:
             resource = replace(resource, high=max(resource.high, _split_writes(system, out)))
+            if segment.is_read and system.device(segment.hops[-1].end).kind is not Kind.GPU:
+                doubt = resource.doubt or READ_DOUBT.format(segment.hops[-1].end, out.start)
+                resource = replace(resource, low=min(resource.low, _READ_LEAST * resource.capacity), doubt=doubt)
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
             name = f"{resource.name} at {out.link.port or out.end}"
             yield replace(resource, place=out.direction, name=name), 1.0
