@@ -349,7 +349,7 @@ def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
         if other.settings == row.settings and other.how.get("host memory") == row.how.get("host memory")
         and other.how.get("tool") == row.how.get("tool")
         and (other.scenario == other.flow or name_of_any(other) == name_of_any(row))
-        and symptom.posted.title(first_gpu(other)) == symptom.posted.title(gpu)
+        and first_gpu(other) != gpu and symptom.posted.title(first_gpu(other)) == symptom.posted.title(gpu)
     ]  # fmt: skip
     if like:
         evidence = f"{like[0].flow} reached {value_text(like[0])} by the same program"

@@ -13,7 +13,12 @@ _SERIES = (
     (r"core.* i[3579][- ](?:[3-9]|10)\d{3}|core.* i[3579][- ](?:[3-9]|10)\d\d", 3), (r"core.* i[3579][- ]2\d{3}", 2),
     (r"ryzen [3579] [12]\d{3}|threadripper 1\d{3}", 3), (r"xeon.* [ew]3?[- ]?[23]1\d\d|xeon.* w-?[23][12]\d\d", 3),
     (r"xeon.* e[35]-[124]\d{3}l?(?: v[234])|xeon.* e5-[124]\d{3}", 3), (r"xeon.* [xlew]5[56]\d\d", 2),
-    (r"power ?9", 4), (r"power ?8", 3),
+    (r"power ?9", 4), (r"power ?8", 3), (r"xeon.* e-2[12]\d\d|ryzen.* [2-5][2-7]\d\dge?\b", 3),
+    (r"xeon.* e-23\d\d|ampere altra|kunpeng 920", 4),
+    # Names of generations, and numbers that people write without the series.
+    (r"\b(?:genoa|bergamo|siena|turin|sapphire rapids|emerald rapids|granite rapids|sierra forest)\b|xeon 6\b", 5),
+    (r"\b(?:rome|milan|ice ?lake)\b|wrx80|trx40", 4), (r"\b(?:naples|cascade ?lake|skylake|broadwell|haswell)\b", 3),
+    (r"\bi[3579][- ]1[2-9]\d{3}|\b1[2-4]\d00kf?s?\b|\b[79][79]\d0x(?:3d)?\b", 5), (r"\b5[5-9]\d0x(?:3d)?\b", 4),
 )  # fmt: skip
 # The best that hosts of cards have: no CPU with lanes of Gen6 is sold (vendors' data sheets, 2026).
 HOST_GENERATION = 5
