@@ -10,11 +10,12 @@ from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, Ri
 from lanewise.collectives.learned import LearnedFigure, learned
 from lanewise.collectives.model import Algorithm, AlgorithmPeak, Collective, CollectiveSettings
 from lanewise.collectives.ranks import RankSet
+from lanewise.collectives.ring_loops import has_loops
 from lanewise.collectives.search import ChannelPlan
 from lanewise.collectives.trees import busiest_node
 from lanewise.perf.uncertainty import RANGES, UNKNOWN
 
-# A ring of two reaches less than longer ones where its links carry more.
+# A ring of two Ampere reaches less than longer ones where its links carry more.
 _PAIR_LEAST = 200e9
 _GATHER_SHARE = 0.985  # all_gather and reduce_scatter of all_reduce, both rings (eight H200, ml-engineering network)
 _RANGE = (0.90, 1.06)
@@ -34,9 +35,7 @@ def algorithm_peaks(
 ) -> dict[Algorithm, AlgorithmPeak]:  # fmt: skip
     """The peak of each algorithm that has a plan, by algorithm; P2P for direct sends."""
     ring = _ring(ranks, fabric, settings)
-    if network is None and _is_pair(ranks, fabric):
-        ring = _of_pair(collective, ring, settings)
-    elif network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
+    if network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         ring = _scaled(ring, _gather_share(ranks, fabric, settings))
     if collective in (Collective.ALL_TO_ALL, Collective.SENDRECV):
         return {Algorithm.P2P: _direct(collective, ranks, network, ring, settings)}
@@ -54,7 +53,9 @@ def algorithm_peaks(
 
 
 def _gather_share(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> float:
-    """What rings that gather or scatter reach of one that reduces to all."""
+    """What rings that gather or scatter reach of one that reduces to all; over NVLink `ring_loops` says it."""
+    if has_loops(ranks, fabric):
+        return 1.0
     of_two = fabric.staged and ranks.most == 2
     return learned("shared_memory_gather", ["two ranks"], settings.without).value if of_two else _GATHER_SHARE
 
@@ -68,31 +69,11 @@ def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> 
     if fabric.kind is FabricKind.MESH and ranks.maker == "AMD":
         figure = learned("mesh_share", [ranks.generation], settings.without)
         return _peak(Algorithm.RING, fabric.rings * fabric.link, figure, fabric.limit)
-    if _is_pair(ranks, fabric):
-        figure = learned("pair_share", [ranks.generation], settings.without)
-        return _peak(Algorithm.RING, fabric.planning, figure, fabric.limit)
-    figure = learned("ring_share", [ranks.generation], settings.without)
-    links = fabric.rings * fabric.link if fabric.kind is FabricKind.MESH else fabric.planning
+    of_pair = ranks.most == 2 and fabric.planning >= _PAIR_LEAST
+    classes = [f"{ranks.generation} pair"] * of_pair + [ranks.generation]
+    figure = learned("ring_share", classes, settings.without)
+    links = fabric.rings * fabric.link if fabric.kind is FabricKind.MESH and not of_pair else fabric.planning
     return _peak(Algorithm.RING, links, figure, fabric.limit)
-
-
-def _is_pair(ranks: RankSet, fabric: LocalFabric) -> bool:
-    amd_mesh = fabric.kind is FabricKind.MESH and ranks.maker == "AMD"
-    by_nvlink = fabric.kind not in (FabricKind.NONE, FabricKind.PCIE) and not amd_mesh
-    return by_nvlink and ranks.most == 2 and fabric.planning >= _PAIR_LEAST
-
-
-def _of_pair(collective: Collective, ring: AlgorithmPeak, settings: CollectiveSettings) -> AlgorithmPeak:
-    """What an operation other than all_reduce reaches between two ranks; direct sends to all are those to the next."""
-    if collective is Collective.ALL_REDUCE:
-        return ring
-    operation = Collective.SENDRECV if collective is Collective.ALL_TO_ALL else collective
-    figure = learned("pair_operation", [operation], settings.without)
-    rests_on = f"{ring.rests_on}; {figure.rests_on}"
-    return AlgorithmPeak(
-        ring.algorithm, ring.bus_bandwidth * figure.value, ring.low * figure.low, ring.high * figure.high, ring.limit,
-        rests_on, ring.basis,
-    )  # fmt: skip
 
 
 def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
