@@ -61,6 +61,13 @@ class CollectiveModel:
     choice: ChoiceModel
     library: Library
 
+    def peaks_of(self, size: float) -> Mapping[Algorithm, AlgorithmPeak]:
+        """The peaks of messages of `size` B, whose buffers in host memory may fit into a cache."""
+        if 2 * size > self.fabric.cache or self.network is not None:
+            return self.peaks
+        plans = _plans(self.members, self.fabric, self.network)
+        return algorithm_peaks(self.collective, self.members, self.fabric, None, plans, self.settings, size)
+
     def point(self, size: float) -> CollectivePoint:
         """A message of `size` B (as nccl-tests counts them)."""
         return _point(self, size)
@@ -150,7 +157,7 @@ def _plans(ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None) -> 
 def _point(model: CollectiveModel, size: float) -> CollectivePoint:
     choice = model.choice.at(size, model.settings.algorithm)
     algorithm = _algorithm(model.peaks, choice.algorithm)
-    peak = model.peaks[algorithm]
+    peak = model.peaks_of(size)[algorithm]
     factor = model.collective.bus_factor(len(model.members.ranks))
     sends = _sends(model, size, choice, peak)
     wire = size * factor / (sends.rate if sends else peak.bus_bandwidth)
