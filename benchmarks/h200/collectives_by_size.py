@@ -93,7 +93,8 @@ def main() -> None:
                         rows[use, f"{transport}, {operation} of {ranks}", name].append(row)
                         rows[use, f"{transport}, all", name].append(row)
     print(
-        "\n| use | what | sizes | median error | median deviation | within 10 % | in range |\n|---|---|---|---:|---:|---:|---:|"
+        "\n| use | what | sizes | median error | median deviation | within 10 % | in range |\n"
+        "|---|---|---|---:|---:|---:|---:|"
     )
     for (use, what, name), found in sorted(rows.items()):
         errors = [row.error for row in found]
