@@ -63,7 +63,7 @@ class CollectiveModel:
 
     def peaks_of(self, size: float) -> Mapping[Algorithm, AlgorithmPeak]:
         """The peaks of messages of `size` B, whose buffers in host memory may fit into a cache."""
-        if 2 * size > self.fabric.cache or self.network is not None:
+        if self.network is not None or not 2 * size <= self.fabric.cache < math.inf:
             return self.peaks
         plans = _plans(self.members, self.fabric, self.network)
         return algorithm_peaks(self.collective, self.members, self.fabric, None, plans, self.settings, size)
@@ -246,7 +246,8 @@ def _learned_ramp(
     model: ChoiceModel, choice: PlannedChoice, settings: CollectiveSettings, fabric: LocalFabric
 ) -> LearnedFigure:
     medium = "pcie" if fabric.kind is FabricKind.PCIE else model.ranks.generation
-    if medium != "pcie" and choice.algorithm is Algorithm.RING and model.collective not in IN_LOOPS:
+    one = len(model.ranks.nodes) == 1
+    if medium != "pcie" and one and choice.algorithm is Algorithm.RING and model.collective not in IN_LOOPS:
         return learned("ramp", [], settings.without)  # no class: chains and sends were not learned
     return learned("ramp", [f"{choice.algorithm} {medium} {min(len(model.ranks.nodes), 4)}"], settings.without)
 
