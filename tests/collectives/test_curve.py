@@ -184,15 +184,11 @@ def test_who_issues_a_call_adds_to_short_messages_only() -> None:
 
 def test_two_ranks_gather_and_scatter_at_less_than_they_reduce_and_send_at_more() -> None:
     pair = gpu_node("h200-sxm", gpus=2)
-    rates = {operation: bus(pair, "gpu[0-1]", collective=operation) for operation in Collective}
-    order = ["reduce_scatter", "all_gather", "all_reduce", "sendrecv", "broadcast"]
+    rates = {operation: bus(pair, "gpu[0-1]", GiB, operation) for operation in Collective}
+    order = ["all_gather", "all_reduce", "sendrecv", "broadcast"]
     assert sorted(order, key=lambda name: rates[Collective(name)]) == order
-    assert rates[Collective.ALL_TO_ALL] == pytest.approx(rates[Collective.SENDRECV], rel=0.01)
-    # More of them form a ring of several steps.
-    four = gpu_node("h200-sxm", gpus=4)
-    assert bus(four, "gpu[0-3]", collective="all_gather") == pytest.approx(
-        0.985 * bus(four, "gpu[0-3]", collective="broadcast"), rel=0.01
-    )
+    assert rates[Collective.REDUCE_SCATTER] == rates[Collective.ALL_GATHER]
+    assert rates[Collective.ALL_TO_ALL] == pytest.approx(rates[Collective.SENDRECV], rel=0.03)
 
 
 @pytest.mark.parametrize("machine", ["h200-vm-2gpus-third", "h200-vm-2gpus-fourth"])
@@ -238,8 +234,9 @@ def test_a_machine_is_predicted_from_the_others() -> None:
 
 def test_learned_figures_come_from_machines_that_are_there_and_not_held_out() -> None:
     machines = {machine.name: machine.held_out for machine in ready_machines()}
-    for key in ("ring_share", "pair_share", "pair_operation", "mesh_share", "nvls_share", "nvls_tree_share",
-                "network_share", "ramp", "shared_memory_share", "peer_share"):  # fmt: skip
+    for key in ("ring_share", "ring_drift", "send_channel", "mesh_share", "nvls_share", "nvls_tree_share",
+                "network_share", "ramp", "shared_memory_share", "shared_memory_gather", "shared_memory_channel",
+                "device_cache", "far_memory_share", "peer_share"):  # fmt: skip
         for values in classes_of(key).values():
             assert {machines[name] for name in values} == {False}, key
 

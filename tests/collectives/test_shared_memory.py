@@ -7,16 +7,20 @@ from dataclasses import replace
 
 import pytest
 from collectives.collective_systems import gpu_node, pcie_box
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lanewise.collectives.curve import predict_collective
+from lanewise.collectives.fabric import RingRate
 from lanewise.collectives.learned import classes_of, learned
 from lanewise.collectives.model import Collective, CollectiveCurve, CollectivePoint, CollectiveSettings
+from lanewise.collectives.sends import both_limit
 from lanewise.collectives.translation import PAGE
 from lanewise.report.text.collective import render_collective
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 
-GiB = 2.0**30
+MiB, GiB = 2.0**20, 2.0**30
 OLD = CollectiveSettings(version="2.20.5", p2p=False)  # /dev/shm
 NEW = CollectiveSettings(version="2.27.7", p2p=False)  # perhaps cuMem allocations
 
@@ -214,3 +218,73 @@ def test_gathers_through_shared_memory_reach_less_than_sums_between_two_ranks():
     assert gathered.bus_bandwidth == pytest.approx(
         learned("shared_memory_gather", ["two ranks"]).value * summed.bus_bandwidth, rel=0.02
     )
+
+
+def four_hopper(cpu: str = "emerald-rapids") -> System:
+    """Four H200 at one socket."""
+    return read_system(
+        f"""
+lanewise: 1
+system: four
+devices: {{cpu0: {{cpu: {cpu}}}, "gpu[0-3]": {{gpu: h200-sxm}}, nvs: {{nvswitch: null}}}}
+links: [{{from: cpu0, to: "gpu[0-3]", pcie: gen5 x16}}, {{from: "gpu[0-3]", to: nvs, nvlink: 18}}]
+""",
+        "four.yaml",
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "operation", "measured"),
+    [
+        # Four H200, a held-out machine; four H100 taught what devices fill of the cache. 32 MiB use all buffers.
+        (32, "all_reduce", 24.4), (256, "all_reduce", 24.1), (1024, "all_reduce", 23.7),
+        (64, "all_gather", 23.6), (1024, "all_gather", 23.8),
+    ],
+)  # fmt: skip
+def test_rings_whose_buffers_exceed_the_cache_wait_for_memory(size: int, operation: str, measured: float):
+    settings = CollectiveSettings(version="2.28.9", p2p=False)
+    point = predict_collective(four_hopper(), Collective(operation), "gpu[0-3]", [size * MiB], settings).points[0]
+    assert point.bus_bandwidth / 1e9 == pytest.approx(measured, rel=0.05)
+    assert point.limit.startswith("memory of cpu0")
+    assert any("that devices fill" in text for text in point.rests_on)
+
+
+def test_short_messages_use_few_buffers_and_two_ranks_half_as_many_as_four():
+    def limit(system: System, ranks: str, size: float, operation: Collective = Collective.ALL_REDUCE) -> str:
+        settings = CollectiveSettings(version="2.28.9", p2p=False)
+        return predict_collective(system, operation, ranks, [size], settings).points[0].limit
+
+    assert limit(four_hopper(), "gpu[0-3]", 16 * MiB).startswith("link")
+    assert limit(four_hopper(), "gpu[0-1]", GiB).startswith("link")
+    assert "memory" not in limit(four_hopper(), "gpu[0-3]", GiB, Collective.SENDRECV)
+    assert limit(four_hopper("sapphire-rapids"), "gpu[0-3]", GiB).startswith("link")  # nobody measured its cache
+
+
+def test_less_of_a_larger_cache_is_read_from_memory():
+    fast, slow = RingRate(40.0, 50.0, 60.0, "cache"), RingRate(10.0, 20.0, 30.0, "memory")
+    rates = [fast.where_a_share_is(slow, share / 10).rate for share in range(11)]
+    assert rates == sorted(rates, reverse=True)
+    assert (rates[0], rates[10]) == (pytest.approx(50.0), pytest.approx(20.0))
+    assert rates[5] == pytest.approx(2 / (1 / 50 + 1 / 20))
+
+
+def test_sends_through_shared_memory_run_on_two_channels():
+    settings = CollectiveSettings(version="2.28.9", p2p=False)
+
+    def point(operation: Collective, system: System | None = None) -> CollectivePoint:
+        return predict_collective(system or four_hopper(), operation, "gpu[0-1]", [GiB], settings).points[0]
+
+    sent, summed = point(Collective.SENDRECV), point(Collective.ALL_REDUCE)
+    assert (sent.channels, summed.channels) == (2, 4)
+    assert sent.limit == "2 channels of NCCL's sends"
+    # Three pairs of H200: 23.5 to 23.9 where rings reach 27 to 27.9.
+    assert sent.bus_bandwidth == pytest.approx(23.7e9, rel=0.03)
+    other = [point(each, pcie_box(gpus=2)) for each in (Collective.SENDRECV, Collective.ALL_REDUCE)]
+    assert other[0].bus_bandwidth == pytest.approx(other[1].bus_bandwidth, rel=0.01)  # nobody measured its channels
+
+
+@given(st.floats(1, 1000), st.floats(1, 1000))
+def test_channels_and_links_carry_less_than_either(channels: float, links: float):
+    both = both_limit(channels, links)
+    assert 0.87 * min(channels, links) < both < min(channels, links) * (1 + 1e-9)
+    assert both == pytest.approx(both_limit(links, channels))

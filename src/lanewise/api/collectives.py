@@ -52,7 +52,7 @@ def predict_collective(
 
     >>> curve = lanewise.predict_collective("h200-pair", "all_reduce", sizes="1GiB")
     >>> str(curve.points[0].algorithm), round(curve.points[0].bus_bandwidth / 1e9)
-    ('Ring', 319)
+    ('Ring', 320)
     """
     from lanewise.collectives.constants import check_version
     from lanewise.collectives.curve import predict_collective as predict

@@ -24,6 +24,7 @@ from lanewise.collectives.model import (
 )
 from lanewise.collectives.peaks import algorithm_peaks
 from lanewise.collectives.ranks import RankSet, rank_set
+from lanewise.collectives.ring_loops import IN_LOOPS, IdleTime, idle_time, later_hops
 from lanewise.collectives.search import ChannelPlan, channel_plan
 from lanewise.collectives.sends import SendRate, send_rate
 from lanewise.topology.model import System
@@ -59,6 +60,13 @@ class CollectiveModel:
     peaks: Mapping[Algorithm, AlgorithmPeak]
     choice: ChoiceModel
     library: Library
+
+    def peaks_of(self, size: float) -> Mapping[Algorithm, AlgorithmPeak]:
+        """The peaks of messages of `size` B, whose buffers in host memory may fit into a cache."""
+        if self.network is not None or not 2 * size <= self.fabric.cache < math.inf:
+            return self.peaks
+        plans = _plans(self.members, self.fabric, self.network)
+        return algorithm_peaks(self.collective, self.members, self.fabric, None, plans, self.settings, size)
 
     def point(self, size: float) -> CollectivePoint:
         """A message of `size` B (as nccl-tests counts them)."""
@@ -149,11 +157,12 @@ def _plans(ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None) -> 
 def _point(model: CollectiveModel, size: float) -> CollectivePoint:
     choice = model.choice.at(size, model.settings.algorithm)
     algorithm = _algorithm(model.peaks, choice.algorithm)
-    peak = model.peaks[algorithm]
+    peak = model.peaks_of(size)[algorithm]
     factor = model.collective.bus_factor(len(model.members.ranks))
     sends = _sends(model, size, choice, peak)
     wire = size * factor / (sends.rate if sends else peak.bus_bandwidth)
-    kernel = _kernel_time(model.choice, choice, wire, size, model.settings, model.fabric)
+    idle = _idle_time(model, size, choice)
+    kernel = _kernel_time(model.choice, choice, wire, size, model.settings, model.fabric) + idle.seconds
     time = _issued(kernel, model.settings.launch, model.members)
     bandwidth = size * factor / time
     low, high = _interval(bandwidth, peak, size)
@@ -163,7 +172,11 @@ def _point(model: CollectiveModel, size: float) -> CollectivePoint:
     on_wire = wire > 0.5 * time
     reached = sends.limit if sends else peak.limit
     limit = reached if on_wire else _latency_limit(choice, model.network)
-    rests_on = (*_rests_on(model, choice, peak, on_wire), *((sends.rests_on,) if sends and on_wire else ()))
+    rests_on = (
+        *_rests_on(model, choice, peak, on_wire),
+        *((sends.rests_on,) if sends and on_wire else ()),
+        *idle.rests_on,
+    )
     channels = sends.channels if sends else _channels(choice, size)
     return CollectivePoint(size, time, bandwidth, low, high, algorithm, choice.protocol, channels, limit, rests_on)
 
@@ -173,6 +186,15 @@ def _sends(model: CollectiveModel, size: float, choice: PlannedChoice, peak: Alg
     if model.collective is not Collective.SENDRECV:
         return None
     return send_rate(size, model.members, model.fabric, choice.channels, peak, model.settings)
+
+
+def _idle_time(model: CollectiveModel, size: float, choice: PlannedChoice) -> IdleTime:
+    """What the last steps of a ring of Simple cost; in lines of LL and LL128 they are short."""
+    if choice.algorithm is not Algorithm.RING or choice.protocol is not Protocol.SIMPLE:
+        return IdleTime(0.0)
+    if model.collective is Collective.BROADCAST:
+        return IdleTime(later_hops(model.members, model.fabric, model.library))
+    return idle_time(model.collective, size, model.members, model.fabric, choice.channels, model.settings)
 
 
 def _rests_on(model: CollectiveModel, choice: PlannedChoice, peak: AlgorithmPeak, on_wire: bool) -> tuple[str, ...]:
@@ -211,7 +233,7 @@ def _ramp(model: ChoiceModel, choice: PlannedChoice, settings: CollectiveSetting
     """Seconds beyond the wire of a call of 1 us: learned for the class, else a share of the library's latency."""
     latency = choice.latency - model.plugin_latency(choice)
     figure = _learned_ramp(model, choice, settings, fabric)
-    if figure.value > 0:
+    if figure.measured:
         # Learned of Simple; LL128 in proportion to its latency.
         simple = model.planned_latency(choice.algorithm, Protocol.SIMPLE)
         return figure.value * 1e-6 * (latency / simple if choice.protocol is Protocol.LL128 and simple else 1.0)
@@ -224,6 +246,9 @@ def _learned_ramp(
     model: ChoiceModel, choice: PlannedChoice, settings: CollectiveSettings, fabric: LocalFabric
 ) -> LearnedFigure:
     medium = "pcie" if fabric.kind is FabricKind.PCIE else model.ranks.generation
+    one = len(model.ranks.nodes) == 1
+    if medium != "pcie" and one and choice.algorithm is Algorithm.RING and model.collective not in IN_LOOPS:
+        return learned("ramp", [], settings.without)  # no class: chains and sends were not learned
     return learned("ramp", [f"{choice.algorithm} {medium} {min(len(model.ranks.nodes), 4)}"], settings.without)
 
 

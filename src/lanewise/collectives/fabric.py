@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -61,6 +62,12 @@ class RingRate:
         """A share of it."""
         return RingRate(share * self.low, share * self.rate, share * self.high, self.limit)
 
+    def where_a_share_is(self, other: RingRate, share: float) -> RingRate:
+        """The rate where a share of the data goes at that of `other`."""
+        pairs = ((self.low, other.low), (self.rate, other.rate), (self.high, other.high))
+        low, rate, high = (1 / ((1 - share) / one + share / two) for one, two in pairs)
+        return RingRate(low, rate, high, other.limit if share > 0 else self.limit)
+
 
 @dataclass(frozen=True, slots=True)
 class LocalFabric:
@@ -69,9 +76,10 @@ class LocalFabric:
     `ring` is what each rank sends over PCIe, to the next one in a ring or to all others, with its range, `staged`
     whether part of it passes host memory, `duplex` whether a port then carries both directions, `memory` what the CPUs'
     measured rates of DMA allow of it and `sockets` what the links between sockets do, `translated` whether an IOMMU
-    translates what passes it, `walks` what its page walks allow. `far_share` is what the share of writes to the other
-    socket rests on, `perhaps_staged` says that some GPUs may have no peer access. `rings` are the disjoint rings of a
-    mesh, `order` the order of the ranks in a ring.
+    translates what passes it, `walks` what its page walks allow. `uncached` is `memory` where no read finds its data in
+    a cache, `cache` what devices fill of one (B, of `cache_source`), `receivers` the ranks whose buffers share it.
+    `far_share` is what the share of writes to the other socket rests on, `perhaps_staged` says that some GPUs may have
+    no peer access. `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a ring.
     """
 
     kind: FabricKind
@@ -86,6 +94,10 @@ class LocalFabric:
     staged: bool = False
     duplex: bool = False
     memory: RingRate | None = None
+    uncached: RingRate | None = None
+    cache: float = math.inf
+    cache_source: str = ""
+    receivers: int = 0
     sockets: RingRate | None = None
     translated: bool = False
     walks: PageWalks | None = None
@@ -187,10 +199,15 @@ def _pcie_fabric(
     links = _slowest(_only(kernels, lambda r: not _is_between_sockets(r)), peers)
     between = [demand for demand in _only(kernels, _is_between_sockets) if demand.per_byte]
     measured = _with_memory(system, demands, [leg.cached for leg in legs])
+    uncached = _with_memory(system, demands, [False] * len(legs))
+    memories = [cpu_above(system, receiver) for _, receiver in through_memory]
+    cache, cache_source = _device_cache(system, memories, settings)
     return LocalFabric(
         FabricKind.PCIE, tuple(node), ring=links.rate, low=links.low, high=links.high, staged=staged,
         duplex=bool({a for a, _ in through_memory} & {b for _, b in through_memory}),
         memory=_slowest(_of_kernels(system, measured), peers) if staged else None,
+        uncached=_slowest(_of_kernels(system, uncached), peers) if staged else None,
+        cache=cache, cache_source=cache_source, receivers=max(map(memories.count, memories), default=0),
         sockets=_slowest(between, peers) if between else None,
         translated=staged and system.policies.iommu == "translate",
         walks=page_walks(system, ranks.vendor, through_memory, peers, settings.without),
@@ -209,6 +226,13 @@ def _legs(system: System, ranks: RankSet, step: tuple[str, str], through_memory:
     near = cpu_above(system, sender) == memory
     cached = near and ranks.vendor == _WRITES_INTO_CACHE
     return [_Leg(Flow(sender, memory), far=not near), _Leg(Flow(memory, receiver), cached=cached)]
+
+
+def _device_cache(system: System, cpus: Sequence[str], settings: CollectiveSettings) -> tuple[float, str]:
+    """What devices fill of the last-level cache of one of `cpus` in B, and its source; infinite where it is unknown."""
+    parts = {part.name for part in map(system.part, cpus) if part is not None}
+    figure = learned("device_cache", parts if len(parts) == 1 else (), settings.without)
+    return (figure.value * 2**20, figure.rests_on) if figure.measured else (math.inf, "")
 
 
 def _steps(node: Sequence[str], collective: Collective) -> list[tuple[str, str]]:

@@ -10,12 +10,16 @@ from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, Ri
 from lanewise.collectives.learned import LearnedFigure, learned
 from lanewise.collectives.model import Algorithm, AlgorithmPeak, Collective, CollectiveSettings
 from lanewise.collectives.ranks import RankSet
+from lanewise.collectives.ring_loops import has_loops
 from lanewise.collectives.search import ChannelPlan
 from lanewise.collectives.trees import busiest_node
 from lanewise.perf.uncertainty import RANGES, UNKNOWN
 
-# A ring of two reaches less than longer ones where its links carry more.
+# A ring of two Ampere reaches less than longer ones where its links carry more.
 _PAIR_LEAST = 200e9
+# Of shared memory, a channel and rank (NCCL 2.30.7, src/init.cc). Slices are halves of a chunk, and each of the four
+# slots of a buffer holds one, so that short messages touch twice their size.
+_BUFFER = 2**22
 _GATHER_SHARE = 0.985  # all_gather and reduce_scatter of all_reduce, both rings (eight H200, ml-engineering network)
 _RANGE = (0.90, 1.06)
 _UNMEASURED = (0.75, 1.15)
@@ -30,15 +34,18 @@ _TREE_SHARE = 0.92
 
 def algorithm_peaks(
     collective: Collective, ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None,
-    plans: Mapping[Algorithm, ChannelPlan], settings: CollectiveSettings,
+    plans: Mapping[Algorithm, ChannelPlan], settings: CollectiveSettings, size: float = math.inf,
 ) -> dict[Algorithm, AlgorithmPeak]:  # fmt: skip
-    """The peak of each algorithm that has a plan, by algorithm; P2P for direct sends."""
-    ring = _ring(ranks, fabric, settings)
-    if network is None and _is_pair(ranks, fabric):
-        ring = _of_pair(collective, ring, settings)
-    elif network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
+    """The peak of each algorithm that has a plan, by algorithm; P2P for direct sends.
+
+    `size` (B) decides how much of NCCL's buffers in host memory a call uses.
+    """
+    direct = collective in (Collective.ALL_TO_ALL, Collective.SENDRECV)
+    buffers = 0.0 if direct else min(2 * size, plans[Algorithm.RING].connected * fabric.receivers * _BUFFER)
+    ring = _ring(ranks, fabric, settings, buffers)
+    if network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         ring = _scaled(ring, _gather_share(ranks, fabric, settings))
-    if collective in (Collective.ALL_TO_ALL, Collective.SENDRECV):
+    if direct:
         return {Algorithm.P2P: _direct(collective, ranks, network, ring, settings)}
     peaks = {Algorithm.RING: _ring_of_nodes(ranks, fabric, network, ring, settings)}
     if collective is Collective.ALL_REDUCE:
@@ -54,48 +61,37 @@ def algorithm_peaks(
 
 
 def _gather_share(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> float:
-    """What rings that gather or scatter reach of one that reduces to all."""
+    """What rings that gather or scatter reach of one that reduces to all; over NVLink `ring_loops` says it."""
+    if has_loops(ranks, fabric):
+        return 1.0
     of_two = fabric.staged and ranks.most == 2
     return learned("shared_memory_gather", ["two ranks"], settings.without).value if of_two else _GATHER_SHARE
 
 
-def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
-    """The ring within a node."""
+def _ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings, buffers: float) -> AlgorithmPeak:
+    """The ring within a node; `buffers` (B) are what it uses of one CPU's memory."""
     if fabric.kind is FabricKind.NONE:
         return AlgorithmPeak(Algorithm.RING, math.inf, math.inf, math.inf, "", "")
     if fabric.kind is FabricKind.PCIE:
-        return _pcie_ring(ranks, fabric, settings)
+        return _pcie_ring(ranks, fabric, settings, buffers)
     if fabric.kind is FabricKind.MESH and ranks.maker == "AMD":
         figure = learned("mesh_share", [ranks.generation], settings.without)
         return _peak(Algorithm.RING, fabric.rings * fabric.link, figure, fabric.limit)
-    if _is_pair(ranks, fabric):
-        figure = learned("pair_share", [ranks.generation], settings.without)
-        return _peak(Algorithm.RING, fabric.planning, figure, fabric.limit)
-    figure = learned("ring_share", [ranks.generation], settings.without)
-    links = fabric.rings * fabric.link if fabric.kind is FabricKind.MESH else fabric.planning
+    of_pair = ranks.most == 2 and fabric.planning >= _PAIR_LEAST
+    classes = [f"{ranks.generation} pair"] * of_pair + [ranks.generation]
+    figure = learned("ring_share", classes, settings.without)
+    links = fabric.rings * fabric.link if fabric.kind is FabricKind.MESH and not of_pair else fabric.planning
     return _peak(Algorithm.RING, links, figure, fabric.limit)
 
 
-def _is_pair(ranks: RankSet, fabric: LocalFabric) -> bool:
-    amd_mesh = fabric.kind is FabricKind.MESH and ranks.maker == "AMD"
-    by_nvlink = fabric.kind not in (FabricKind.NONE, FabricKind.PCIE) and not amd_mesh
-    return by_nvlink and ranks.most == 2 and fabric.planning >= _PAIR_LEAST
+def _memory(fabric: LocalFabric, buffers: float) -> RingRate | None:
+    """What the CPUs' memory allows; of `buffers` (B) the part beyond what devices fill of a cache is read from it."""
+    if fabric.memory is None or fabric.uncached is None or buffers <= fabric.cache:
+        return fabric.memory
+    return fabric.memory.where_a_share_is(fabric.uncached, 1 - fabric.cache / buffers)
 
 
-def _of_pair(collective: Collective, ring: AlgorithmPeak, settings: CollectiveSettings) -> AlgorithmPeak:
-    """What an operation other than all_reduce reaches between two ranks; direct sends to all are those to the next."""
-    if collective is Collective.ALL_REDUCE:
-        return ring
-    operation = Collective.SENDRECV if collective is Collective.ALL_TO_ALL else collective
-    figure = learned("pair_operation", [operation], settings.without)
-    rests_on = f"{ring.rests_on}; {figure.rests_on}"
-    return AlgorithmPeak(
-        ring.algorithm, ring.bus_bandwidth * figure.value, ring.low * figure.low, ring.high * figure.high, ring.limit,
-        rests_on, ring.basis,
-    )  # fmt: skip
-
-
-def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> AlgorithmPeak:
+def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings, buffers: float) -> AlgorithmPeak:
     """Over PCIe: a share of what the links carry, and through shared memory no more than the memory does.
 
     Ports that carry both directions of shared memory reach less than those that carry one. Links between sockets keep
@@ -110,7 +106,7 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     figure = of_ports if through_ports else as_peers
     links = RingRate(fabric.low, fabric.ring, fabric.high, fabric.limit).scaled(figure.value)
     sockets = fabric.sockets and fabric.sockets.scaled(as_peers.value)
-    rates = [rate for rate in (links, sockets, fabric.memory) if rate is not None]
+    rates = [rate for rate in (links, sockets, _memory(fabric, buffers)) if rate is not None]
     slowest = min(rates, key=lambda rate: rate.rate)
     low, high = min(rate.low for rate in rates) * _PCIE_RANGE[0], min(rate.high for rate in rates) * _PCIE_RANGE[1]
     walks = fabric.walks
@@ -121,7 +117,8 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
         )
     if fabric.translated:
         low = min(low, RANGES[UNKNOWN][0] * slowest.rate if walks is None else walks.low)
-    rests_on = "; ".join(text for text in (figure.rests_on, fabric.far_share) if text)
+    cache_source = fabric.cache_source if buffers > fabric.cache else ""
+    rests_on = "; ".join(text for text in (figure.rests_on, fabric.far_share, cache_source) if text)
     return AlgorithmPeak(Algorithm.RING, slowest.rate, low, high, slowest.limit, rests_on, "typical")
 
 

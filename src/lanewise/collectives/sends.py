@@ -1,4 +1,4 @@
-"""How fast each rank sends to the next over NVLink switches: NCCL runs short messages on few channels."""
+"""How fast each rank sends to the next: NCCL gives sends fewer channels than rings, over PCIe two."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class SendRate:
 def send_channels(size: float, ranks: int, links: int, connected: int) -> int:
     """The channels of a message of `size` B between two of `ranks` with `links` NVLinks each, of those `connected`.
 
-    Both counts are powers of two (src/graph/paths.cc): of a peer two channels for each link, and at first no more than
-    give each rank channels of its own.
+    Both counts are powers of two (src/graph/paths.cc): of a peer two channels for each link, over PCIe two, and at
+    first no more than give each rank channels of its own.
     """
     every = _power_of_two(connected)
     most = min(every, _power_of_two(2 * links))
@@ -52,16 +52,28 @@ def send_channels(size: float, ranks: int, links: int, connected: int) -> int:
 def send_rate(
     size: float, ranks: RankSet, fabric: LocalFabric, connected: int, peak: AlgorithmPeak, settings: CollectiveSettings
 ) -> SendRate | None:
-    """The rate of a message of `size` B within one node of NVLink switches; None elsewhere."""
-    if fabric.kind is not FabricKind.NVSWITCH or len(ranks.nodes) > 1 or ranks.maker != "NVIDIA":
+    """The rate of a message of `size` B within one node, through switches or shared memory; None elsewhere."""
+    if len(ranks.nodes) > 1 or ranks.maker != "NVIDIA":
         return None
-    channels = send_channels(size, len(ranks.ranks), round(fabric.raw / fabric.link), connected)
-    figure = learned("send_channel", [ranks.generation], settings.without)
-    kernels, links = channels * figure.value * 1e9, peak.bus_bandwidth
-    rate = (kernels**-_POWER + links**-_POWER) ** (-1 / _POWER)
-    limit = peak.limit if links < kernels else f"{channels} channel{'s' * (channels > 1)} of NCCL's sends"
-    doubt = 1.0 if figure.measured else links / rate
+    through_memory = fabric.kind is FabricKind.PCIE and fabric.staged
+    if fabric.kind is not FabricKind.NVSWITCH and not through_memory:
+        return None
+    links = 1 if through_memory else round(fabric.raw / fabric.link)
+    channels = send_channels(size, len(ranks.ranks), links, connected)
+    key = "shared_memory_channel" if through_memory else "send_channel"
+    figure = learned(key, [ranks.generation], settings.without)
+    if through_memory and not figure.measured:
+        return None
+    rate = both_limit(channels * figure.value * 1e9, peak.bus_bandwidth)
+    by_links = peak.bus_bandwidth < channels * figure.value * 1e9
+    limit = peak.limit if by_links else f"{channels} channel{'s' * (channels > 1)} of NCCL's sends"
+    doubt = 1.0 if figure.measured else peak.bus_bandwidth / rate
     return SendRate(rate, channels, limit, figure.rests_on, doubt)
+
+
+def both_limit(channels: float, links: float) -> float:
+    """What channels and links of these rates carry together, in their unit."""
+    return float((channels**-_POWER + links**-_POWER) ** (-1 / _POWER))
 
 
 def _power_of_two(count: int) -> int:
