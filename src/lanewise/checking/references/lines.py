@@ -106,7 +106,7 @@ def by_line(
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
         fine, least = _OF_THUNDERBOLT if thunderbolt and row.path == "network" else (FINE_SHARE, SLOW_SHARE)
         lenient = _by_one_drive(row, line) or larger_fills
-        low, slow = fine * line * both, 0.0 if lenient else with_steps(row, least * line * both)
+        low, slow = fine * line * both, 0.0 if lenient else _slow_below(row, line * both, least)
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
 
@@ -259,10 +259,23 @@ def with_steps(row: Observation, rate: float) -> float:
     All-reduce of S bytes by n ranks takes 2 (n - 1) steps and 2 (n - 1) / n S over the rate (nccl-tests,
     doc/PERFORMANCE.md), the other rings half of both. Messages of `LEAST_MESSAGE` and all other rows have the rate.
     """
-    size, hosts = row.settings.get("bytes", LEAST_MESSAGE), row.settings.get("hosts", 1)
-    if size >= LEAST_MESSAGE or hosts < 2 or not row.scenario.startswith(RING_COLLECTIVES):
+    if not _is_short_ring(row):
         return rate
-    return 1 / (1 / rate + row.settings.get("ranks", hosts) * _RING_STEP / size)
+    ranks = row.settings.get("ranks", row.settings["hosts"])
+    return 1 / (1 / rate + ranks * _RING_STEP / row.settings["bytes"])
+
+
+def _is_short_ring(row: Observation) -> bool:
+    """Whether a row is a ring over hosts whose messages are too short to fill the line."""
+    ring = row.settings.get("hosts", 1) > 1 and row.scenario.startswith(RING_COLLECTIVES)
+    return ring and row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE
+
+
+def _slow_below(row: Observation, line: float, share: float) -> float:
+    """The rate in B/s below which a row is slow that has a share of the line if it is sound."""
+    if not _is_short_ring(row):
+        return share * line
+    return with_steps(row, _SLOW_RING * line) if row.settings["bytes"] >= _LEAST_RING_MESSAGE else 0.0
 
 
 def all_to_all_by_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:

@@ -63,14 +63,15 @@ def lesser_line_filled(row: Observation, results: Iterable[PathResult]) -> PathR
 
     One connection, or a number of them that nobody states, may keep to one port unless all ran at once.
     """
-    line = quantity_in(line_of(row), "B/s")
+    line, at_once = quantity_in(line_of(row), "B/s"), _AT_ONCE.search(row.scenario) is not None
+    connections = row.settings.get("connections", 1)
+    if row.path != "network" or "gpu" in row.flow or not line or not (at_once or connections > 1):
+        return None
     for each in results:
-        part, other = quantity_in(line_of(each.row), "B/s"), each.row
-        ports = line / part if part else 0.0
-        at_once = row.settings.get("connections", 1) >= ports or _AT_ONCE.search(row.scenario)
-        several = at_once and ports > 1 and row.path == "network" and "gpu" not in row.flow
-        alike = other.flow == row.flow and other.metric == row.metric and each.verdict is Verdict.OK and other.value
-        if several and alike and (row.value or 0.0) < _ADDED * alike:
+        part = quantity_in(line_of(each.row), "B/s")
+        alike = each.row.flow == row.flow and each.row.metric == row.metric and each.verdict is Verdict.OK
+        on_each_port = 0 < part < line and (at_once or connections * part >= line)
+        if alike and on_each_port and (row.value or 0.0) < _ADDED * (each.row.value or 0.0):
             return each
     return None
 

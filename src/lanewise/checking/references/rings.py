@@ -11,8 +11,9 @@ from lanewise.checking.references.siblings import flows_of
 from lanewise.checking.symptom import row_devices
 from lanewise.results.observation import Observation
 
-# Rings of peers have 0.70 to 0.97 of the slowest pair (nine machines of data/evidence: pro6000-trx40, rtx5060ti-13600kf,
-# six of rtx3090 and rtx4090, rtx4090-48g-4416); through host memory in place of peers 0.16 and 0.63 to 0.74.
+# Rings of peers have 0.70 of the slowest pair and more on eleven machines of data/evidence (pro6000-trx40 and
+# rtx5060ti-13600kf the least, nine of rtx3090 and rtx4090 0.83 to 0.97), rings through host memory in place of peers
+# 0.16 and 0.63 to 0.74 (rtx4090-48g-7302, rtx4090-48g-4416).
 _OF_PAIRS = 0.6
 PEER_COPIES = "peer copies between"
 
