@@ -59,6 +59,31 @@ def test_a_pair_with_a_bridge_says_nothing_of_a_ring_over_pcie(tmp_path: Path):
     assert verdict_of_ring(checkup(tmp_path, *rows, head=head)) == "unknown"
 
 
+# As p2pBandwidthLatencyTest and nccl-tests print it.
+MATRIX = """[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]
+Device: 0, NVIDIA GeForce RTX 4090, pciBusID: 1, pciDeviceID: 0, pciDomainID:0
+Device: 1, NVIDIA GeForce RTX 4090, pciBusID: 21, pciDeviceID: 0, pciDomainID:0
+Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
+   D\\D     0      1
+     0 915.94  25.02
+     1  25.01 916.48
+./all_reduce_perf -b 1G -e 1G -g 2
+# nThread 1 nGpus 2 minBytes 1073741824 maxBytes 1073741824 step: 2(factor) warmup iters: 5 iters: 20
+# Using devices
+#  Rank  0 Group  0 Pid   8033 on         vm device  0 [0x01] NVIDIA GeForce RTX 4090
+#  Rank  1 Group  0 Pid   8033 on         vm device  1 [0x21] NVIDIA GeForce RTX 4090
+#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
+  1073741824     268435456     float     sum      -1  {time}   {rate}   {rate}       0  {time}   {rate}   {rate}       0
+"""
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(11.0, "slow"), (24.0, "ok")])
+def test_a_table_of_nccl_is_compared_with_the_matrix_above_it(rate: float, expected: str, tmp_path: Path):
+    text = MATRIX.format(time=round(2**30 / rate / 1e3, 1), rate=rate)
+    found = QuestionThread("tools", text, "", (), (), "").check(tmp_path)
+    assert verdict_of_ring(found) == expected
+
+
 # Captured tables: ranks, line in GB/s, MiB to GB/s (data/evidence: h100-single-two, h100-p5-two, b200-p6-four,
 # mi300x-two, of two and four hosts).
 SOUND = [

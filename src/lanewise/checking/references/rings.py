@@ -39,9 +39,8 @@ def _pairs(rows: Sequence[Observation], gpus: set[str], wires: float) -> Mapping
     """
     best: dict[tuple[frozenset[str], str], float] = {}
     for row in rows:
-        ends = row_devices(row)
         peers = row.path.startswith("peer") and row.how.get("p2p") == "on" and row.metric in ("goodput", "total")
-        if peers and row.value and len(ends) == 2 and ends <= gpus and not too_short(row):
+        if peers and row.value and len(ends := row_devices(row)) == 2 and ends <= gpus and not too_short(row):
             rate = row.value / (2 if row.metric == "total" else 1)
             best[ends, row.metric] = max(rate, best.get((ends, row.metric), 0.0))
     pairs: dict[frozenset[str], float] = {}
