@@ -44,7 +44,8 @@ connectx-4-lx
 """
 SSDS = """
 nvme-gen3-x4-3.5 micron-9300 intel-p4510 samsung-pm1733 samsung-pm1743 kioxia-cm6 kioxia-cm7 samsung-990-pro
-samsung-pm1725 samsung-pm981 samsung-pm981a samsung-pm9a3 samsung-pm1735 samsung-960-evo samsung-960-pro
+samsung-pm1725 samsung-pm981 samsung-pm981a samsung-pm9a3 samsung-pm9d3a samsung-pm9d3a-m2
+samsung-pm1735 samsung-960-evo samsung-960-pro
 samsung-970-evo samsung-970-evo-plus samsung-970-pro samsung-980 samsung-980-pro intel-p3600
 intel-p3700 intel-p4500 intel-p4800x
 intel-p5500 intel-p5800x solidigm-p5316 solidigm-p5336 solidigm-p5810 solidigm-ps1010 micron-7300

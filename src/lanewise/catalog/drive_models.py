@@ -15,6 +15,8 @@ _MODELS = tuple(
         (r"\b970[ _-]EVO\b", "samsung-970-evo"), (r"\b970[ _-]PRO\b", "samsung-970-pro"),
         (r"\b960[ _-]EVO\b", "samsung-960-evo"), (r"\b960[ _-]PRO\b", "samsung-960-pro"),
         (r"\bPM9A3\b|\bMZQL2\w", "samsung-pm9a3"),
+        (r"\bPM9D3a\b.*(?:\b960 ?GB|\bM\.2)|\bMZVL6960H", "samsung-pm9d3a-m2"),
+        (r"\bPM9D3a\b|\bMZWL615THB", "samsung-pm9d3a"),
         (r"\bPM981a\b", "samsung-pm981a"), (r"\bPM981\b|\bMZVLB\w", "samsung-pm981"),
         (r"\bMZWLL\w", "samsung-pm1725"),
         (r"\bPM1733a?\b|\bMZWL[JR]\w", "samsung-pm1733"), (r"\bPM1735a?\b|\bMZPLJ\w", "samsung-pm1735"),

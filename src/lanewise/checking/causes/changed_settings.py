@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import MTU
-from lanewise.checking.references.lines import uses_rdma
+from lanewise.checking.references.lines import ports_of_bond, uses_rdma
 from lanewise.checking.references.one_setting import better_by_one_setting, is_amount, one_setting
-from lanewise.checking.references.rails import over_fewer, rails
+from lanewise.checking.references.rails import lesser_line_filled, over_fewer, rails
 from lanewise.checking.references.side_by_side import COUNTS
 from lanewise.checking.references.texts import OF_FEWER_THREADS, of_plain_text, rate_of_each, threads_of
-from lanewise.checking.symptom import RowSymptom, value_text
+from lanewise.checking.symptom import RowSymptom, line_of, quantity_in, value_text
 from lanewise.results.observation import Observation
 
 _STEP = "change only that and measure again, twice each way"
@@ -21,6 +21,10 @@ _STEP = "change only that and measure again, twice each way"
 _THREADS_STEP = (
     "nproc in the container; cat /sys/fs/cgroup/cpu.max and cpu.stat (nr_throttled); as many threads as cores, no more"
 )
+
+
+# Words of a row that went over several cards, which share no slot.
+_SEVERAL_CARDS = re.compile(r"\b(?:cards|nics|adapters|hcas)\b", re.IGNORECASE)
 
 
 def setting_that_differs(symptom: RowSymptom) -> Iterator[Cause]:
@@ -96,4 +100,21 @@ def shared_by_rails(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(("setting",), what, step, evidence=evidence)
 
 
-OWN_SETTINGS = (setting_that_differs, threads_of_a_text, shared_by_rails)
+def shared_by_ports(symptom: RowSymptom) -> Iterator[Cause]:
+    """The ports or cards of a line that bring hardly more than a part of them, which fills its own line."""
+    row = symptom.row
+    part = lesser_line_filled(row, symptom.results)
+    if part is None or ports_of_bond(symptom.posted, quantity_in(line_of(row), "B/s")):
+        return
+    evidence = f"'{part.row.scenario}' fills {line_of(part.row)} ({value_text(part.row)})"
+    step = "sudo lspci -tv and -vv: which bridge is above all ports, and LnkSta of each link on the way"
+    uplink = Cause(
+        ("uplink",), "all cards hang below one switch or bridge, whose link to the CPU carries no more", step,
+        evidence=evidence,
+    )  # fmt: skip
+    what = "all ports are of one card, whose link has too few lanes or too low a generation for their sum"
+    slot = Cause(("link", "network card"), what, step, evidence=evidence)
+    yield from (uplink, slot) if _SEVERAL_CARDS.search(row.scenario) else (slot, uplink)
+
+
+OWN_SETTINGS = (setting_that_differs, threads_of_a_text, shared_by_rails, shared_by_ports)

@@ -13,7 +13,8 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.contention import OTHERS
 from lanewise.checking.causes.ports import at_lesser_port
-from lanewise.checking.symptom import RowSymptom, keeps_to, quantity_in, said_quantity, value_text
+from lanewise.checking.references.one_setting import better_by_one_setting
+from lanewise.checking.symptom import RowSymptom, keeps_to, line_of, quantity_in, said_quantity, value_text
 from lanewise.results.figure_reasons import asked_for_no_more
 from lanewise.results.observation import Observation
 
@@ -126,12 +127,14 @@ def _window(symptom: RowSymptom) -> Iterator[Cause]:
 def _more_connections(symptom: RowSymptom) -> Iterator[Cause]:
     """More connections of the same tool carry more: each has its window, its core and its share of losses."""
     row = symptom.row
+    # What one setting costs, all else alike, it costs each connection.
+    by_setting = better_by_one_setting(row, symptom.better(same_flow=True)) is not None
     more = [each for each in _other_runs(symptom) if _connections(each) > _connections(row)
             and (each.value or 0.0) > _MORE * (row.value or 0.0)]  # fmt: skip
     if more and row.how.get("protocol") != "UDP":
         evidence = f"{_connections(more[0])} connections reached {value_text(more[0])}"
         what = "each connection's window: buffers of sender or receiver hold less than line times round trip"
-        yield Cause(("window",), what, _WINDOW_STEP, evidence=evidence)
+        yield Cause(("window",), what, _WINDOW_STEP, evidence=evidence, inconclusive=by_setting)
 
 
 def _one_limit(symptom: RowSymptom) -> Iterator[Cause]:
@@ -221,7 +224,7 @@ def _other_runs(symptom: RowSymptom) -> list[Observation]:
         if each.row is not row and each.row.flow == row.flow and each.row.path == "network" and each.row.value
         and each.row.metric == row.metric and each.row.how.get("tool") == tool and "connections" in each.row.settings
         and "connections" in row.settings and each.row.how.get("protocol") == row.how.get("protocol")
-        and each.row.how.get("asked for") == row.how.get("asked for")
+        and each.row.how.get("asked for") == row.how.get("asked for") and line_of(each.row) == line_of(row)
     ]  # fmt: skip
 
 

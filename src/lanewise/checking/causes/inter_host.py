@@ -11,8 +11,10 @@ import math
 from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
+from lanewise.checking.named.abilities import shares_host_memory
 from lanewise.checking.references.host_cards import host_cards, used_cards
 from lanewise.checking.references.lines import uses_rdma
+from lanewise.checking.references.parts import RING_COLLECTIVES
 from lanewise.checking.symptom import RowSymptom
 
 # Over sockets these had 3 and 4 GB/s with lines of 3,200 and 1,600 Gb/s, staged 8 to 33.
@@ -41,7 +43,9 @@ def without_gpudirect(symptom: RowSymptom) -> Iterator[Cause]:
     """TCP sockets or GPU data staged in host memory: the likelier of the two, by the rate, first."""
     row = symptom.row
     hosts = row.settings.get("hosts", 1)
-    if row.metric != "bus_bandwidth" or hosts < 2 or "gpu" not in row.flow.lower():
+    one_each = row.path == "network" and row.scenario.startswith(RING_COLLECTIVES)  # of a GPU with memory of its own
+    one_each = one_each and not shares_host_memory(symptom.posted.title(symptom.gpu))
+    if not (row.metric == "bus_bandwidth" or one_each) or hosts < 2 or "gpu" not in row.flow.lower():
         return
     if any(other.settings.get("hosts", 1) == hosts for other in symptom.better_rates() if other.flow == row.flow):
         return  # the same hosts carry more in another row: what differs there is the cause

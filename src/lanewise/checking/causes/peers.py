@@ -12,6 +12,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.judged import COLLECTIVE
 from lanewise.checking.references.nvlink_counts import OF_LINKS
+from lanewise.checking.references.rings import PEER_COPIES
 from lanewise.checking.references.together import (
     alone_of_each,
     as_many_pairs,
@@ -72,6 +73,19 @@ def peers_off(symptom: RowSymptom) -> Iterator[Cause]:
         what = "peer copies are off: data between the GPUs goes through host memory"
         step = "nvidia-smi topo -p2p r; NCCL_P2P_LEVEL=SYS, no NCCL_P2P_DISABLE; NCCL_DEBUG=INFO must show P2P, not SHM"
         evidence = f"with them the same path reached {value_text(direct[0])}"
+        yield Cause(("peers",), what, step, evidence=evidence)
+
+
+def peers_unused(symptom: RowSymptom) -> Iterator[Cause]:
+    """A collective far below the peer copies of its own GPUs: the library sends data through host memory.
+
+    NCCL copies between peers up to a distance that it chooses (NCCL_P2P_LEVEL, its documentation of variables).
+    """
+    expected = symptom.result.expected
+    if symptom.row.metric == COLLECTIVE and expected.limit.startswith(PEER_COPIES) and expected.value:
+        what = "the library does not copy between peers, though the driver can: data goes through host memory"
+        step = "NCCL_DEBUG=INFO must show P2P between all ranks, not SHM; NCCL_P2P_LEVEL=SYS; unset NCCL_P2P_DISABLE"
+        evidence = f"{expected.limit} have {units.show(expected.value, symptom.row.display_unit, 3)}"
         yield Cause(("peers",), what, step, evidence=evidence)
 
 

@@ -41,6 +41,7 @@ from lanewise.checking.causes.peers import (
     peer_redirection,
     peers_apart,
     peers_off,
+    peers_unused,
     shared_way,
     uplink_of_hosts,
     uplink_of_pairs,
@@ -410,9 +411,9 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     small_requests, common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    copies_of_few_modules, idle_cards, without_gpudirect, peers_off, one_of_stars, shared_way, uplink_of_pairs,
-    uplink_of_hosts, *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several, *NETWORK_CAUSES,
-    lesser_link,
-    lesser_link_of_peers, riser, one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
+    copies_of_few_modules, idle_cards, without_gpudirect, peers_off, peers_unused, one_of_stars, shared_way,
+    uplink_of_pairs, uplink_of_hosts, *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several,
+    *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
+    one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
     memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

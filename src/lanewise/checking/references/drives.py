@@ -22,6 +22,9 @@ from lanewise.results.posted import PostedFacts, SlotLink
 _FINE, _SLOW, _SLOW_WITH_FEW = 0.7, 0.55, 0.25
 # A drive that nobody named may itself be slower than its slot: only what every NVMe drive exceeds is slow.
 _SLOW_UNNAMED_WITH_FEW, _LEAST_NVME = 0.3, 0.5e9
+# Drives of Gen4 and later are rated at 4.5 GB/s and more (Samsung PM9A3 as M.2, heise.de 4720224; WD SN770 5.15, the
+# least of the catalogue): what reads no more than two lanes of Gen3 carry, 1.97 GB/s, has a lesser link.
+_LEAST_OF_GEN4 = (3, 2)
 # A rate no longer depends on what is in flight where that lasts five times as long as a request of a drive, 100 us.
 _ENOUGH = 5 * 100e-6
 # The slowest NVMe drives answer 35,000 random reads of 4 KiB a second with 32 in flight (Intel 600p, 128 GB).
@@ -78,6 +81,11 @@ class DriveAbility:
     write: float
     source: str
     reads: float = 0.0
+
+    @property
+    def of_series(self) -> bool:
+        """Whether the catalogue has its series, even if not how fast it reads."""
+        return self.source.startswith("part ")
 
     @property
     def link(self) -> float:
@@ -161,7 +169,8 @@ def drive_references(row: Observation, drive: DriveAbility) -> Iterator[Referenc
     with_few = _SLOW_WITH_FEW if drive.named else _SLOW_UNNAMED_WITH_FEW
     slow = (_SLOW if enough_in_flight(row, nominal) else with_few) * nominal
     if not drive.named:
-        slow = min(slow, _LEAST_NVME)
+        modern = drive.of_series and drive.gen >= 4 and enough_in_flight(row, nominal)
+        slow = raw_rate(*_LEAST_OF_GEN4) if modern else min(slow, _LEAST_NVME)
     # What a write costs depends on what the drive holds, its size and how long it is written to.
     slow = slow if reads else 0.0
     limit = f"{'reads' if reads else 'writes'} of {drive.title}, {speed(drive.gen, drive.lanes)}"

@@ -75,6 +75,7 @@ from lanewise.checking.references.paths import (
     of_smaller,
     same_path,
 )
+from lanewise.checking.references.rings import of_peer_copies
 from lanewise.checking.references.row_parts import RowParts
 from lanewise.checking.references.same_load import of_same_load
 from lanewise.checking.references.siblings import Siblings, flows_of
@@ -289,6 +290,7 @@ class References:
             part = self.parts.gpu(row)
             if part is not None and part.nvlink_rate is None and not part.has_own_links:
                 yield from of_other_gpus(row, self._measured)
+            yield from of_peer_copies(row, self._measured, part)
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from all_to_all_by_line(row, self.posted)

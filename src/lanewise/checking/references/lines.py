@@ -44,6 +44,10 @@ _LEAST_EFA, _GEN_OF_NVSWITCHES = 50e9, 4
 _MOST_OF_NVLINKS, _OF_ALL_CARDS = 1.15, 0.75
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
 _SLOW_RING = 0.4
+# A step of a ring over a network takes 14 us at most, a call 8.4 (NCCL, src/graph/tuning.cc: hwLat and baseLat of
+# Simple); with 20 us a step the bound of 4 to 128 MiB is 0.3 to 0.7 of what four sound machines of two and four hosts
+# have (data/evidence: h100-p5-two, h100-single-two, b200-p6-four, mi300x-two).
+_RING_STEP, _LEAST_RING_MESSAGE = 20e-6, 4 * 2**20
 # Thirteen packets of 512 B in each of 8,000 microframes a second (USB 2.0 specification, 5.8.4).
 _USB2, _USB2_PAYLOAD = re.compile(r"\busb ?2(?:\.0)?\b(?!\.)", re.IGNORECASE), 53.2e6
 # IP between two hosts over a Thunderbolt cable: 15 and 20 of 40 Gb/s on sound ones (zen-kernel/zen-kernel#102,
@@ -102,7 +106,7 @@ def by_line(
         fastest = line * max(both, len(flows) if row.metric == "total" else 1)
         fine, least = _OF_THUNDERBOLT if thunderbolt and row.path == "network" else (FINE_SHARE, SLOW_SHARE)
         lenient = _by_one_drive(row, line) or larger_fills
-        low, slow = fine * line * both, 0.0 if lenient else least * line * both
+        low, slow = fine * line * both, 0.0 if lenient else _slow_below(row, line * both, least)
         limit = f"the line of {text}{_payload_of_tcp(row, posted, line)}"
         yield Reference("line", line * both, low, slow, fastest, limit, "as stated")
 
@@ -237,16 +241,41 @@ def ring_by_line(row: Observation, posted: PostedFacts, part: GpuAbility | None)
     """
     hosts = row.settings.get("hosts", 2)
     board = part is not None and part.all_linked and row.scenario.startswith(RING_COLLECTIVES)
-    several = row.settings.get("ranks", hosts) > hosts and not board
-    if several or row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE:
+    several, size = row.settings.get("ranks", hosts) > hosts and not board, row.settings.get("bytes", LEAST_MESSAGE)
+    if several or size < _LEAST_RING_MESSAGE:
         return
     line, text = line_of_network(row, posted)
-    if hosts > 1 and board and part is not None:
+    if hosts > 1 and board and part is not None and size >= LEAST_MESSAGE:
         yield from _idle_cards(row, posted, part)
         yield from _over_sockets(posted, part)
     if line and hosts > 1:
-        slow = _SLOW_RING * line
+        slow = with_steps(row, _SLOW_RING * line)
         yield Reference("line", line, slow, slow, None, f"a ring over the line of {text}", "as stated", own=False)
+
+
+def with_steps(row: Observation, rate: float) -> float:
+    """The bus bandwidth in B/s of a ring over hosts that moves data at a rate and waits for each of its steps.
+
+    All-reduce of S bytes by n ranks takes 2 (n - 1) steps and 2 (n - 1) / n S over the rate (nccl-tests,
+    doc/PERFORMANCE.md), the other rings half of both. Messages of `LEAST_MESSAGE` and all other rows have the rate.
+    """
+    if not _is_short_ring(row):
+        return rate
+    ranks = row.settings.get("ranks", row.settings["hosts"])
+    return 1 / (1 / rate + ranks * _RING_STEP / row.settings["bytes"])
+
+
+def _is_short_ring(row: Observation) -> bool:
+    """Whether a row is a ring over hosts whose messages are too short to fill the line."""
+    ring = row.settings.get("hosts", 1) > 1 and row.scenario.startswith(RING_COLLECTIVES)
+    return ring and row.settings.get("bytes", LEAST_MESSAGE) < LEAST_MESSAGE
+
+
+def _slow_below(row: Observation, line: float, share: float) -> float:
+    """The rate in B/s below which a row is slow that has a share of the line if it is sound."""
+    if not _is_short_ring(row):
+        return share * line
+    return with_steps(row, _SLOW_RING * line) if row.settings["bytes"] >= _LEAST_RING_MESSAGE else 0.0
 
 
 def all_to_all_by_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:

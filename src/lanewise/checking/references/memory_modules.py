@@ -72,16 +72,17 @@ def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -
 def of_modules(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """What a host's memory has of the rate of its modules, or of its stated rate, all cores together."""
     rate, count, source = modules_rate(posted)
-    whole = row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow
+    of_memory, node = row.path == "host memory" and row.metric == "goodput", ":" in row.flow
     alone = row.settings.get("threads", 2) == 1 or _ONE.search(f"{row.scenario} {row.note}")
-    if not whole or alone or 0 < row.settings.get("bytes", 0) < _LEAST:
+    if not of_memory or alone or 0 < row.settings.get("bytes", 0) < _LEAST:
         return
     slow = _SLOW if _perhaps_two_a_channel(count) else _SLOW_BY_CHANNEL
     limit, above = f"{count} modules, {rate / max(count, 1) / 1e9:.1f} GB/s each", 1.05
     if not rate and _OF_MEMORY.search(f"{row.scenario} {row.how.get('tool', '')}"):
         (rate, source), limit, above = stated_rate(posted), STATED_RATE, 1.1  # as in `ceilings`
     if rate:
-        slow = min(slow * rate, _OF_A_CORE * row.settings.get("threads", math.inf))
+        # A node has all of the memory or a part of it: what is fine of all is fine of a part.
+        slow = 0.0 if node else min(slow * rate, _OF_A_CORE * row.settings.get("threads", math.inf))
         yield Reference("parts", rate, _FINE * rate, slow, above * rate, limit, source)
 
 

@@ -298,10 +298,13 @@ def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
         high = None if bridged else raw_rate(part.gen, part.lanes)
         # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
         limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(_ring_share(row), 0.12) * pcie
-        # Boards of SXM modules and Instinct have links of their own to each other, of which such a rate is little.
-        card = part.part is not None and not re.search(r"sxm|^mi\d", part.part.name)
-        fine = card and _is_full_ring(row, pcie)
+        fine = is_card(part) and _is_full_ring(row, pcie)
         yield Reference("parts", pcie, _FULL_RING * pcie if fine else low, low, high, limit, part.source, own=fine)
+
+
+def is_card(part: GpuAbility) -> bool:
+    """Whether a GPU is a card with PCIe alone: SXM modules and Instinct have links of their own to each other."""
+    return part.part is not None and not re.search(r"sxm|^mi\d", part.part.name)
 
 
 def _is_full_ring(row: Observation, pcie: float) -> bool:

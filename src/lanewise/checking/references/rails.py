@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lanewise.checking.expectation import too_short
 from lanewise.checking.references.parts import Reference, best_of
-from lanewise.checking.symptom import line_of
+from lanewise.checking.symptom import line_of, quantity_in
+from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.observation import Observation
 
 # Two ports of one card, which share its slot, bring 11 % over one; one port each of two cards 100 %
@@ -23,6 +24,7 @@ _COUNT = re.compile(
     rf"{_NO_MODEL}(?:1[ -]{_KIND}|\d{{1,2}}(?:[ -]{_KIND}s|-{_KIND})|({'|'.join(_WORDS)})[ -]?{_KIND}s?)\b{_NO_DEVICE}|"
     rf"\b{_KIND}s=\d{{1,2}}\b", re.IGNORECASE,
 )  # fmt: skip
+_AT_ONCE = re.compile(r"\b(?:at once|simultaneous\w*|concurrently|in parallel|at the same time)\b", re.IGNORECASE)
 # One of a kind (`port: 5201`, `nic: 2`) says which, several say how many.
 _KEY = re.compile(f"{_KIND}s", re.IGNORECASE)
 
@@ -54,6 +56,24 @@ def over_fewer(row: Observation, rows: Iterable[Observation]) -> Observation | N
         if each.value and each.flow == row.flow and 0 < rails(each) < own and _but_rails(each) == _but_rails(row)
     ]  # fmt: skip
     return best_of(like)
+
+
+def lesser_line_filled(row: Observation, results: Iterable[PathResult]) -> PathResult | None:
+    """The same flow over a part of the line that is fine, and to which all of it adds nothing; None for other rows.
+
+    One connection, or a number of them that nobody states, may keep to one port unless all ran at once.
+    """
+    line, at_once = quantity_in(line_of(row), "B/s"), _AT_ONCE.search(row.scenario) is not None
+    connections = row.settings.get("connections", 1)
+    if row.path != "network" or "gpu" in row.flow or not line or not (at_once or connections > 1):
+        return None
+    for each in results:
+        part = quantity_in(line_of(each.row), "B/s")
+        alike = each.row.flow == row.flow and each.row.metric == row.metric and each.verdict is Verdict.OK
+        on_each_port = 0 < part < line and (at_once or connections * part >= line)
+        if alike and on_each_port and (row.value or 0.0) < _ADDED * (each.row.value or 0.0):
+            return each
+    return None
 
 
 def of_fewer_rails(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
