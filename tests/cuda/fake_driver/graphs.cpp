@@ -50,6 +50,10 @@ CUresult cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned lo
   World& w = world();
   const std::scoped_lock hold(w.lock);
   if (!w.graphs.contains(static_cast<Graph*>(graph))) return kInvalidHandle;
+  // As two H200 refused it (driver 580): while another stream of the thread captures, nothing is instantiated.
+  for (const Stream* stream : w.streams) {
+    if (stream->capture) return kCaptureUnsupported;
+  }
   auto* copy = new Graph(*static_cast<Graph*>(graph));
   w.graphs.insert(copy);
   *executable = copy;

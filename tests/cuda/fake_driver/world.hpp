@@ -31,7 +31,8 @@ namespace fake {
 using namespace lanewise::cuda;
 
 constexpr CUresult kInvalidValue = 1, kInvalidDevice = 101, kInvalidPtx = 218, kInvalidContext = 201,
-                   kInvalidHandle = 400, kNotFound = 500, kIllegalAddress = 700, kUnknown = 999;
+                   kInvalidHandle = 400, kNotFound = 500, kIllegalAddress = 700, kCaptureUnsupported = 900,
+                   kUnknown = 999;
 
 struct Stream {
   int device;

@@ -130,14 +130,20 @@ class RankDevice:
             self._driver("cuStreamBeginCapture_v2", self.stream, _OF_THIS_THREAD)
 
     def end_capture(self) -> c_void_p:
-        """What the stream was given since, ready to launch; for `launch` and `destroy_graph`."""
-        graph, executable = c_void_p(), c_void_p()
+        """What the stream was given since, for `instantiate` and `destroy_captured`."""
+        graph = c_void_p()
         with self.current():
             self._driver("cuStreamEndCapture", self.stream, byref(graph))
-            try:
-                self._driver("cuGraphInstantiateWithFlags", byref(executable), graph, 0)
-            finally:
-                self._driver("cuGraphDestroy", graph)
+        return graph
+
+    def instantiate(self, graph: c_void_p) -> c_void_p:
+        """A captured graph ready to launch, for `launch` and `destroy_graph`.
+
+        The driver refuses it while another stream of the thread captures (two H200, driver 580).
+        """
+        executable = c_void_p()
+        with self.current():
+            self._driver("cuGraphInstantiateWithFlags", byref(executable), graph, 0)
         return executable
 
     def abandon_capture(self) -> None:
@@ -152,6 +158,11 @@ class RankDevice:
         """All that the graph holds, by one call."""
         with self.current():
             self._driver("cuGraphLaunch", executable, self.stream)
+
+    def destroy_captured(self, graph: c_void_p) -> None:
+        """Give a captured graph back."""
+        with self.current():
+            self._driver("cuGraphDestroy", graph)
 
     def destroy_graph(self, executable: c_void_p) -> None:
         """Give a graph back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from ctypes import c_void_p
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -108,23 +109,31 @@ class CollectiveSession:
             return
         with ExitStack() as graphs:
             executables = []
-            try:
-                for device in self._devices:
-                    device.begin_capture()
-                one_by_one()
-                for device in self._devices:
-                    executables.append((device, device.end_capture()))
-                    graphs.callback(device.destroy_graph, executables[-1][1])
-            except BaseException:
-                for device in self._devices[len(executables) :]:
-                    device.abandon_capture()
-                raise
+            for device, graph in self._captured(one_by_one, graphs):
+                executables.append((device, device.instantiate(graph)))
+                graphs.callback(device.destroy_graph, executables[-1][1])
 
             def launch() -> None:
                 for device, executable in executables:
                     device.launch(executable)
 
             yield launch
+
+    def _captured(self, issue: Callable[[], None], graphs: ExitStack) -> list[tuple[RankDevice, c_void_p]]:
+        """What is issued, as a graph of each device that `graphs` gives back; all captures have ended."""
+        captured: list[tuple[RankDevice, c_void_p]] = []
+        try:
+            for device in self._devices:
+                device.begin_capture()
+            issue()
+            for device in self._devices:
+                captured.append((device, device.end_capture()))
+                graphs.callback(device.destroy_captured, captured[-1][1])
+        except BaseException:
+            for device in self._devices[len(captured) :]:
+                device.abandon_capture()
+            raise
+        return captured
 
     def _check_memory(self) -> None:
         for rank, device in enumerate(self._devices):
