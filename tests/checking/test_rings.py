@@ -113,7 +113,7 @@ def test_the_bound_is_that_of_time_and_grows_to_the_rate_with_the_size(ranks: in
     assert bounds[-1] < with_steps(over_hosts(2**30, ranks), 10e9) == 10e9
     for size, bound in zip(sizes, bounds, strict=True):
         moved = 2 * (ranks - 1) / ranks * size
-        assert bound == pytest.approx(moved / (2 * (ranks - 1) * 20e-6 + moved / 10e9))
+        assert bound == pytest.approx(moved / (2 * (ranks - 1) * 25e-6 + moved / 10e9))
     assert with_steps(over_hosts(sizes[0], ranks, hosts=1), 10e9) == 10e9
 
 

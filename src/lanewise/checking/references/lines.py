@@ -44,10 +44,10 @@ _LEAST_EFA, _GEN_OF_NVSWITCHES = 50e9, 4
 _MOST_OF_NVLINKS, _OF_ALL_CARDS = 1.15, 0.75
 # The least of a line that a ring reaches: 60 of 100 Gb/s over EFA (NVIDIA/nccl-tests#22), less a third.
 _SLOW_RING = 0.4
-# A step of a ring over a network takes 14 us at most, a call 8.4 (NCCL, src/graph/tuning.cc: hwLat and baseLat of
-# Simple); with 20 us a step the bound of 4 to 128 MiB is 0.3 to 0.7 of what four sound machines of two and four hosts
-# have (data/evidence: h100-p5-two, h100-single-two, b200-p6-four, mi300x-two).
-_RING_STEP, _LEAST_RING_MESSAGE = 20e-6, 4 * 2**20
+# A step of a ring over a network takes 14 us by NCCL's constants and 24.1 by RCCL's (hwLat of Ring and Simple in
+# src/graph/tuning.cc). The bound is 0.24 to 0.62 of what four sound machines of two and four hosts have in 4 to 128 MiB
+# (data/evidence: h100-p5-two, h100-single-two, b200-p6-four, mi300x-two).
+_RING_STEP, _LEAST_RING_MESSAGE = 25e-6, 4 * 2**20
 # Thirteen packets of 512 B in each of 8,000 microframes a second (USB 2.0 specification, 5.8.4).
 _USB2, _USB2_PAYLOAD = re.compile(r"\busb ?2(?:\.0)?\b(?!\.)", re.IGNORECASE), 53.2e6
 # IP between two hosts over a Thunderbolt cable: 15 and 20 of 40 Gb/s on sound ones (zen-kernel/zen-kernel#102,
@@ -275,7 +275,7 @@ def _slow_below(row: Observation, line: float, share: float) -> float:
     """The rate in B/s below which a row is slow that has a share of the line if it is sound."""
     if not _is_short_ring(row):
         return share * line
-    return with_steps(row, _SLOW_RING * line) if row.settings["bytes"] >= _LEAST_RING_MESSAGE else 0.0
+    return with_steps(row, min(share, _SLOW_RING) * line) if row.settings["bytes"] >= _LEAST_RING_MESSAGE else 0.0
 
 
 def all_to_all_by_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
