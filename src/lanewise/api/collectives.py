@@ -93,8 +93,9 @@ def _refuse_without_effect(curve: CollectiveCurve) -> None:
     if settings.version and not curve.library.startswith("NCCL"):
         cause = f"--nccl has no effect: AMD's GPUs run {curve.library}"
         raise InputError(cause, hint="leave it out")
-    if settings.algorithm is not None and settings.algorithm not in {point.algorithm for point in curve.points}:
-        others = " or ".join(dict.fromkeys(str(peak.algorithm) for peak in curve.peaks))
+    taken = dict.fromkeys(point.algorithm for point in curve.points)
+    if settings.algorithm is not None and settings.algorithm not in taken:
+        others = " or ".join(map(str, taken))
         count = len(curve.ranks)
         cause = f"--algorithm {settings.algorithm} has no effect: {curve.collective} of these {count} ranks is {others}"
         raise InputError(cause, hint="leave it out")
