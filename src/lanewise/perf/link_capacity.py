@@ -17,6 +17,11 @@ from lanewise.units import show
 # An InfiniBand data packet of 4,096 B carries LRH 8, BTH 12, RETH 16, ICRC 4 and VCRC 2 bytes beside its payload
 # (InfiniBand Architecture Specification, vol. 1, ch. 5-9).
 NETWORK_SHARE = 4096 / (4096 + 42)
+# A RoCEv2 packet of Ethernet carries preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4 and a gap of 12
+# bytes beside its payload (IEEE 802.3; InfiniBand Architecture Specification, annex A17). Its payload is the largest
+# power of two that the port's MTU holds: 1,024 B at Ethernet's 1,500 B, 4,096 B at 4,200 B and more, as fabrics of 200
+# Gb/s and more are set (92.6 Gb/s of 100 on l40s-cx6dx-pair, 392.6 of 400 on h100-roce-acs).
+_ETHERNET_OVERHEAD, _SMALL_PAYLOAD, _LARGE_PAYLOAD, _FASTEST_OF_SMALL = 82, 1024, 4096, 12.5e9
 # Median share of the raw rate that copies over all NVLinks of a GPU reach (published: H100 SXM 0.84 to V100 0.96), for
 # links of a family that nobody measured.
 NVLINK_SHARE = 0.90
@@ -117,15 +122,27 @@ def _by_one_engine(one: Resource, count: int) -> Resource:
 def _network(system: System, hop: Hop) -> Resource:
     rate = hop.link.rate
     if rate is not None:
-        return on_link(hop, show(rate, "GB/s"), rate * NETWORK_SHARE, "physics", "the description's data rate")
+        line = on_link(hop, show(rate, "GB/s"), rate, "physics", "the description's data rate")
+        return _as_packets(system, hop, line)
     for end in (hop.start, hop.end):
         part = system.part(end)
         if part is not None and part.kind == "nic":
             figure = part.figure("net.rate")
             if isinstance(figure.value, float):
-                capacity, source = figure.value * NETWORK_SHARE, cite(part, "net.rate", figure)
-                return on_link(hop, "network", capacity, figure.basis, source).within(figure_range(figure))
+                line = on_link(hop, "network", figure.value, figure.basis, cite(part, "net.rate", figure))
+                return _as_packets(system, hop, line.within(figure_range(figure)))
     low, high = SLOWEST_NETWORK * NETWORK_SHARE, FASTEST_NETWORK * NETWORK_SHARE
     doubt = NETWORK_DOUBT.format(hop.link.name)
     resource = on_link(hop, "of unknown rate", high, "typical", "the slowest and the fastest networks in use", doubt)
     return replace(resource, low=low, high=high, kind=UNKNOWN_LINK)
+
+
+def _as_packets(system: System, hop: Hop, line: Resource) -> Resource:
+    """The payload that a line carries: in packets of InfiniBand, or of RoCE where it or a card is of Ethernet."""
+    parts = (system.part(end) for end in (hop.start, hop.end))
+    cards = any(part is not None and part.kind == "nic" and part.text("net.kind") == "ethernet" for part in parts)
+    if not cards and not hop.link.ethernet:
+        return _times(line, NETWORK_SHARE)
+    small, large = (payload / (payload + _ETHERNET_OVERHEAD) for payload in (_SMALL_PAYLOAD, _LARGE_PAYLOAD))
+    share = small if line.capacity <= _FASTEST_OF_SMALL else large
+    return replace(line, capacity=line.capacity * share, low=line.low * small, high=line.high * large)

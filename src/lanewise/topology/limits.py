@@ -77,7 +77,7 @@ def network_speed(link: Link, stated: str, parts: Ends) -> Link:
         if rate > limit * 1.03:
             rates = f"{units.show(limit, 'Gb/s')}; the link cannot be {units.show(rate, 'Gb/s')}"
             raise Contradiction(f"a port of {name} does {rates}", hint="write network: auto to follow the parts")
-    return replace(link, rate=rate)
+    return replace(link, rate=rate, ethernet=speeds.is_ethernet(stated))
 
 
 def nvlink_keys(part: Part | None) -> tuple[str, str]:

@@ -111,6 +111,7 @@ class Link:
     bridge: str = ""  # likewise
     max_payload: float | None = None
     length: float | None = None
+    ethernet: bool = False  # a network that is said to be Ethernet: 100gbe
     location: Location | None = None
 
     @property

@@ -86,6 +86,17 @@ def read_network(text: str) -> float:
     return read_positive(text, "B/s")
 
 
+def is_ethernet(text: str) -> bool:
+    """Whether the words of a network name Ethernet: 100gbe, 400 GbE."""
+    return text.strip().lower().endswith("gbe")
+
+
+def write_network(rate: float, ethernet: bool) -> str:
+    """The words that `read_network` and `is_ethernet` read back to exactly this network."""
+    word = f"{rate * 8 / 1e9:g}gbe"
+    return word if ethernet and word in NETWORKS else write_quantity(rate, "B/s")
+
+
 def read_positive(value: str | float, unit: str) -> float:
     """A quantity above zero as SI in `unit`; FormatError otherwise."""
     number = units.parse(value, unit)

@@ -198,7 +198,7 @@ def _speed(link: Link) -> str | int:
     if link.kind in (LinkKind.PCIE, LinkKind.FABRIC):
         return speeds.write_pcie(link.gen, link.lanes)
     if link.kind is LinkKind.NETWORK:
-        return speeds.UNKNOWN if link.rate is None else speeds.write_quantity(link.rate, "B/s")
+        return speeds.UNKNOWN if link.rate is None else speeds.write_network(link.rate, link.ethernet)
     return link.count if link.count_known else speeds.UNKNOWN
 
 
