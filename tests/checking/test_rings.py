@@ -135,3 +135,49 @@ def test_boards_over_hosts_are_judged_from_some_mib_on(tmp_path: Path):
     head = "gpus: NVIDIA H100 80GB HBM3\n"
     for size, rate, expected in (("64M", 20, "slow"), ("64M", 200, "unknown"), ("1M", 1, "unknown")):
         assert verdict_of_ring(checkup(tmp_path, ring(rate, "0-7", size, rest), head=head)) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ((ring(6.4, "0-3"), pair(26.3)), "slow"),  # a quarter of a near pair: what host memory gives
+        ((ring(9.5, "0-3"), pair(26.3)), "unknown"),  # far ones may cross sockets over lesser links
+        ((ring(6.4, "0-3"), ring(23.4), pair(26.3, rest=", p2p: false")), "unknown"),
+        ((ring(6.4, "0-3", rest=", p2p: false"), pair(26.3)), "unknown"),
+    ],
+)
+def test_a_ring_of_more_gpus_keeps_a_third_of_a_near_pair(rows: tuple[str, ...], expected: str, tmp_path: Path):
+    found = checkup(tmp_path, *rows)
+    assert verdict_of_ring(found) == expected
+    assert expected != "slow" or first_causes(found)[0] == "peers"
+
+
+# Captured: MB to GB/s of two GPUs (data/evidence/a100-pairs-nccl, benchmarks/runs/2026-11-27-two-gpus).
+SOUND_PAIRS = [
+    ("NVIDIA A100-SXM4-80GB", {12 * 2**30: 208}),
+    ("NVIDIA H200", {2**26: 269, 2**27: 285, 2**28: 301, 2**29: 316}),
+]
+
+
+@pytest.mark.parametrize(("title", "rates"), SOUND_PAIRS)
+def test_two_gpus_of_a_board_are_fine_at_what_sound_ones_have(title: str, rates: dict[int, float], tmp_path: Path):
+    for size, rate in rates.items():
+        found = checkup(tmp_path, ring(rate, size=str(size)), head=f"gpus: {title}\n")
+        assert verdict_of_ring(found) == "ok"
+
+
+def test_half_of_what_two_gpus_of_a_board_reach_is_not_fine(tmp_path: Path):
+    for size, rate in (("64M", 60), ("256M", 80), ("8G", 100)):
+        assert verdict_of_ring(checkup(tmp_path, ring(rate, size=size), head="gpus: NVIDIA A100-SXM4-80GB\n")) != "ok"
+
+
+@pytest.mark.parametrize(
+    ("rate", "size", "expected"),
+    [(28.5, "16G", "slow"), (34.0, "16G", "unknown"), (48.4, "1G", "ok"), (20, "1M", "unknown")],
+)
+def test_sends_over_hosts_are_compared_with_a_share_of_the_line(rate: float, size: str, expected: str, tmp_path: Path):
+    rest = ", ranks: 16, hosts: 2, line: 8x400 Gb/s"
+    rows = (ring(rate, "0-7", size, rest, "sendrecv"), ring(380, "0-7", "16G", rest))
+    found = checkup(tmp_path, *rows, head="gpus: NVIDIA H100 80GB HBM3\n")
+    assert next(each.verdict.value for each in found.results if each.row.scenario == "sendrecv") == expected
+    assert expected != "slow" or first_causes(found)[0] == "setting"

@@ -100,3 +100,71 @@ def test_the_sum_of_both_directions_is_no_measure_of_one(tmp_path: Path):
     assert verdict_of(QuestionThread("text", text, "", (), (), "").check(tmp_path)) == "unknown"
     text = "iperf3 94 Gb/s after the update, iperf3 50 Gb/s before"
     assert verdict_of(QuestionThread("text", text, "", (), (), "").check(tmp_path)) == "slow"
+
+
+RAIL = row("ib_write_bw alone", 392, "400 Gb/s")
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "cpu", "far"),
+    [
+        ("ib_write_bw eight at once", 1665, "2x EPYC 9575F", True),
+        ("ib_write_bw eight at once", 1665, "two Xeon 8480+", True),
+        ("ib_write_bw eight at once", 1665, "EPYC 9575F", False),  # one socket
+        ("ib_write_bw eight at once", 450, "2x EPYC 9575F", False),  # no more than one: a slot or an uplink
+        ("ib_write_bw eight", 1665, "2x EPYC 9575F", False),  # perhaps over one rail
+    ],
+)
+def test_cards_of_two_sockets_at_once_may_have_programs_on_the_other(
+    name: str, rate: float, cpu: str, far: bool, tmp_path: Path
+):
+    found = checkup(tmp_path, row(name, rate, "8x400 Gb/s"), RAIL, head=f"stated: {{cpu: {cpu}}}\n")
+    assert verdict_of(found) == "slow"
+    assert ("far" in first_causes(found)) is far
+
+
+TUNNEL = "stated: {tunnel: USB4}\n"
+
+
+@pytest.mark.parametrize(
+    ("flow", "rate", "rest", "expected"),
+    [
+        ("disk0->host0", 1.05, ", path: hdparm", "slow"),
+        ("disk0->host0", 3.4, ", path: hdparm", "ok"),
+        ("disk0->host0", 1.05, "", "unknown"),  # nobody says what was in flight
+        ("nvme0n1->host0", 1.05, ", bytes: 1M, depth: 8", "slow"),
+        ("nvme0n1->host0", 1.05, ", bytes: 128k, depth: 1", "unknown"),
+        ("disk0->host0", 0.55, ", path: hdparm", "unknown"),  # perhaps a drive of SATA
+        ("host0->disk0", 1.05, ", bytes: 1M, depth: 8", "unknown"),  # writes wear and fill a cache
+    ],
+)
+def test_a_drive_in_a_box_reads_what_its_tunnel_carries(
+    flow: str, rate: float, rest: str, expected: str, tmp_path: Path
+):
+    found = checkup(tmp_path, f'flows: "{flow}", value: {rate} GB/s{rest}', head=TUNNEL)
+    assert verdict_of(found) == expected
+    assert expected != "slow" or first_causes(found)[0] == "link"
+
+
+def test_a_fast_drive_in_a_box_is_fine_at_the_rate_of_the_tunnel(tmp_path: Path):
+    text = 'flows: "nvme0n1->host0", value: 3.0 GB/s, device: Samsung SSD 990 PRO 2TB, bytes: 1M, depth: 32'
+    assert verdict_of(checkup(tmp_path, text, head=TUNNEL)) == "ok"
+    assert verdict_of(checkup(tmp_path, text)) == "slow"
+
+
+def test_peers_of_cards_without_a_stated_bridge_may_go_through_an_iommu(tmp_path: Path):
+    text = 'flows: "gpu0->gpu4", value: 0.9 GB/s, p2p: true'
+    assert first_causes(checkup(tmp_path, text, head="gpus: NVIDIA GeForce RTX 3090\n"))[0] == "iommu"
+    board = checkup(tmp_path, text, head="gpus: NVIDIA A100-SXM4-80GB\n")
+    assert "iommu" not in first_causes(board)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Each of both 200G devices of the port alone writes 109 Gb/s, both together write 185 Gb/s.", "unknown"),
+        ("ib_write_bw without IOMMU both together 185 Gb/s, with IOMMU both together 100 Gb/s", "slow"),
+    ],
+)
+def test_a_sum_is_no_measure_of_one_alone(text: str, expected: str, tmp_path: Path):
+    assert verdict_of(QuestionThread("text", text, "", (), (), "").check(tmp_path)) == expected

@@ -84,7 +84,7 @@ def test_hosts_without_gpus_are_told_what_their_network_carries() -> None:
     (network,) = (group for group in overview.groups if group.target == "memory of another host")
     assert (network.source, network.count, network.flow.src, network.flow.dst) == ("memory", 2, "left", "right")
     assert network.rate is not None
-    assert network.rate.rate == pytest.approx(100e9 / 8 * 4096 / 4138)
+    assert network.rate.rate == pytest.approx(100e9 / 8 * 1024 / 1106)  # RoCE at Ethernet's usual MTU
     with_gpus = PAIR.replace("nic0:", '"gpu[0-1]": {gpu: l40s}\n  nic0:').replace(
         "links:", 'links:\n  - {from: "cpu[0-1]", to: "gpu[0-1]", pairs: true, pcie: auto}'
     )

@@ -9,7 +9,7 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import MTU
 from lanewise.checking.references.lines import ports_of_bond, uses_rdma
 from lanewise.checking.references.one_setting import better_by_one_setting, is_amount, one_setting
-from lanewise.checking.references.rails import lesser_line_filled, over_fewer, rails
+from lanewise.checking.references.rails import ADDED, AT_ONCE, lesser_line_filled, over_fewer, parts_of_the_line, rails
 from lanewise.checking.references.side_by_side import COUNTS
 from lanewise.checking.references.texts import OF_FEWER_THREADS, of_plain_text, rate_of_each, threads_of
 from lanewise.checking.symptom import RowSymptom, line_of, quantity_in, value_text
@@ -25,6 +25,7 @@ _THREADS_STEP = (
 
 # Words of a row that went over several cards, which share no slot.
 _SEVERAL_CARDS = re.compile(r"\b(?:cards|nics|adapters|hcas)\b", re.IGNORECASE)
+_TWO_SOCKETS = re.compile(r"\b(?:2 ?x|two|dual|2(?= (?:amd|intel|epyc|xeon)))\b", re.IGNORECASE)
 
 
 def setting_that_differs(symptom: RowSymptom) -> Iterator[Cause]:
@@ -117,4 +118,19 @@ def shared_by_ports(symptom: RowSymptom) -> Iterator[Cause]:
     yield from (uplink, slot) if _SEVERAL_CARDS.search(row.scenario) else (slot, uplink)
 
 
-OWN_SETTINGS = (setting_that_differs, threads_of_a_text, shared_by_rails, shared_by_ports)
+def away_from_their_cards(symptom: RowSymptom) -> Iterator[Cause]:
+    """All cards of a host of two sockets at once are slow, one alone is fine: what crosses sockets shares their link.
+
+    The memory of a program that nothing binds is where the scheduler put it; one card's data fits between the sockets.
+    """
+    row, cpus = symptom.row, " ".join(stated.value for stated in symptom.posted.stated("cpu"))
+    alone = next(parts_of_the_line(row, symptom.results), None)
+    if alone is None or "gpu" in row.flow or not (AT_ONCE.search(row.scenario) and _TWO_SOCKETS.search(cpus)):
+        return
+    if (row.value or 0.0) >= ADDED * (alone.row.value or 0.0):  # else one slot or uplink carries all
+        what = "programs and their buffers on the socket away from their cards, so that all share the link between both"
+        step = "cat /sys/class/infiniband/*/device/numa_node; numactl --cpunodebind=N --membind=N for each card's N"
+        yield Cause(("far",), what, step, evidence=f"'{alone.row.scenario}' reached {value_text(alone.row)}")
+
+
+OWN_SETTINGS = (setting_that_differs, threads_of_a_text, shared_by_rails, shared_by_ports, away_from_their_cards)

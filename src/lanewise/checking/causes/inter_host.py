@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from lanewise.checking.cause import Cause
 from lanewise.checking.named.abilities import shares_host_memory
 from lanewise.checking.references.host_cards import host_cards, used_cards
-from lanewise.checking.references.lines import uses_rdma
+from lanewise.checking.references.lines import SHARE_OF_A_RANK, uses_rdma
 from lanewise.checking.references.parts import RING_COLLECTIVES
-from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.symptom import RowSymptom, value_text
 
 # Over sockets these had 3 and 4 GB/s with lines of 3,200 and 1,600 Gb/s, staged 8 to 33.
 _OF_SOCKETS = 6e9
@@ -37,6 +37,19 @@ def idle_cards(symptom: RowSymptom) -> Iterator[Cause]:
         carried = math.ceil((row.value or 0.0) / cards.rate)
         what = f"few of the {cards.count} network cards of each host are in use: the rate is what {carried} carry"
         yield Cause(("setting", "network cards"), what, step)
+
+
+def few_channels_of_sends(symptom: RowSymptom) -> Iterator[Cause]:
+    """Sends over hosts below a rank's share of the line: NCCL gives a pair few channels, which rings do not need."""
+    row, hosts = symptom.row, symptom.row.settings.get("hosts", 1)
+    if not symptom.result.expected.limit.startswith(SHARE_OF_A_RANK):
+        return
+    rings = [other for other in symptom.better_rates() if other.settings.get("hosts", 1) == hosts
+             and other.flow == row.flow and other.scenario.startswith(RING_COLLECTIVES)]  # fmt: skip
+    evidence = f"{rings[0].scenario} of the same hosts reached {value_text(rings[0])}" if rings else ""
+    what = "a setting: channels and queue pairs that the library gives a pair of ranks of two hosts"
+    step = "NCCL_NCHANNELS_PER_NET_PEER=4, then 8; NCCL_IB_QPS_PER_CONNECTION=2; compare with ib_write_bw of one card"
+    yield Cause(("setting", "channels"), what, step, evidence=evidence)
 
 
 def without_gpudirect(symptom: RowSymptom) -> Iterator[Cause]:

@@ -12,6 +12,7 @@ from lanewise.checking.causes.conditions import SETTING
 from lanewise.checking.expectation import too_short
 from lanewise.checking.references.gpus_of_a_name import without_slot
 from lanewise.checking.references.latencies import FROM_HOST_MEMORY
+from lanewise.checking.references.parts import THROUGH_TUNNEL
 from lanewise.checking.references.paths import flows_of_drives
 from lanewise.checking.references.side_by_side import OF_FEWER_GPUS
 from lanewise.checking.references.texts import of_plain_text
@@ -32,6 +33,9 @@ _COUNT = re.compile(
 _MORE = re.compile(r"\b(?:small|large|smaller|larger|bigger|big|few|many|single|multi\w*|one)\b", re.I)
 _NUMBERS, _PLACES = re.compile(r"\d+"), re.compile(r"\b(?:trays?|nodes?|hosts?|racks?|servers?|machines?)\b.*\d", re.I)
 _END = re.compile(r"gpu|host|cpu", re.I)
+# A drive over USB 3.2 Gen 2 has 0.8 to 1.06 GB/s: a wire of 10 Gb/s less 128b/132b and the packets' frames carries 1.1
+# (USB 3.2 specification; FrameworkComputer/SoftwareFirmwareIssueTracker#260, macformat July 2024: 0.8 to 1.0 GB/s).
+_OF_USB = (0.8e9, 1.1e9)
 _STEP = "change only that and measure again, twice each way"
 
 
@@ -87,6 +91,16 @@ def below_its_kind(symptom: RowSymptom) -> Iterator[Cause]:
     yield Cause(
         ("link", drive), what, "sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; lsusb -t", devices=frozenset({drive})
     )
+
+
+def fallen_back_to_usb(symptom: RowSymptom) -> Iterator[Cause]:
+    """A drive in a box for USB4 or Thunderbolt that has no tunnel: over such a cable or port it is one of USB 3.2."""
+    row, (least, most) = symptom.row, _OF_USB
+    if row.path == "storage" and symptom.result.expected.limit.startswith(THROUGH_TUNNEL):
+        near = least < (row.value or 0.0) < most
+        what = "the cable or the port: without a tunnel the box is a drive of USB 3.2 at 10 Gb/s (/dev/sd*, no nvme)"
+        step = "a cable for 40 Gb/s in a port of USB4 or Thunderbolt; boltctl list; lsusb -t; lsblk -o NAME,TRAN"
+        yield Cause(("link", "cable"), what, step, predicted=most if near else None, explains=near)
 
 
 def copied_by_the_driver(symptom: RowSymptom) -> Iterator[Cause]:
@@ -178,6 +192,6 @@ def _alone(row: Observation) -> bool:
 
 
 KIND_CAUSES = (
-    lesser_slot, named_changes, shared_by_several, below_its_kind, copied_by_the_driver, hosts_that_differ, more_gpus,
-    one_at_a_time, costly_messages,
+    lesser_slot, named_changes, shared_by_several, below_its_kind, fallen_back_to_usb, copied_by_the_driver,
+    hosts_that_differ, more_gpus, one_at_a_time, costly_messages,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.judged import COLLECTIVE
 from lanewise.checking.references.nvlink_counts import OF_LINKS
+from lanewise.checking.references.parts import is_card
 from lanewise.checking.references.rings import PEER_COPIES
 from lanewise.checking.references.together import (
     alone_of_each,
@@ -48,9 +49,15 @@ def peer_redirection(symptom: RowSymptom) -> Iterator[Cause]:
             yield Cause(("acs",), what, PEER_STEP, evidence=evidence)
             return
     staged = any(other.how.get("p2p") == "off" for other in between)
-    if not staged and symptom.share < FAR_BELOW and not symptom.over_nvlink and not lower_is_better(row.unit):
+    if not staged and symptom.share < FAR_BELOW and not _by_nvlink(symptom) and not lower_is_better(row.unit):
         what = "the IOMMU or ACS sends peer traffic up to the root complex, or translates it there"
         yield Cause(("iommu",), what, f"{PEER_STEP}; measure with P2P off to compare")
+
+
+def _by_nvlink(symptom: RowSymptom) -> bool:
+    """Whether NVLinks may join the GPUs of a row: of cards only if somebody states a bridge."""
+    card = symptom.ability is not None and is_card(symptom.ability) and not symptom.surely_over_nvlink
+    return is_bridged(symptom.row, symptom.posted) if card else symptom.over_nvlink
 
 
 def _far_worse(row: Observation, other: Observation) -> bool:

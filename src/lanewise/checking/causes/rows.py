@@ -28,7 +28,7 @@ from lanewise.checking.causes.drive_runs import drive_run_causes
 from lanewise.checking.causes.fast import FAST_CAUSES
 from lanewise.checking.causes.gpu_memory import slow_gpu_memory
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES, copies_of_few_modules
-from lanewise.checking.causes.inter_host import idle_cards, without_gpudirect
+from lanewise.checking.causes.inter_host import few_channels_of_sends, idle_cards, without_gpudirect
 from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
@@ -411,7 +411,8 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     small_requests, common_device, confidential_computing, held_gpu,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    copies_of_few_modules, idle_cards, without_gpudirect, peers_off, peers_unused, one_of_stars, shared_way,
+    copies_of_few_modules, idle_cards, few_channels_of_sends, without_gpudirect, peers_off, peers_unused, one_of_stars,
+    shared_way,
     uplink_of_pairs, uplink_of_hosts, *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several,
     *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
     one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,

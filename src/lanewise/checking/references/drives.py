@@ -52,7 +52,7 @@ _SATA = re.compile(
     r"\b8[4-7]0[ _-](?:evo|pro|qvo)\b|(?<![a-z])[mb]x[235]00(?:\b|ssd)|\bsata\b.*\bssd\b|\bssd\b.*\bsata\b|"
     r"\bwds\d{3}[gt]\d[bg]0[a-d]\b|\bsa400|\bpm8[3-9]3\b", re.IGNORECASE,
 )  # fmt: skip
-_SATA_SSD, _SATA_WIRES, _SLOW_SATA = 560e6, 600e6, 0.52
+_SATA_SSD, SATA_WIRES, _SLOW_SATA = 560e6, 600e6, 0.52
 # Of a link 8b/10b leaves eight in ten bits; drives that fill it read 0.9 and more of that (270 of 300 MB/s).
 _OF_8B10B, _NEAR_SATA = 0.8, 0.85
 # Engines that have one request in flight whatever their depth.
@@ -262,10 +262,13 @@ def sata_ssd(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     names = f"{model} {row.scenario} {row.how.get('pattern', '')}"
     drive, uncached = drive_of(row), row.metric == "goodput" and row.how.get("mode") != "cached"
     if drive and uncached and _SATA.search(names) and not RANDOM.search(names) and not drive.startswith("nvme"):
-        enough = enough_in_flight(row, _SATA_SSD) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
-        slow = (_SLOW_SATA if enough else _SLOW_WITH_FEW) * _SATA_SSD if row.flow.startswith(drive) else 0.0
+        slow = (
+            (_SLOW_SATA if keeps_busy(row, _SATA_SSD) else _SLOW_WITH_FEW) * _SATA_SSD
+            if row.flow.startswith(drive)
+            else 0.0
+        )
         limit = "SSDs of SATA 6 Gb/s"
-        yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, slow, _SATA_WIRES, limit, "data sheets of drives")
+        yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, slow, SATA_WIRES, limit, "data sheets of drives")
 
 
 def of_sata_link(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
@@ -275,7 +278,7 @@ def of_sata_link(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     if len(links) != 1 or row.metric != "goodput" or not drive or drive.startswith("nvme"):
         return
     payload = units.parse(links[0].value, "B/s") * _OF_8B10B
-    if _NEAR_SATA * payload <= (row.value or 0.0) <= payload < _SATA_WIRES:
+    if _NEAR_SATA * payload <= (row.value or 0.0) <= payload < SATA_WIRES:
         limit = f"SATA 6 Gb/s, now {links[0].value}"
         yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, _SLOW_SATA * _SATA_SSD, None, limit, links[0].source)
 
@@ -290,6 +293,11 @@ def enough_in_flight(row: Observation, rate: float) -> bool:
     """Whether so many bytes are in flight that they do not limit a rate in B/s; False where it is not known."""
     depth = 1 if row.how.get("engine") in _ONE_AT_A_TIME else row.settings.get("depth", 1)
     return depth * row.settings.get("threads", 1) * row.settings.get("bytes", 0) >= _ENOUGH * rate
+
+
+def keeps_busy(row: Observation, rate: float) -> bool:
+    """Whether a drive of that rate in B/s is read with enough in flight, as by hdparm, which reads 2 MiB ahead."""
+    return enough_in_flight(row, rate) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
 
 
 def lesser_drive_link(row: Observation, drive: DriveAbility) -> tuple[tuple[tuple[int, int], ...], float]:

@@ -57,6 +57,7 @@ from lanewise.checking.references.lines import (
     of_lesser_port,
     over_gloo,
     ring_by_line,
+    sendrecv_by_line,
 )
 from lanewise.checking.references.many_rows import fastest, spread
 from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
@@ -294,6 +295,7 @@ class References:
             yield from of_expected_collective(row, self.rows)
             yield from filled_line(row, self.posted)
             yield from all_to_all_by_line(row, self.posted)
+            yield from sendrecv_by_line(row, self.posted)
             part = self.parts.gpu(row) or self.parts.gpu_of_all_ranks(row)
             yield from over_gloo(row, self.posted, part)
             yield from ring_by_line(row, self.posted, part)
@@ -320,9 +322,9 @@ class References:
                 yield from of_like_size(row, self._on_path(row))
         else:
             yield from self.parts.references(row)
-            if (drive := self.parts.drive(row)) is not None:
+            if (drive := self.parts.drive(row)) is not None and not self.parts.tunnel_of_drive(row):
                 yield from drive_references(row, drive)
-            else:
+            elif drive is None:
                 yield from of_gpu_host(row, self.posted, self.catalog)
                 yield from long_disk(row, self.posted)
                 yield from sata_ssd(row, self.posted)

@@ -61,6 +61,7 @@ _HEADERS, _FRAMING, _ETHERNET_MTU = 40, 38, (576, 9600)
 # The least link of an NVMe drive of four lanes, and what of it drives of that generation read (3.2 to 3.5 GB/s).
 _OLDEST_SLOT, _OF_A_SLOT = (3, 4), 0.8
 _ONE_DRIVE = re.compile(r"\b(?:nvme|ssd)\d")
+SHARE_OF_A_RANK = "a rank's share of the line of"
 # The fastest line of cards with a port each for 16 lanes of Gen5 (ConnectX-7), and what RDMA gets of a line.
 _FASTEST_PORT, _PAYLOAD_OF_PORT = 50e9, (0.9, 0.995)
 _RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", re.IGNORECASE)
@@ -294,6 +295,22 @@ def all_to_all_by_line(row: Observation, posted: PostedFacts) -> Iterator[Refere
     limit = f"{ranks - each} of {ranks} pieces of each rank over the line of {text}"
     slow = _SLOW_RING * nominal if long else 0.0
     yield Reference("line", nominal, FINE_SHARE * nominal, slow, None, limit, "as stated")
+
+
+def sendrecv_by_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
+    """What the last rank of a host sends to the first of the next one: its share of the line, as any flow over it.
+
+    Each rank sends all of its data to one other (nccl-tests, doc/PERFORMANCE.md): 48.4 and 49.7 of 50 GB/s on sound
+    hosts (data/evidence/h100-roce-two-nccl and a kept question of B200).
+    """
+    hosts, ranks = row.settings.get("hosts", 1), row.settings.get("ranks", 0)
+    line, text = line_of_network(row, posted)
+    if not row.scenario.startswith("sendrecv") or hosts < 2 or ranks < 2 or ranks % hosts or not line:
+        return
+    share = line * hosts / ranks
+    slow = SLOW_SHARE * share if row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE else 0.0
+    limit = f"{SHARE_OF_A_RANK} {text}"
+    yield Reference("line", share, FINE_SHARE * share, slow, None, limit, "as stated")
 
 
 def _idle_cards(row: Observation, posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:

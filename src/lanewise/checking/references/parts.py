@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from lanewise.catalog import Catalog
+from lanewise.catalog import Catalog, Part
 from lanewise.checking.named.abilities import GpuAbility, is_coherent, part_of_title, raw_rate, shares_host_memory
+from lanewise.checking.references.board_pairs import fine_all_reduce_of_two
 from lanewise.checking.verdict import Verdict
 from lanewise.perf.flow import Flow
 from lanewise.results.observation import Observation
@@ -36,8 +37,6 @@ LEAST_MESSAGE = 256 * 10**6
 # copies do (reduce_scatter of H100 311 to 362 GB/s of 390, nine collectives of B300 628 to 914), all_reduce 0.81 and
 # more (A100 220, H200 325 to 347).
 _FINE_ALL_REDUCE, _FINE_RING, _LEAST_FINE = 0.8, 0.74, 64 * 10**6
-# Two H200 all_reduce 64, 128, 256 and 512 MiB at 0.68, 0.72, 0.76 and 0.80 of their NVLinks (2026-11-27-two-gpus).
-_FINE_OF_TWO = ((100e6, 0.62), (200e6, 0.66), (400e6, 0.7), (700e6, 0.74))
 # What pairs exchange in both directions at once: two H200 sendrecv 0.66 and 0.69, alltoall 0.60 and 0.71 of 391 GB/s in
 # 64 and 256 MB (benchmarks/runs/2026-11-27-two-gpus-own-programs).
 _FINE_PAIRS, _PAIRS = 0.58, ("sendrecv", "alltoall", "all_to_all")
@@ -59,7 +58,8 @@ BY_ONE_CORE = 4e9
 # A CPU waits for each of its reads of a GPU's memory: 0.52 to 0.55 GB/s whatever the link (gdrcopy's README).
 _READ_BY_CPU = 0.3e9
 # PCIe within Thunderbolt 3 and 4 or USB4: 32 Gb/s; Thunderbolt 5 and USB4 version 2: 64 Gb/s.
-_TUNNEL = (1.8e9, 1.2e9, 8e9)
+TUNNEL_RATE, _TUNNEL = 2.8e9, (1.8e9, 1.2e9, 8e9)
+THROUGH_TUNNEL = "PCIe tunnel of"
 # Host memory of a stated NUMA node.
 _NODE = re.compile(r"\bhost\d*:\d|\bcpu\d")
 # GPUs beside a Grace that NVSwitches join, on a board or over a rack (NVIDIA's data sheets of the NVL4 and NVL72).
@@ -155,7 +155,7 @@ def any_copy(row: Observation, title: str, catalog: Catalog, memory: float = 0.0
 def tunnel_copy(tunnel: str, source: str) -> Iterator[Reference]:
     """What a copy to or from any GPU or drive behind that tunnel reaches."""
     low, slow, high = _TUNNEL
-    yield Reference("parts", 2.8e9, low, slow, high, f"PCIe tunnel of {tunnel}", source)
+    yield Reference("parts", TUNNEL_RATE, low, slow, high, f"{THROUGH_TUNNEL} {tunnel}", source)
 
 
 def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iterator[Reference]:
@@ -247,7 +247,7 @@ def rack_collective(row: Observation, title: str, catalog: Catalog) -> Iterator[
     part = part_of_title(title, catalog) if _IN_A_RACK.search(title) else None
     raw = part.number("nvlink.rate") if part is not None else None
     if part is not None and raw:
-        yield from _over_nvlinks(row, title, part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}")
+        yield from _over_nvlinks(row, title, part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}", part)
 
 
 def fastest_of_any_collective() -> Reference:
@@ -271,7 +271,7 @@ def _ring_share(row: Observation) -> float:
     return share if row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE else 0.0
 
 
-def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str) -> Iterator[Reference]:
+def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str, part: Part | None) -> Iterator[Reference]:
     """The bounds of a collective over the NVLinks of a board or rack with NVSwitches."""
     least = _LEAST_OF_NVLINKS if row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_LONG else 0.0
     low, limit = max(least, _ring_share(row)) * nvlink, f"NVLinks of {title}"
@@ -280,8 +280,9 @@ def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str) -> I
     long = row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_FINE
     share = _FINE_ALL_REDUCE if row.scenario.startswith("all_reduce") else _FINE_RING
     share = _FINE_PAIRS if row.scenario.startswith(_PAIRS) else share
-    if row.settings.get("ranks") == 2 and row.scenario.startswith("all_reduce"):
-        share = next((fine for size, fine in _FINE_OF_TWO if row.settings.get("bytes", size) <= size), share)
+    if part is not None and row.settings.get("ranks") == 2 and row.scenario.startswith("all_reduce"):
+        of_two = fine_all_reduce_of_two(part, row.settings.get("bytes", _LEAST_FINE))
+        share = share if of_two is None else min(share, of_two / nvlink)
     fine = long and (row.value or 0.0) >= share * nvlink
     # NVLink SHARP sends each byte once where a ring sends it twice.
     yield Reference("parts", nvlink, share * nvlink if fine else low, low, 2 * nvlink, limit, source, own=fine)
@@ -290,7 +291,7 @@ def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str) -> I
 def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
     """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
     if part.nvlink_rate is not None and part.all_linked:
-        yield from _over_nvlinks(row, part.title, part.nvlink_rate, part.source)
+        yield from _over_nvlinks(row, part.title, part.nvlink_rate, part.source, part.part)
     else:
         pcie = part.peer_rate()
         # A name that the catalogue does not have may have NVLinks or xGMI, and cards may have bridges.

@@ -13,7 +13,7 @@ from lanewise.results.observation import Observation
 
 # Two ports of one card, which share its slot, bring 11 % over one; one port each of two cards 100 %
 # (openucx/ucx#9520). What adds less than a quarter adds nothing.
-_ADDED = 1.25
+ADDED = 1.25
 _WORDS = {word: at for at, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"), 1)}
 _WORDS |= {"single": 1, "dual": 2, "both": 2}
 # The halves of a port are PCIe functions of one card, each in lanes of its own (`lines.HALF_OF_PORT`).
@@ -24,7 +24,7 @@ _COUNT = re.compile(
     rf"{_NO_MODEL}(?:1[ -]{_KIND}|\d{{1,2}}(?:[ -]{_KIND}s|-{_KIND})|({'|'.join(_WORDS)})[ -]?{_KIND}s?)\b{_NO_DEVICE}|"
     rf"\b{_KIND}s=\d{{1,2}}\b", re.IGNORECASE,
 )  # fmt: skip
-_AT_ONCE = re.compile(r"\b(?:at once|simultaneous\w*|concurrently|in parallel|at the same time)\b", re.IGNORECASE)
+AT_ONCE = re.compile(r"\b(?:at once|simultaneous\w*|concurrently|in parallel|at the same time)\b", re.IGNORECASE)
 # One of a kind (`port: 5201`, `nic: 2`) says which, several say how many.
 _KEY = re.compile(f"{_KIND}s", re.IGNORECASE)
 
@@ -63,24 +63,31 @@ def lesser_line_filled(row: Observation, results: Iterable[PathResult]) -> PathR
 
     One connection, or a number of them that nobody states, may keep to one port unless all ran at once.
     """
-    line, at_once = quantity_in(line_of(row), "B/s"), _AT_ONCE.search(row.scenario) is not None
+    line, at_once = quantity_in(line_of(row), "B/s"), AT_ONCE.search(row.scenario) is not None
     connections = row.settings.get("connections", 1)
     if row.path != "network" or "gpu" in row.flow or not line or not (at_once or connections > 1):
         return None
-    for each in results:
-        part = quantity_in(line_of(each.row), "B/s")
-        alike = each.row.flow == row.flow and each.row.metric == row.metric and each.verdict is Verdict.OK
-        on_each_port = 0 < part < line and (at_once or connections * part >= line)
-        if alike and on_each_port and (row.value or 0.0) < _ADDED * (each.row.value or 0.0):
+    for each in parts_of_the_line(row, results):
+        on_each_port = at_once or connections * quantity_in(line_of(each.row), "B/s") >= line
+        if on_each_port and (row.value or 0.0) < ADDED * (each.row.value or 0.0):
             return each
     return None
+
+
+def parts_of_the_line(row: Observation, results: Iterable[PathResult]) -> Iterator[PathResult]:
+    """The results of the same flow over a part of the row's line that are fine."""
+    line = quantity_in(line_of(row), "B/s")
+    for each in results:
+        alike = each.row.flow == row.flow and each.row.metric == row.metric and each.verdict is Verdict.OK
+        if alike and 0 < quantity_in(line_of(each.row), "B/s") < line:
+            yield each
 
 
 def of_fewer_rails(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """Several rails compared with fewer of them, where no stated line says what all of them carry."""
     best = over_fewer(row, rows)
     if best is not None and best.value and not line_of(row):
-        nominal, low = rails(row) / rails(best) * best.value, _ADDED * best.value
+        nominal, low = rails(row) / rails(best) * best.value, ADDED * best.value
         limit = f"{rails(row)} rails in place of {rails(best)}"
         yield Reference("same path", nominal, low, low, None, limit, "the other row", own=False)
 

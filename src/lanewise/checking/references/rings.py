@@ -15,6 +15,12 @@ from lanewise.results.observation import Observation
 # rtx5060ti-13600kf the least, nine of rtx3090 and rtx4090 0.83 to 0.97), rings through host memory in place of peers
 # 0.16 and 0.63 to 0.74 (rtx4090-48g-7302, rtx4090-48g-4416).
 _OF_PAIRS = 0.6
+# Where only near pairs were measured, others of the ring may cross sockets or a link of half the lanes: rings of peers
+# of eight machines have 0.51 of a near pair and more (four with a lesser link 0.51 and 0.52, across sockets 0.83 to
+# 0.96). Through host memory in place of peers five had 0.05 to 0.17 (rtx3090-7402, rtx4090-7402 and rtx4090-48g-7302
+# without peers), three 0.40 to 0.63. NCCL does so with more than two GPUs at root ports of their own
+# (src/graph/paths.cc, ncclTopoCheckP2p).
+_OF_NEAR_PAIRS = 0.33
 PEER_COPIES = "peer copies between"
 
 
@@ -25,11 +31,12 @@ def of_peer_copies(row: Observation, rows: Sequence[Observation], part: GpuAbili
         return
     gpus = {flow.src for flow in flows_of(row)}
     pairs = _pairs(rows, gpus, raw_rate(part.gen, part.lanes))
-    if pairs and _reach_across(pairs, gpus):
+    if pairs:
         slowest = min(pairs, key=lambda pair: pairs[pair])
         of_several = f", the slowest of {len(pairs)} pairs" if len(pairs) > 1 else ""
         limit = f"{PEER_COPIES} {' and '.join(sorted(slowest))}{of_several}"
-        yield of_another_row(pairs[slowest], _OF_PAIRS, limit)
+        share = _OF_PAIRS if _reach_across(pairs, gpus) else _OF_NEAR_PAIRS
+        yield of_another_row(pairs[slowest], share, limit)
 
 
 def _pairs(rows: Sequence[Observation], gpus: set[str], wires: float) -> Mapping[frozenset[str], float]:

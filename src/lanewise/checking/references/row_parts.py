@@ -13,12 +13,13 @@ from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, ra
 from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
 from lanewise.checking.named.links import by_named_link, tunnel_of
 from lanewise.checking.references.cards import card_copy, of_card
-from lanewise.checking.references.drives import DriveAbility, drive_ability
+from lanewise.checking.references.drives import SATA_WIRES, DriveAbility, drive_ability, drive_of, keeps_busy
 from lanewise.checking.references.gpu_memory import measured_memory
 from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
 from lanewise.checking.references.nvlink_counts import of_counted_links
 from lanewise.checking.references.parts import (
+    TUNNEL_RATE,
     Reference,
     any_copy,
     collective,
@@ -77,6 +78,15 @@ class RowParts:
         """What the drive of a row can do by its model and its slot; None if neither is known."""
         return drive_ability(row, self.posted, self._slots(row), self.catalog)
 
+    def tunnel_of_drive(self, row: Observation) -> tuple[str, str] | None:
+        """The tunnel, with its source, through which a row reads an NVMe drive with enough in flight; None for others.
+
+        What reads more than SATA carries is such a drive, whatever its name.
+        """
+        reads = row.path == "storage" and row.metric == "goodput" and row.flow.startswith(drive_of(row) or ">")
+        nvme = (row.value or 0.0) > SATA_WIRES and row.how.get("mode") != "cached"
+        return tunnel_of(row, self.posted) if reads and nvme and keeps_busy(row, TUNNEL_RATE) else None
+
     def older_host(self, row: Observation) -> str:
         """What to say of a copy that has the rate of all lanes at the generation before the GPU's, of an unnamed host.
 
@@ -112,7 +122,8 @@ class RowParts:
         part, flows = self.gpu(row), flows_of(row)
         if not flows:
             return
-        if row.path in HOST_COPIES and (tunnel := tunnel_of(row, self.posted)) is not None:
+        tunnel = tunnel_of(row, self.posted) if row.path in HOST_COPIES else self.tunnel_of_drive(row)
+        if tunnel is not None:
             yield from tunnel_copy(*tunnel)
         elif of_card(row):
             yield from card_copy(row, [link.whole for link in self._slots(row) if link.whole])

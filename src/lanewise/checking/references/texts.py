@@ -40,6 +40,7 @@ _SEVERAL = re.compile(
     re.I,
 )
 _BOTH_WAYS = re.compile(r"\bbi-?dir\w*|\b(?:full[- ])?duplex\b|\bboth (?:ways|directions)\b", re.IGNORECASE)
+_TOGETHER = re.compile(r"\b(?:(?:both|all)(?: \w+)? (?:together|at once)|together|in sum|summed)\b", re.IGNORECASE)
 # A setting with its value: (API: POSIX).
 _STATED = re.compile(r"\((\w{2,20}) ?[:=]")
 _VERSIONED = re.compile(r"\b(?:version|kernel|driver|release|firmware|cuda|build)\b", re.IGNORECASE)
@@ -121,16 +122,16 @@ class PlainTextRows:
             if each is row or (each.value or 0.0) <= row.value:
                 return None
             words = _conditions(row, each)
-            if _is_sum_of_both_ways(words_of(each), words_of(row)):
+            if _is_sum(words_of(each), words_of(row)):
                 continue
             if _differ_in_a_condition(row, each) and not explained(*words) and not other_work(*words):
                 return each
         return None
 
 
-def _is_sum_of_both_ways(words: str, own: str) -> bool:
-    """Whether a figure's words say that it is of both directions together, and the own words of another do not."""
-    return _BOTH_WAYS.search(words) is not None and _BOTH_WAYS.search(own) is None
+def _is_sum(words: str, own: str) -> bool:
+    """Whether a figure's words say that it is of both directions or several paths together, and another's do not."""
+    return any(what.search(words) is not None and what.search(own) is None for what in (_BOTH_WAYS, _TOGETHER))
 
 
 def _striped(words: str) -> int:
@@ -166,7 +167,7 @@ def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None
     name = {"expected": "what the text expects", "other": "what the text compares it with", "bus": "its bus"}
     against = row.how.get("against", "")
     alone = _ONE_DRIVE.search(words_of(row)) is not None and _striped(against) > 1
-    summed = _is_sum_of_both_ways(against, words_of(row))
+    summed = _is_sum(against, words_of(row))
     if kind == "other" and (alone or summed or other_work(words_of(row), against)):
         kind = ""
     try:
