@@ -257,7 +257,7 @@ def test_figures_typed_in_are_rows_like_those_of_a_tool():
     ("old", "new", "said"),
     [
         ("6.11 GB/s", "fast", "no rate and no time"),
-        ("gpu0<->gpu1", "gpu0", "is not a flow"),
+        ("gpu0<->gpu1", "gpu0->", "is not a flow"),
         ("of: each", "of: all", "all"),
         ("p2p: false", "pp2: false", "unknown key 'pp2'"),
         ("lanewise-rows: 1", "lanewise-rows: 2", "whole numbers"),
