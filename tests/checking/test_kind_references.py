@@ -8,6 +8,8 @@ import pytest
 from checking.thread_list import first_causes, verdict_of
 
 from lanewise import api
+from lanewise.checking.references.together import copies
+from lanewise.readers.typed.figures import read_text
 
 
 def asked(folder: Path, *rows: str, text: str = "") -> tuple[str, list[str]]:
@@ -113,3 +115,10 @@ def test_what_names_differ_in_is_among_the_first_two_causes(names, cause, tmp_pa
         f'path: {name}, flows: "gpu0->gpu0", value: {rate} tokens/s' for name, rate in zip(names, rates, strict=True)
     ]
     assert cause in asked(tmp_path, *rows)[1]
+
+
+def test_many_copies_at_once_are_read_once_for_all_rows_that_compare_themselves():
+    text = 'lanewise-rows: 1\nrows:\n  - {flows: "host0->gpu[0-63]", value: 9 GB/s each}\n'
+    first, *others = read_text(text, "figures.yaml").observations
+    assert len(copies(first)) == 64
+    assert all(copies(other) is copies(first) for other in others)

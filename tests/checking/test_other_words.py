@@ -14,6 +14,8 @@ import yaml
 from checking.thread_list import QuestionThread, first_causes, threads, verdict_of
 
 from lanewise import api
+from lanewise.catalog import builtin
+from lanewise.checking.named.hosts import host_generation
 from lanewise.errors import LanewiseError
 
 Rows = dict[str, Any]
@@ -167,3 +169,11 @@ def test_algorithm_bandwidth_is_compared_as_bus_bandwidth(tmp_path: Path) -> Non
     (result,) = api.check([path], None).results
     assert (result.row.metric, result.row.scenario) == ("bus_bandwidth", "all_reduce")
     assert result.row.value == pytest.approx(270e9 * 2 * 7 / 8)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "generation"),
+    [("i9-7900X", 3), ("i7-5960X", 3), ("Ryzen 9 7950X", 5), ("7950X3D", 5), ("5950X", 4), ("i9 14900K", 5)],
+)
+def test_numbers_that_makers_share_are_told_apart_by_the_series(cpu: str, generation: int):
+    assert host_generation(cpu, builtin()) == generation

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lanewise.errors import LanewiseError
 from lanewise.readers.typed.figures import read_text
@@ -97,3 +102,57 @@ def test_other_words_of_a_flag_are_refused(p2p: str):
     with pytest.raises(LanewiseError) as caught:
         rows(f'flows: "gpu0->gpu1", value: 9 GB/s, p2p: {p2p}')
     assert "true or false" in caught.value.cause
+
+
+@pytest.mark.parametrize(
+    ("flows", "cause"),
+    [("0 GPUs", "'0 GPUs' is not a flow"), ("99999999999 GPUs", "'99999999999 GPUs' is not a flow"),
+     ("999999999 GPUs", "has too many names"), ("gpu[0..99999999]", "has too many names"),
+     ("1 GPUs", "goes nowhere")],
+)  # fmt: skip
+def test_numbers_of_gpus_that_no_machine_has_are_refused_as_they_are_written(flows: str, cause: str):
+    with pytest.raises(LanewiseError) as caught:
+        rows(f'flows: "{flows}", value: 9 GB/s')
+    assert cause in caught.value.cause
+    assert caught.value.location is not None
+
+
+def test_more_gpus_than_three_digits_are_one_number():
+    [row] = rows('flows: "1024 GPUs", value: 9 GB/s')
+    assert row.settings["ranks"] == 1024
+
+
+def test_a_switch_is_no_name_of_a_tool_or_drive():
+    [row] = rows('flows: "host0->gpu0", value: 9 GB/s, test: true, drive: false')
+    assert row.scenario == "test=true drive=false"
+    assert "device" not in row.how
+
+
+_ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=40),
+    st.lists(st.text(max_size=5), max_size=2), st.dictionaries(st.text(max_size=5), st.integers(), max_size=2),
+    st.sampled_from(["9 GB/s", "0 us", "1e30 GB/s", "gpu0->gpu1", "8 GPUs", "H2D", "all_reduce", "64 MiB", "Gen3 x4"]),
+)  # fmt: skip
+_KEYS = st.sampled_from(["flows", "value", "of", "p2p", "pinned", "path", "gpu", "metric", "bytes", "ranks", "hosts",
+                         "line", "slot", "device", "expected", "size", "cpu", "memory", "5"])  # fmt: skip
+
+
+@given(st.dictionaries(_KEYS, _ODD), st.dictionaries(st.sampled_from(["gpus", "gpu", "stated", "title"]), _ODD))
+def test_whatever_is_typed_is_read_or_refused_with_its_place(row: dict[str, object], head: dict[str, object]):
+    usual: dict[str, object] = {"flows": "host0->gpu0", "value": "9 GB/s"}
+    text = yaml.safe_dump({"lanewise-rows": 1, **head, "rows": [usual | row]}, allow_unicode=True)
+    place, values = None, []
+    try:
+        values = [each.value for each in read_text(text, "figures.yaml").observations]
+    except LanewiseError as error:
+        place = error.location
+    assert values or place is not None
+    assert all(value is not None and 0 <= value < float("inf") for value in values)
+
+
+@pytest.mark.parametrize("piece", ["5x", "5 x ", "2*", "gpu0->", "a", "0", " ", "1,", "GPU ", "[0", "both ways "])
+@pytest.mark.parametrize("key", ["flows", "value", "line", "slot", "path", "gpu", "bytes", "size", "xpmem"])
+def test_long_values_of_one_piece_are_read_or_refused(piece: str, key: str):
+    values = {"flows": "host0->gpu0", "value": "9 GB/s", key: piece * (20_000 // len(piece))}
+    with suppress(LanewiseError):
+        read_text(yaml.safe_dump({"lanewise-rows": 1, "rows": [values]}), "figures.yaml")

@@ -58,8 +58,8 @@ from lanewise.topology.model import Kind, System
 EXIT_FINE, EXIT_WRONG, EXIT_OPEN = 0, 1, 3
 MOST_CAUSES = 3
 _FLOW = re.compile(r"(?<![^\s,])[^\s,]+->[^\s,]+")
-# What measures a kind of path again; all others are the GPUs'.
 _CPU = re.compile(r"\bcpu\d+\b")
+# What measures a kind of path again; all others are the GPUs'.
 _AGAIN = {"host memory": "host", "storage": "storage FILE", "network": "network HOST"}
 # These measure every GPU that they see.
 _EVERY_GPU = ("nvbandwidth", "p2pBandwidthLatencyTest", "rocm_bandwidth_test", "busGrind", "dcgmi")

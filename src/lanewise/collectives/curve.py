@@ -62,11 +62,14 @@ class CollectiveModel:
     library: Library
 
     def peaks_of(self, size: float) -> Mapping[Algorithm, AlgorithmPeak]:
-        """The peaks of messages of `size` B, whose buffers in host memory may fit into a cache."""
-        if self.network is not None or not 2 * size <= self.fabric.cache < math.inf:
+        """The peaks of messages of `size` B, whose buffers in host memory may fit into a cache or exceed it by less."""
+        if self.network is not None or self.fabric.cache == math.inf:
             return self.peaks
         plans = _plans(self.members, self.fabric, self.network)
-        return algorithm_peaks(self.collective, self.members, self.fabric, None, plans, self.settings, size)
+        peaks = algorithm_peaks(self.collective, self.members, self.fabric, None, plans, self.settings, size)
+        if not self.fabric.perhaps_staged:
+            return peaks
+        return {name: replace(peak, low=min(peak.low, self.peaks[name].low)) for name, peak in peaks.items()}
 
     def point(self, size: float) -> CollectivePoint:
         """A message of `size` B (as nccl-tests counts them)."""

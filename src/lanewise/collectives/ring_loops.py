@@ -1,9 +1,11 @@
-"""What rings over NVLink lose to their last step, which passes nothing on.
+"""What rings over NVLink lose as if to their last step, which passes nothing on.
 
-A channel handles a message in loops: a chunk of each rank goes around, in n - 1 steps that send (2 (n - 1) of
-all_reduce) and one that only receives (NCCL 2.30.7, src/device/all_reduce.h, all_gather.h, reduce_scatter.h). Channels
-begin a call together, so that the links wait during the last step of the first loop. As no two channels keep the same
-pace, they drift apart with each loop, and others send while one receives: of loop j the links wait 1 / (1 + j / drift).
+The law describes NCCL's default buffers; why it holds is open, since with other buffers rates change at most half as
+much as it says (docs/decisions/0069-what-the-last-step-of-a-ring-costs.md). A channel handles a message in loops:
+a chunk of each rank goes around, in n - 1 steps that send (2 (n - 1) of all_reduce) and one that only receives (NCCL
+2.30.7, src/device/all_reduce.h, all_gather.h, reduce_scatter.h). Channels begin a call together, so that the links wait
+during the last step of the first loop. As no two channels keep the same pace, they drift apart with each loop, and
+others send while one receives: of loop j the links wait 1 / (1 + j / drift).
 """
 
 from __future__ import annotations

@@ -116,6 +116,8 @@ def _parse_one(piece: str, p2p: bool) -> list[Flow]:
 
 
 def _after_known(piece: str, flows: list[Flow], earlier: Sequence[Flow]) -> list[Flow]:
+    if not flows[0].after:
+        return flows
     labels = {flow.label for flow in earlier if flow.label}
     unknown = next((label for label in flows[0].after if label not in labels), None)
     if unknown is not None:

@@ -100,10 +100,10 @@ def read_results(text: str, file: str) -> ImportedResults:
     raise plain
 
 
-def _renumbered(results: ImportedResults, file: str, more: int) -> ImportedResults:
-    """The results, with a note where their lines are not counted as the file's are."""
+def _renumbered(results: ImportedResults, file: str, added: int) -> ImportedResults:
+    """The results, with a note if lines were `added` to those of the file, or left out (below 0)."""
     note = f"{file}: line numbers are those of the text without what is around it"
-    return replace(results, notes=(*results.notes, note)) if more else results
+    return replace(results, notes=(*results.notes, note)) if added else results
 
 
 def _attempt(lines: list[str], file: str) -> ImportedResults | FormatError:

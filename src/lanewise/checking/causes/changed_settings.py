@@ -21,8 +21,6 @@ _STEP = "change only that and measure again, twice each way"
 _THREADS_STEP = (
     "nproc in the container; cat /sys/fs/cgroup/cpu.max and cpu.stat (nr_throttled); as many threads as cores, no more"
 )
-
-
 # Words of a row that went over several cards, which share no slot.
 _SEVERAL_CARDS = re.compile(r"\b(?:cards|nics|adapters|hcas)\b", re.IGNORECASE)
 _TWO_SOCKETS = re.compile(r"\b(?:2 ?x|two|dual|2(?= (?:amd|intel|epyc|xeon)))\b", re.IGNORECASE)

@@ -18,7 +18,9 @@ _SERIES = (
     # Names of generations, and numbers that people write without the series.
     (r"\b(?:genoa|bergamo|siena|turin|sapphire rapids|emerald rapids|granite rapids|sierra forest)\b|xeon 6\b", 5),
     (r"\b(?:rome|milan|ice ?lake)\b|wrx80|trx40", 4), (r"\b(?:naples|cascade ?lake|skylake|broadwell|haswell)\b", 3),
-    (r"\bi[3579][- ]1[2-9]\d{3}|\b1[2-4]\d00kf?s?\b|\b[79][79]\d0x(?:3d)?\b", 5), (r"\b5[5-9]\d0x(?:3d)?\b", 4),
+    # Intel's Core X of those numbers are of 2014 to 2019: i7-5960X, i9-7900X, i9-9900X.
+    (r"\bi[79][- ][5679]\d{2}0x\b", 3), (r"\bi[3579][- ]1[2-9]\d{3}|\b1[2-4]\d00kf?s?\b", 5),
+    (r"\b[79][79]\d0x(?:3d)?\b", 5), (r"\b5[5-9]\d0x(?:3d)?\b", 4),
 )  # fmt: skip
 # The best that hosts of cards have: no CPU with lanes of Gen6 is sold (vendors' data sheets, 2026).
 HOST_GENERATION = 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.results.figure_words import TABLE
@@ -103,12 +104,12 @@ def alone_of_each(row: Observation, rows: Sequence[Observation]) -> Observation 
     return best_of(alone)
 
 
-def pairs_apart(row: Observation) -> list[str]:
+def pairs_apart(row: Observation) -> tuple[str, ...]:
     """The pairs of GPUs of a row's sum of copies if each GPU is in one of them alone; none of other rows."""
     flows = copies(row)
     ends = [end for flow in flows for end in flow.split("->")]
     apart = row.metric == "total" and row.path.startswith("peer") and len(set(ends)) == len(ends)
-    return flows if apart and all(end.startswith("gpu") for end in ends) else []
+    return flows if apart and all(end.startswith("gpu") for end in ends) else ()
 
 
 def as_many_pairs(row: Observation, rows: Sequence[Observation]) -> Observation | None:
@@ -130,7 +131,7 @@ def fastest_alone(row: Observation, rows: Sequence[Observation]) -> Observation 
         return None
     alone = [
         each for each in rows
-        if each.metric == "goodput" and each.value and copies(each) == [each.flow.replace(" ", "")]
+        if each.metric == "goodput" and each.value and copies(each) == (each.flow.replace(" ", ""),)
         and copies(each)[0] in flows and each.settings == row.settings
         and all(each.how.get(key) == row.how.get(key) for key in ("p2p", "engine", "host memory", "tool"))
     ]  # fmt: skip
@@ -142,6 +143,12 @@ def _typed(row: Observation) -> bool:
     return row.how.get("tool") in ("typed in", TABLE)
 
 
-def copies(row: Observation) -> list[str]:
+def copies(row: Observation) -> tuple[str, ...]:
     """The flows that ran together, without the words on how."""
-    return [flow.strip().split(" ")[0] for flow in (row.how.get("flows") or row.flow).split(",")]
+    return _without_words(row.how.get("flows") or row.flow)
+
+
+@lru_cache(maxsize=4096)
+def _without_words(flows: str) -> tuple[str, ...]:
+    """The flows of a text, read once: each of many rows of one set compares itself with all others."""
+    return tuple(flow.strip().split(" ")[0] for flow in flows.split(","))

@@ -94,7 +94,7 @@ def with_usual_keys(row: YamlNode) -> YamlNode:
 
 def _usual(key: str, node: YamlNode, given: Collection[str]) -> str:
     """The form's name of a key that it calls otherwise, unless the row has that as well."""
-    if not isinstance(node.value, str | int):
+    if not isinstance(node.value, str | int) or isinstance(node.value, bool):
         return key
     value = node.as_written().strip()
     others = ((name, *words) for name, words in _ALSO_CALLED.items() if name not in given)
@@ -105,6 +105,7 @@ def own_keys(row: YamlNode, known: Collection[str]) -> list[str]:
     """The keys of a row that are settings of the asker's own: not of the form, and no near misses of it."""
     if not row.is_map:
         return []
+    # A key without a value is the rest of a text with a comma that lacks quotes: `note: one, two words`.
     return [key for key, node in row.members().items() if key not in known and node.given and not near_miss(key, known)]
 
 

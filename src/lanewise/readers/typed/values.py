@@ -33,7 +33,7 @@ _SPELLED = tuple(
 _COPY = re.compile(r"(?P<src>[HD])(?:2|to)(?P<dst>[HD])(?: (?:of )?gpu ?(?P<gpu>\d+))?", re.IGNORECASE)
 _DEVICE_END = re.compile(r"\bdevice ?(\d*)(?=\s*(?:<?[-=]>|→|↔|to\b|$))", re.IGNORECASE)
 _NAMES_MACHINES = re.compile(r"node|server|client|switch", re.IGNORECASE)
-_ALL = re.compile(r"(?:all )?(\d{1,3}) gpus", re.IGNORECASE)
+_ALL = re.compile(r"(?<!\d)(?:all )?([1-9]\d{0,8}) gpus", re.IGNORECASE)
 _LONE = re.compile(r"gpu(?:\d+|\[[\d,-]+\])|host0(?::\d+)?")
 # What people add to a value that says of what it is.
 _OF_EACH = re.compile(

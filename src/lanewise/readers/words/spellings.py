@@ -96,9 +96,16 @@ def _counted_unit(count: re.Match[str]) -> str:
 def line(text: str) -> str:
     """The data rate of a network by the name that `units` knows: 10GbE, 25G, HDR, 2x100 Gb/s and other spellings."""
     text = re.split(r"[,(;]", text)[0]  # 25 Gb/s (bonded)
-    if several := _SEVERAL.fullmatch(text.strip()):
-        one = _GIGABITS.fullmatch(line(several[2]))
-        return f"{int(several[1]) * float(one[1]):.12g} {one[2]}" if one else text
+    several = _SEVERAL.fullmatch(text.strip())
+    one = _line(several[2] if several else text)
+    if several is None:
+        return one
+    rate = _GIGABITS.fullmatch(one)
+    return f"{int(several[1]) * float(rate[1]):.12g} {rate[2]}" if rate else text
+
+
+def _line(text: str) -> str:
+    """The data rate of one link of a network, as `line` has it."""
     if match := _ETHERNET.fullmatch(text.strip()):
         return f"{match[1]} Gb/s"
     if match := _INFINIBAND.fullmatch(text.strip()):
