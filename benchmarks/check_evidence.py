@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from lanewise.catalog import Catalog, builtin
+from lanewise.catalog import builtin
 from lanewise.checking.checkup import check
 from lanewise.evidence.model import EACH, FIRST, EvidenceMachine, EvidenceRow
 from lanewise.evidence.reading import ready_machines
@@ -43,10 +43,10 @@ def measured(row: EvidenceRow) -> Observation:
     )  # fmt: skip
 
 
-def names(system: System, catalog: Catalog) -> PostedFacts:
+def names(system: System) -> PostedFacts:
     """What a tool's header would say of a machine: the names of its GPUs."""
-    parts = {gpu: system.device(gpu).part for gpu in system.of_kind(Kind.GPU)}
-    return PostedFacts({gpu: catalog.get(part).title for gpu, part in parts.items() if part})
+    parts = {gpu: system.part(gpu) for gpu in system.of_kind(Kind.GPU)}
+    return PostedFacts({gpu: part.title for gpu, part in parts.items() if part})
 
 
 def verdicts(machine: EvidenceMachine, by_name: bool = False) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def verdicts(machine: EvidenceMachine, by_name: bool = False) -> list[dict[str, 
     catalog = builtin().without_machine(machine.name)
     system = machine.system(catalog)
     described = None if by_name else system
-    posted = names(system, catalog) if by_name else None
+    posted = names(system) if by_name else None
     checkup = check(rows, target=described, posted=posted, catalog=catalog)
     causes = {id(row): finding.causes for finding in checkup.findings for row in finding.results}
     return [

@@ -30,6 +30,7 @@ def rows(row: str, head: str = "") -> tuple[Observation, ...]:
         # what is no name of these
         ("cpu-node->gpu0", "cpu-node->gpu0"), ("hostA->hostB", "hostA->hostB"), ("nvme0n1->host0", "nvme0n1->host0"),
         ("device1->server", "device1->server"), ("host0:1->gpu0", "host0:1->gpu0"),
+        ("device->nas", "device->nas"), ("device0 to device1", "gpu0->gpu1"),
     ],
 )  # fmt: skip
 def test_ends_have_the_names_that_rows_have(written: str, flow: str):

@@ -31,8 +31,9 @@ _SPELLED = tuple(
 )  # fmt: skip
 # Copies by their usual names, and ends of one GPU: H2D, DtoH, device->host.
 _COPY = re.compile(r"(?P<src>[HD])(?:2|to)(?P<dst>[HD])(?: (?:of )?gpu ?(?P<gpu>\d+))?", re.IGNORECASE)
-_DEVICE_END = re.compile(r"\bdevice ?(\d*)(?=\s*(?:<?[-=]>|→|↔|to\b|$))", re.IGNORECASE)
-_NAMES_MACHINES = re.compile(r"node|server|client|switch", re.IGNORECASE)
+_DEVICE_END = re.compile(r"\bdevice ?(\d*)", re.IGNORECASE)
+_DEVICE = r"(?:device ?\d*|host(?: memory)?\d*|cpu ?\d*|d?ram|memory)"
+_OF_DEVICES = re.compile(rf"\s*{_DEVICE}\s*(?:<?[-=]>|→|↔|\bto\b)\s*{_DEVICE}\s*", re.IGNORECASE)
 _ALL = re.compile(r"(?<!\d)(?:all )?([1-9]\d{0,8}) gpus", re.IGNORECASE)
 _LONE = re.compile(r"gpu(?:\d+|\[[\d,-]+\])|host0(?::\d+)?")
 # What people add to a value that says of what it is.
@@ -62,7 +63,7 @@ def ends(flows: str) -> str:
     if (copy := _COPY.fullmatch(flows.strip())) is not None:
         names = {"h": "host0", "d": f"gpu{copy['gpu'] or 0}"}
         return f"{names[copy['src'].lower()]}->{names[copy['dst'].lower()]}"
-    if not _NAMES_MACHINES.search(flows):
+    if _OF_DEVICES.fullmatch(flows):
         flows = _DEVICE_END.sub(lambda end: f"gpu{end[1] or 0}", flows)
     flows = _ALL.sub(lambda gpus: f"gpu[0-{int(gpus[1]) - 1}]", flows).strip()
     for spelled, ours in _SPELLED:
