@@ -73,6 +73,13 @@ def test_a_row_in_other_words_is_the_same_row(row: str, usual: str):
     assert rows(row) == rows(usual)
 
 
+def test_a_rate_by_the_name_of_its_metric_has_that_metric():
+    [row] = rows('flow: "8 GPUs", algbw: 270 GB/s, collective: allreduce, size: 8G')
+    assert (row.metric, row.value, row.scenario) == ("bus_bandwidth", 270e9 * 2 * 7 / 8, "all_reduce")
+    [row] = rows('flow: "8 GPUs", busbw: 470 GB/s, collective: allreduce')
+    assert (row.metric, row.value) == ("bus_bandwidth", 470e9)
+
+
 def test_a_value_is_never_taken_from_two_keys():
     [row] = rows('flows: "host0->gpu0", value: 9 GB/s, bandwidth: 10 GB/s')
     assert (row.value, row.scenario) == (9e9, "bandwidth=10 GB/s")

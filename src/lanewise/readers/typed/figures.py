@@ -29,7 +29,8 @@ _HOW = ("line", "engine", "mode", "host memory", "NUMA node", "link under load",
 _SETTINGS = ("depth", "threads", "ranks", "hosts")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", "algorithm_bandwidth", "time", "iops")
 # What a rate and a time of all GPUs of a ring are of: a collective, each by its rank's share.
-_OF_COLLECTIVES = ("bus_bandwidth", "algorithm_bandwidth", "time")
+_BY_ALGORITHM = "algorithm_bandwidth"
+_OF_COLLECTIVES = ("bus_bandwidth", _BY_ALGORITHM, "time")
 _OF_A_COLLECTIVE = {"goodput": "bus_bandwidth", "latency": "time"}
 _MOST_COUNTED = 1_000_000
 _HOST = re.compile(r"host|cpu\d")
@@ -163,7 +164,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     settings |= numbers
     name = " ".join(filter(None, (node["path"].text(), texts)))
     name = values.collective_first(name) if metric in _OF_COLLECTIVES else name
-    if metric in ("bus_bandwidth", "time") and path_of(flows[0]).startswith("peer") and len(flows) > 1:
+    if metric in _OF_COLLECTIVES and path_of(flows[0]).startswith("peer") and len(flows) > 1:
         settings.setdefault("ranks", len(flows))
     if node["bytes"].given:
         settings["bytes"] = _bytes(node["bytes"])
@@ -180,7 +181,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
         # A collective's time is compared as its bus bandwidth, as tools print it.
         note = "; ".join(filter(None, (note, f"{units.show(value, 'ms')} a call")))
         metric, unit, value = "bus_bandwidth", "GB/s", settings["bytes"] * share / value
-    if metric == "algorithm_bandwidth" and (share := bus_share(named_collective(name), settings.get("ranks", 0))):
+    if metric == _BY_ALGORITHM and (share := bus_share(named_collective(name), settings.get("ranks", 0))):
         note = "; ".join(filter(None, (note, f"{units.show(value, 'GB/s')} of algorithm bandwidth")))
         metric, value = "bus_bandwidth", value * share
     kind, wanted, wanted_unit = _wanted(node, path_of(flows[0]), settings["bytes"] if counted else 0)
@@ -199,7 +200,10 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
 
 def _as_rows_have_it(row: YamlNode, shared: Collection[str], one_cpu: bool) -> YamlNode:
     """The row with the names of keys and of its flows' ends that rows have, without what is the machine's."""
+    by_algorithm = "metric" not in row.value and any(values.metric(key) == _BY_ALGORITHM for key in row.value)
     row = machine.without(with_usual_keys(row), (*shared, machine.GPU))
+    if by_algorithm:  # algbw: 270 GB/s says both
+        row = replace(row, value={**row.value, "metric": _BY_ALGORITHM})
     flows = row["flows"].value
     if not isinstance(flows, str):
         return row

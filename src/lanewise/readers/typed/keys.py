@@ -31,7 +31,10 @@ _ALSO_CALLED = {
     "threads": (re.compile(r"n(?:um)?[ _-]?(?:threads|jobs)|jobs", re.IGNORECASE), re.compile(r"\d+")),
     "host memory": (re.compile(r"memory", re.IGNORECASE), re.compile(r"pinned|pageable")),
     "NUMA node": (re.compile(r"numa(?:[ _-]?node)?", re.IGNORECASE), re.compile(r"\d+")),
-    "flows": (re.compile(r"flow|paths?|route", re.IGNORECASE), re.compile(r".*(?:->|→|=>|\bto\b).*|[HD]2[HD]")),
+    "flows": (
+        re.compile(r"flow|paths?|route", re.IGNORECASE),
+        re.compile(r".*(?:->|→|=>|\bto\b).*|[HD]2[HD]|(?:all )?\d+ gpus|gpu.*", re.IGNORECASE),
+    ),
     "value": (
         re.compile(r"measured|result|reached|bandwidth|bw|rate|throughput|speed|latency|busbw|algbw", re.IGNORECASE),
         re.compile(r".*\d.*[A-Za-z].*"),
