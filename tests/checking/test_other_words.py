@@ -107,7 +107,7 @@ def _judged(thread: QuestionThread, folder: Path) -> tuple[str, list[str]]:
     return verdict_of(checkup), first_causes(checkup)
 
 
-def _typed() -> list[tuple[QuestionThread, Rows]]:
+def typed_questions() -> list[tuple[QuestionThread, Rows]]:
     """The kept questions typed in as rows that can be read, in an order that no rule follows."""
     found = []
     for thread in sorted(threads(), key=lambda each: hashlib.sha256(each.name.encode()).hexdigest()):
@@ -123,7 +123,7 @@ def _typed() -> list[tuple[QuestionThread, Rows]]:
 
 @pytest.fixture(scope="module")
 def typed() -> list[tuple[QuestionThread, Rows]]:
-    return _typed()
+    return typed_questions()
 
 
 @pytest.mark.parametrize("name", REWRITINGS)

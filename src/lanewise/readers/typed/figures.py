@@ -148,7 +148,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
     _, of_what = values.of_what(node["value"].as_written())
     if of_what == "both" and len(flows) == 1:
         flows = (*flows, replace(flows[0], src=flows[0].dst, dst=flows[0].src))
-    ring = not node["metric"].given and (_is_ring(node) or _is_of_nccl(node))
+    ring = not node["metric"].given and (_is_ring(node) or _names_a_ring(node))
     metric = _OF_A_COLLECTIVE.get(metric, metric) if ring else metric
     metric = _metric(node, "total" if metric == "goodput" and len(flows) > 1 else metric)
     of = node["of"].choice(("sum", "each", "first"), "each" if of_what == "each" else "sum")
@@ -338,7 +338,7 @@ def _is_ring(node: YamlNode) -> bool:
     return source == target and len(names_of(source)) > 1
 
 
-def _is_of_nccl(node: YamlNode) -> bool:
+def _names_a_ring(node: YamlNode) -> bool:
     """Whether a row of one host's GPUs names a collective: its rate is the bus bandwidth, which people quote."""
     flows = node["flows"].needed()
     of_gpus = "gpu" in flows and "host" not in flows and not node["hosts"].given

@@ -18,7 +18,6 @@ _OTHER_DEVICE = re.compile(
     r"connect-?x|mlx\d|bluefield|\bnics?\b|\befa\b|\be810|broadcom|mellanox|infiniband|\bhca|ssd|nvme|switch|"
     r"thunderbolt|dock|adapter|riser|retimer|^[\d:. ]+$", re.IGNORECASE,
 )  # fmt: skip
-_NO_GPU = re.compile(r"(?!gpu)[a-z]", re.IGNORECASE)
 _HOST = re.compile(r"(?:host|cpu)\d*(?::\d+)?$")
 
 
