@@ -9,7 +9,7 @@ set -u
 out=$(realpath -m "${OUT:-out/launches}") wheels=$(realpath -m "${WHEELS:-.wheels}") site=$(mktemp -d)
 mkdir -p "$out"
 python3 -m pip install -q --no-index --no-deps --no-compile --target "$site" "$wheels"/*.whl || exit 2
-(cd src && find lanewise -name '*.py' -o -name '*.yaml' | cpio -pdmu --quiet "$site")
+(cd src && find lanewise -name '*.py' -print0 -o -name '*.yaml' -print0 | tar --null -T - -cf -) | tar -C "$site" -xf -
 export PYTHONPATH=$site PYTHONUNBUFFERED=1
 { nvidia-smi; nvidia-smi topo -m; uname -srm; lscpu; } > "$out/machine.txt" 2>&1
 measured() {  # measured NAME OPTION...: with the environment of the call
