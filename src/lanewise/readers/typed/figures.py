@@ -13,6 +13,7 @@ from lanewise.perf.flow import Flow, names_of, parse_flows
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed import machine, values
 from lanewise.readers.typed.keys import near_miss, own_keys, own_settings, with_usual_keys
+from lanewise.readers.typed.said_beside import with_keys_for_all
 from lanewise.readers.words import spellings
 from lanewise.readers.words.devices import bus_share, memory_of, named_collective
 from lanewise.results.observation import Observation, Source
@@ -201,7 +202,7 @@ def _rows(node: YamlNode) -> Iterator[Observation]:
 def _as_rows_have_it(row: YamlNode, shared: Collection[str], one_cpu: bool) -> YamlNode:
     """The row with the names of keys and of its flows' ends that rows have, without what is the machine's."""
     by_algorithm = "metric" not in row.value and any(values.metric(key) == _BY_ALGORITHM for key in row.value)
-    row = machine.without(with_usual_keys(row), (*shared, machine.GPU))
+    row = with_keys_for_all(machine.without(with_usual_keys(row), (*shared, machine.GPU)))
     if by_algorithm:  # algbw: 270 GB/s says both
         row = replace(row, value={**row.value, "metric": _BY_ALGORITHM})
     flows = row["flows"].value

@@ -7,13 +7,18 @@ from lanewise.readers.words.devices import NAME_OF_COLLECTIVE, memory_of, named_
 from lanewise.results.posted import slot_link
 from lanewise.yaml_positions import YamlNode
 
-_YES = re.compile(r"(?:yes|on|true|enabled?|active|works|ok|direct)", re.IGNORECASE)
-_NO = re.compile(r"(?:no|off|false|disabled?|none|not supported|unsupported|staged)", re.IGNORECASE)
+# Also as nvidia-smi topo -p2p (OK, NS, CNS), NCCL (P2P, SHM) and CUDA's samples (1, 0) say it.
+_YES = re.compile(r"(?:yes|on|true|enabled?|active|works|ok|direct|p2p(?:/\w+)?|nvlink|unknown|1)", re.IGNORECASE)
+_NO = re.compile(r"(?:no|off|false|disabled?|none|not supported|unsupported|staged|shm|c?ns|n/?a|0)", re.IGNORECASE)
 # How tools and people call the metrics that rows have (nccl-tests prints busbw and algbw).
 _METRICS = {
     "bus_bandwidth": re.compile(r"bus ?(?:bw|bandwidth)", re.IGNORECASE),
     "algorithm_bandwidth": re.compile(r"alg(?:o(?:rithm)?)? ?(?:bw|bandwidth)", re.IGNORECASE),
-    "goodput": re.compile(r"bandwidth|bw|throughput|rate|unidirectional(?: bandwidth)?", re.IGNORECASE),
+    "goodput": re.compile(
+        r"bandwidth|(?:avg |average )?bw(?: avg| average| mean)?|throughput|rate|unidirectional(?: bandwidth)?",
+        re.IGNORECASE,
+    ),
+    "iops": re.compile(r"iops|io/s", re.IGNORECASE),
     "total": re.compile(r"sum|(?:aggregate|total|bidirectional)(?: (?:bandwidth|bw|throughput))?", re.IGNORECASE),
 }
 # How people write what joins ends, a machine's GPUs and its memory, and ranges of them, and how rows have it, in turn.
@@ -50,10 +55,11 @@ _SEVERAL = re.compile(r"\d{1,3} ?[x×*] ?(?=\D)")
 
 def flag(node: YamlNode) -> bool:
     """Whether a row says yes to a key (`p2p`, `pinned`), true if it says nothing; FormatError for other words."""
-    if isinstance(node.value, str):
-        if _YES.fullmatch(node.value.strip()):
+    if isinstance(node.value, str | int) and not isinstance(node.value, bool):
+        text = re.sub(r" ?\(.*\)$", "", str(node.value)).strip()
+        if _YES.fullmatch(text):
             return True
-        if _NO.fullmatch(node.value.strip()):
+        if _NO.fullmatch(text):
             return False
     return node.flag(True)
 

@@ -7,6 +7,7 @@ K, M and G of a request's size are powers of 1024, as fio, dd and perftest take 
 from __future__ import annotations
 
 from lanewise import late_re as re
+from lanewise.readers.words.plain_values import plain
 
 _NUMBER = r"\d[\d,_]*(?:\.\d*)?(?:[eE][+-]?\d+)?"
 _PLAIN = re.compile(rf"\s*(?:[~≈<>]|about |ca\.? )?\s*({_NUMBER}|\.\d+)\s*(.*)$", re.IGNORECASE)
@@ -14,7 +15,9 @@ _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|to|\.\.)\s*({_NUMBER})\s*([A-Za
 _SECOND = r"(?:ps|/s|/sec|/second| per sec(?:ond)?)"
 _BITS = re.compile(rf"([kKmMgGtT]?)(?:b|[Bb]its?){_SECOND}")
 _BYTES = re.compile(rf"([kKmMgGtT]i?|)(?:B|[Bb]ytes?){_SECOND}")
+_BITS_ALONE = re.compile(r"(?<=\d)( ?[GM])(?:b|(?i:bits?))$")  # 9 Gbit: nobody counts a copy's size in bits
 _SMALL_B = re.compile(r"([kmg])b(?:/s|/sec|/second| per sec(?:ond)?)")
+_NEITHER = re.compile(r"([kKMGT]i?)/s(?:ec)?")  # 9 G/s: of a drive or a copy bytes
 # What services, networks and drives count a second: how people shorten the nouns that `units` knows.
 _NOUNS = {
     "inferences": r"infer(?:ence)?s?", "requests": r"req(?:uest)?s?|r(?=ps)", "queries": r"quer(?:y|ies)|q(?=ps)",
@@ -54,6 +57,14 @@ _CHANGES = re.compile(
     re.IGNORECASE,
 )
 _SIZE = re.compile(rf"\s*({_NUMBER})\s*([kKmMgG])(?:i?[bB])?\s*$")
+# What people add to a size: 4 KiB random, 64 MiB per GPU, 64 kB (default).
+_OF_SIZES = re.compile(
+    r"(?:(?<=\w) ?(?:\([^()]*\)|(?:buffer|block|message|request|chunk|packet|file|transfer|tensor)s?|each|random|"
+    r"sequential|(?:per|a|for each) (?:gpu|rank|copy|call|request|message|direction)))+$",
+    re.IGNORECASE,
+)
+_SIZES = re.compile(rf"({_NUMBER}) ?([kKMG]?i?B?) ?(?:-|–|to|\.\.+) ?{_NUMBER} ?([kKMG]i?B?|B)")
+_COUNTS = {"one": 1, "single": 1, "single-threaded": 1, "two": 2, "three": 3, "four": 4, "eight": 8, "sixteen": 16}
 _DECIMAL_SIZE = re.compile(rf"\s*{_NUMBER}\s*(?:KB|kB|MB|GB)\s*$")
 
 
@@ -62,7 +73,7 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
 
     `bits`: of a network, where mb/s may be either and is left as it is; elsewhere it counts bytes.
     """
-    note = ""
+    note, text = "", _BITS_ALONE.sub(r"\1b/s", plain(text))
     if match := _RANGE.match(text):
         low, high = (float(number.replace(",", "").replace("_", "")) for number in match.groups()[:2])
         if low < high:
@@ -77,8 +88,8 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
         return f"{1 / (seconds * _TIMES[each[1].lower()]):.12g} 1/s", "; ".join(
             filter(None, (note, f"from {text.strip()}"))
         )
-    if (small := _SMALL_B.fullmatch(unit)) and not bits:
-        prefix = small[1].upper() if small[1] != "k" else "k"
+    if (small := _SMALL_B.fullmatch(unit) or _NEITHER.fullmatch(unit)) and not bits:
+        prefix = {"K": "k", "G": "G", "M": "M", "T": "T"}[small[1][0].upper()] + small[1][1:]
         return f"{number} {prefix}B/s", "; ".join(filter(None, (note, f"{unit} taken for {prefix}B/s")))
     if count := _COUNTED.fullmatch(unit):
         value = float(number.replace(",", "").replace("_", "")) * _SCALES[count["scale"].lower()]
@@ -114,8 +125,13 @@ def _line(text: str) -> str:
 
 
 def count(text: str) -> int | None:
-    """The whole number that a text begins with, '8 streams' or 'QD32'; None if it is none."""
-    match = re.fullmatch(r"(?:qd ?|depth ?|x ?)?(\d{1,7})(?:\s+[A-Za-z][\w -]*)?", text.strip(), re.IGNORECASE)
+    """The whole number that a text says, '8 streams', 'QD32' or '2 nodes x 8'; None if it says none."""
+    text = re.sub(r" ?\(.*\)$", "", text.strip().lower())
+    if (word := text.split(" ")[0]) in _COUNTS:
+        return _COUNTS[word]
+    if each := re.fullmatch(r"(\d{1,5})(?: ?(?:nodes?|hosts?))? ?[x×*] ?(\d{1,5})(?: ?[a-z]+)?", text):
+        return int(each[1]) * int(each[2])
+    match = re.fullmatch(r"(?:qd ?|depth ?|x ?|all |-p ?|\w+ ?= ?)?(\d{1,7})(?:\s+[a-z][\w -]*)?", text)
     return int(match[1]) if match else None
 
 
@@ -130,8 +146,11 @@ def _unit(unit: str) -> str:
 
 
 def size(text: str) -> str:
-    """A size by the names that `units` knows: 128K is 128 KiB; 128 KB stays what it says."""
-    text = re.sub(r"(?<=[\w]) (?:buffers?|blocks?|messages?|requests?|chunks?|packets?|each)$", "", text.strip())
+    """A size by the names that `units` knows, of a range the least: 128K is 128 KiB; 128 KB stays what it says."""
+    text = _OF_SIZES.sub("", plain(text.strip()))
+    if (least := _SIZES.fullmatch(text)) is not None:
+        text = least[1] + (least[2] or least[3])
+    text = re.sub(r"(?i)(?<=\d) ?bytes?$", " B", text)
     match = _SIZE.match(text)
     if match is None or _DECIMAL_SIZE.match(text):
         return text
