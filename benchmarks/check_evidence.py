@@ -20,7 +20,7 @@ from lanewise.catalog import builtin
 from lanewise.checking.checkup import check
 from lanewise.evidence.model import EACH, FIRST, EvidenceMachine, EvidenceRow
 from lanewise.evidence.reading import ready_machines
-from lanewise.readers.typed.figures import path_of
+from lanewise.readers.typed.flows import path_of
 from lanewise.results.observation import Observation, Source
 from lanewise.results.posted import PostedFacts
 from lanewise.topology.model import Kind, System

@@ -183,14 +183,12 @@ class References:
             return replace(result, note=NO_MEASUREMENT)
         if row.path == "network" and asked_for_no_more(f"{row.scenario} {row.note}", row.value):
             return replace(result, note=ASKED_FOR_NO_MORE)
-        references = list(self.of(row))
-        verdicts = [reference.verdict(row.value) for reference in references]
-        if older := self.parts.older_host(row):
-            unknown = [reference.own and reference.basis == "parts" for reference in references]
-            verdicts = [
-                Verdict.UNKNOWN if may and verdict is Verdict.SLOW else verdict
-                for may, verdict in zip(unknown, verdicts, strict=True)
-            ]
+        return self._by_references(result)
+
+    def _by_references(self, result: PathResult) -> PathResult:
+        """The result of a row by the first reference that calls it slow, else fine, else too fast."""
+        row, references, older = result.row, list(self.of(result.row)), self.parts.older_host(result.row)
+        verdicts = [_verdict(row, reference, older) for reference in references]
         if met := met_limit(references, verdicts):
             return replace(
                 by_reference(row, met, Verdict.UNKNOWN), note=f"{compared(row, met)}, but less than its parts can"
@@ -198,26 +196,26 @@ class References:
         for verdict in (Verdict.SLOW, Verdict.OK, Verdict.FAST):
             if verdict in verdicts:
                 return by_reference(row, references[verdicts.index(verdict)], verdict)
-        if row.path == "network" and asked_for_no_more(row.how.get("protocol", ""), row.value):
+        if row.path == "network" and asked_for_no_more(row.how.get("protocol", ""), row.value or 0.0):
             return self._of_unasked(result)
         if row.how.get("expectation"):
             return self.texts.judge(result)
+        own = next((reference for reference in references if reference.own), None)
+        return self._undecided(result) if own is None or row.metric == COLLECTIVE else _between(row, own, older)
+
+    def _undecided(self, result: PathResult) -> PathResult:
+        """The result of a row that no reference of its own path is known of, with the reason."""
+        row = result.row
         if row.metric == COLLECTIVE:
             unnamed = row.scenario.split()[:1] == ["collective"]
             note = UNNAMED_COLLECTIVE if unnamed else NO_COLLECTIVES
             return replace(result, note=note) if unnamed or result.note == NOTHING_DESCRIBED else result
-        own = [reference for reference in references if reference.own]
-        if own:
-            note = older or f"{compared(row, own[0])}: too little to call it fine, too much to call it slow"
-            return replace(by_reference(row, own[0], Verdict.UNKNOWN), note=note)
         if (link := rung(row)) and not self.parts.gpu(row):
             note = f"{UNNAMED}; the rate is what a link of {link} gives, or a part of what a better one does"
             return replace(result, note=note)
-        missing = (
-            ""
-            if result.note != NOTHING_DESCRIBED
-            else (not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.parts.drive(row)))
-        )
+        if result.note != NOTHING_DESCRIBED:
+            return result
+        missing = not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.parts.drive(row))
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
 
     def _of_unasked(self, result: PathResult) -> PathResult:
@@ -271,6 +269,23 @@ class References:
 
     def of(self, row: Observation) -> Iterator[Reference]:
         """All references of a row, those of its own path first."""
+        yield from self._of_any_metric(row)
+        if row.metric not in RATES or row.path in WITHIN_ONE:
+            return
+        if row.metric == COLLECTIVE:
+            yield from self._of_a_collective(row)
+            return
+        yield from self._of_short_requests(row) if too_short(row) else self._of_long_copies(row)
+        yield from of_mapped_file(row, self._on_path(row))
+        yield from of_several_gpus(row, self.rows)
+        yield from of_other_node(row, self.rows)
+        yield from of_other_rows(row, self.rows)
+        yield from of_smaller(row, self._on_path(row))
+        if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
+            yield from self._siblings.of_kind(row)
+
+    def _of_any_metric(self, row: Observation) -> Iterator[Reference]:
+        """References by rows side by side, memories, packets and what is counted a second."""
         yield from of_like(row, self._kinds)
         yield from self._settings.of(row)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
@@ -284,76 +299,90 @@ class References:
             yield from of_stated_count(row, self.rows)
             yield from of_fewer_gpus(row, self.rows)
             yield from of_gpus_of_a_name(row, self.rows, self.posted)
-        if row.metric not in RATES or row.path in WITHIN_ONE:
-            return
-        if row.metric == COLLECTIVE:
-            yield from of_other_collectives(row, self._measured)
-            part = self.parts.gpu(row)
-            if part is not None and part.nvlink_rate is None and not part.has_own_links:
-                yield from of_other_gpus(row, self._measured)
-            yield from of_peer_copies(row, self._measured, part)
-            yield from of_expected_collective(row, self.rows)
-            yield from filled_line(row, self.posted)
-            yield from all_to_all_by_line(row, self.posted)
-            yield from sendrecv_by_line(row, self.posted)
-            part = self.parts.gpu(row) or self.parts.gpu_of_all_ranks(row)
-            yield from over_gloo(row, self.posted, part)
-            yield from ring_by_line(row, self.posted, part)
-            yield fastest_of_any_collective()
-            yield from self.parts.bounds(row)
-            return
-        if too_short(row):
-            yield from of_short_requests(row, self._on_path(row))
-            yield from of_small_messages_on_a_line(row, self.posted)
-            shorter = (short_copy(row, reference) for reference in self.parts.references(row))
-            yield from (reference for reference in shorter if reference is not None)
-            if row.path == "storage":
-                if (drive := self.parts.drive(row)) is not None:
-                    yield from rated_reads(row, drive)
-                yield from small_reads(row)
-                yield from random_disk(row, self.posted)
-            # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
-            if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
-                yield from same_path(row, self._on_path(row))
-            if row.path == "network":
-                yield from by_line_in_bulk(row, flows_of(row), self.posted, self._on_path(row))
-            if row.path in ("storage", "network"):
-                yield from fewer_in_flight(row, self._on_path(row))
-                yield from of_like_size(row, self._on_path(row))
-        else:
-            yield from self.parts.references(row)
-            if (drive := self.parts.drive(row)) is not None and not self.parts.tunnel_of_drive(row):
-                yield from drive_references(row, drive)
-            elif drive is None:
-                yield from of_gpu_host(row, self.posted, self.catalog)
-                yield from long_disk(row, self.posted)
-                yield from sata_ssd(row, self.posted)
-            yield from of_downgraded_link(row, self.posted)
-            yield from of_sata_link(row, self.posted)
-            yield from of_lesser_port(row, self.posted)
-            part = self.parts.gpu(row)
-            wires = math.inf if part is None else part.wires_to_host
-            yield from by_line(row, flows_of(row), self.posted, wires, self._on_path(row))
-            others = [each for each in self._on_path(row) if not keeps_to_fewer_ports(row, each, self.posted)]
-            yield from same_path(row, measured(others))
-            yield from of_stated_limit(row, self._on_path(row))
-            yield from of_staged_copy(row, self._between[row_devices(row)])
-            yield from of_host_memory(row, self.rows)
-            yield from of_pageable_back(row, self.rows)
-            yield from of_wanted_pinned(row, self.rows)
-            peer_rate = None if part is None else part.peer_rate()
-            yield from self._siblings.of_other_pairs(row, peer_rate)
-            yield from self._siblings.of_both_ways(row, peer_rate)
-            yield from of_writes(row, self.rows)
-            yield from of_one_folder(row, self.rows)
-        yield from of_mapped_file(row, self._on_path(row))
-        yield from of_several_gpus(row, self.rows)
-        yield from of_other_node(row, self.rows)
-        yield from of_other_rows(row, self.rows)
-        yield from of_smaller(row, self._on_path(row))
-        if row.path == "storage" or not too_short(row) or (row.path, row.how.get("tool")) == ("network", "typed in"):
-            yield from self._siblings.of_kind(row)
+
+    def _of_a_collective(self, row: Observation) -> Iterator[Reference]:
+        """References of a collective: other ones, copies between its GPUs, its network, and bounds."""
+        yield from of_other_collectives(row, self._measured)
+        part = self.parts.gpu(row)
+        if part is not None and part.nvlink_rate is None and not part.has_own_links:
+            yield from of_other_gpus(row, self._measured)
+        yield from of_peer_copies(row, self._measured, part)
+        yield from of_expected_collective(row, self.rows)
+        yield from filled_line(row, self.posted)
+        yield from all_to_all_by_line(row, self.posted)
+        yield from sendrecv_by_line(row, self.posted)
+        part = part or self.parts.gpu_of_all_ranks(row)
+        yield from over_gloo(row, self.posted, part)
+        yield from ring_by_line(row, self.posted, part)
+        yield fastest_of_any_collective()
+        yield from self.parts.bounds(row)
+
+    def _of_short_requests(self, row: Observation) -> Iterator[Reference]:
+        """References of copies, requests or messages that cost more to start than to carry."""
+        on_path = self._on_path(row)
+        yield from of_short_requests(row, on_path)
+        yield from of_small_messages_on_a_line(row, self.posted)
+        shorter = (short_copy(row, reference) for reference in self.parts.references(row))
+        yield from (reference for reference in shorter if reference is not None)
+        if row.path == "storage":
+            if (drive := self.parts.drive(row)) is not None:
+                yield from rated_reads(row, drive)
+            yield from small_reads(row)
+            yield from random_disk(row, self.posted)
+        # A tool's own scenarios of short copies differ in method; what is typed in side by side is one question.
+        if row.path in ("storage", "network") or row.how.get("tool") == "typed in":
+            yield from same_path(row, on_path)
+        if row.path == "network":
+            yield from by_line_in_bulk(row, flows_of(row), self.posted, on_path)
+        if row.path in ("storage", "network"):
+            yield from fewer_in_flight(row, on_path)
+            yield from of_like_size(row, on_path)
+
+    def _of_long_copies(self, row: Observation) -> Iterator[Reference]:
+        """References of copies and I/O that fill their path: its parts, line, drive, and other rows of it."""
+        on_path, part = self._on_path(row), self.parts.gpu(row)
+        yield from self.parts.references(row)
+        yield from self._of_a_drive(row)
+        yield from of_lesser_port(row, self.posted)
+        wires = math.inf if part is None else part.wires_to_host
+        yield from by_line(row, flows_of(row), self.posted, wires, on_path)
+        others = [each for each in on_path if not keeps_to_fewer_ports(row, each, self.posted)]
+        yield from same_path(row, measured(others))
+        yield from of_stated_limit(row, on_path)
+        yield from of_staged_copy(row, self._between[row_devices(row)])
+        yield from of_host_memory(row, self.rows)
+        yield from of_pageable_back(row, self.rows)
+        yield from of_wanted_pinned(row, self.rows)
+        peer_rate = None if part is None else part.peer_rate()
+        yield from self._siblings.of_other_pairs(row, peer_rate)
+        yield from self._siblings.of_both_ways(row, peer_rate)
+        yield from of_writes(row, self.rows)
+        yield from of_one_folder(row, self.rows)
+
+    def _of_a_drive(self, row: Observation) -> Iterator[Reference]:
+        """References by the drive, the disk or the link that somebody names."""
+        if (drive := self.parts.drive(row)) is None:
+            yield from of_gpu_host(row, self.posted, self.catalog)
+            yield from long_disk(row, self.posted)
+            yield from sata_ssd(row, self.posted)
+        elif not self.parts.tunnel_of_drive(row):
+            yield from drive_references(row, drive)
+        yield from of_downgraded_link(row, self.posted)
+        yield from of_sata_link(row, self.posted)
 
     def _on_path(self, row: Observation) -> list[Observation]:
         """The rows of the same flows, however they were moved: the fastest where they are many."""
         return self._paths[identity(row, _IGNORED_ON_A_PATH)]
+
+
+def _verdict(row: Observation, reference: Reference, older_host: str) -> Verdict:
+    """What a reference says of a row: the parts of an older host may be what slows its own copies."""
+    verdict = reference.verdict(row.value or 0.0)
+    may_be_fine = older_host and reference.own and reference.basis == "parts" and verdict is Verdict.SLOW
+    return Verdict.UNKNOWN if may_be_fine else verdict
+
+
+def _between(row: Observation, own: Reference, older_host: str) -> PathResult:
+    """A row that its own path's reference calls neither fine nor slow."""
+    note = older_host or f"{compared(row, own)}: too little to call it fine, too much to call it slow"
+    return replace(by_reference(row, own, Verdict.UNKNOWN), note=note)

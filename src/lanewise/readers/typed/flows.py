@@ -1,0 +1,113 @@
+"""The flows of a row typed in, and the kind of path that their ends' names say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lanewise import late_re as re
+from lanewise.errors import FormatError, LanewiseError
+from lanewise.perf.flow import Flow, names_of, parse_flows
+from lanewise.readers.typed import values
+from lanewise.readers.typed.fields import OF_COLLECTIVES, is_counted, metric_of
+from lanewise.readers.words.devices import named_collective
+from lanewise.yaml_positions import YamlNode
+
+_OF_A_RING = ("all_reduce", "all_gather", "reduce_scatter")
+_GPU_MEMORY = re.compile(r"(?i)\s*(?:gpu|cuda|device|rocm|vram|hbm|d d)s?(?: memory)?\s*")
+_BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
+_WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
+_HOST = re.compile(r"host|cpu\d")
+# What people call a machine of a network.
+_MACHINE = re.compile(
+    r"(?:client|server|node|pc|nas|desktop|laptop|workstation|mac|win|linux|pi|rpi|vm|guest|pod|container|docker|"
+    r"router|switch|sender|receiver|source|target|initiator|master|worker|peer|remote|internet|cloud|site|machine|box)"
+    r"[\w.-]*$",
+    re.IGNORECASE,
+)
+# Drives, arrays, and file systems or volumes over a network.
+_STORAGE = re.compile(
+    r"sd\d|sd-?card|ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|hdd|sata|emmc|optane|usb|rbd|ceph|zfs|zpool|"
+    r"pool|nfs|smb|"
+    r"cifs|share|lustre|gpfs|beegfs|weka|s3|bucket|minio|ebs|iscsi|lun\d|dm-|loop\d|gluster|moosefs|juicefs|hdfs|longhorn|"
+    r"drbd|sshfs|webdav|orangefs|btrfs|bcache|efs\d*$|fsx|filestore|(?:sd|hd|vd|xvd)[a-z]\d*$"
+)
+
+
+def flows_of(row: YamlNode, p2p: bool) -> tuple[Flow, ...]:
+    """The flows of a row, of one whose value is that of both ways two; FormatError with its line where it has none."""
+    try:
+        flows = _flows(row, p2p)
+    except LanewiseError as error:
+        raise FormatError(error.cause, location=row["flows"].location, hint=error.hint) from None
+    flows = tuple(map(_of_its_gpu, flows)) if _of_gpus(row) else flows
+    if len(flows) == 1 and values.of_what(row["value"].as_written())[1] == "both":
+        return (*flows, replace(flows[0], src=flows[0].dst, dst=flows[0].src))
+    return flows
+
+
+def _flows(row: YamlNode, p2p: bool) -> tuple[Flow, ...]:
+    """The flows: of a collective its ring, of a service on several GPUs each, and copies within a memory."""
+    collective, counted = metric_of(row, "") in ("", *OF_COLLECTIVES), is_counted(row)
+    text = row["flows"].needed()
+    source, target = _ends(row)
+    names = names_of(source) if (collective or counted) and source == target else []
+    if counted and len(names) > 1:
+        return tuple(Flow(name, name, p2p=p2p) for name in names)
+    if len(names) > 1:
+        return tuple(Flow(a, b, p2p=p2p) for a, b in zip(names, [*names[1:], names[0]], strict=True))
+    within = source == target and _WITHIN.fullmatch(source)
+    flows = (Flow(source, target, p2p=p2p),) if within else parse_flows(_BETWEEN_FLOWS.sub(", ", text), p2p)
+    if collective and len(flows) == 1 and flows[0].src == flows[0].dst and row["hosts"].given:
+        return (replace(flows[0], dst="host1"),)  # one GPU a host
+    return flows
+
+
+def _ends(row: YamlNode) -> tuple[str, str]:
+    source, _, target = (word.strip() for word in row["flows"].needed().partition("->"))
+    return source, target
+
+
+def _of_its_gpu(flow: Flow) -> Flow:
+    """A flow between two hosts from or to the memory of host0's GPU: GPUs have the numbers of one machine."""
+    src, dst = (re.sub(r"^host0$", "gpu0", end) for end in (flow.src, flow.dst))
+    return replace(flow, src=src, dst=dst)
+
+
+def _of_gpus(row: YamlNode) -> bool:
+    """Whether a row of two hosts says that its data lies in the memory of GPUs (`memory: GPU`)."""
+    text = row["memory"].as_written() if row["memory"].given else ""
+    ends = {end.strip() for end in row["flows"].text().split("->")}
+    return len(ends) == 2 and all(re.fullmatch(r"host\d+", end) for end in ends) and bool(_GPU_MEMORY.fullmatch(text))
+
+
+def is_of_ring(row: YamlNode) -> bool:
+    """Whether a row is of all GPUs with each other, `gpu[0-7]->gpu[0-7]`, or names such a collective of one host's.
+
+    People quote the bus bandwidth of these.
+    """
+    source, target = _ends(row)
+    if source == target and len(names_of(source)) > 1:
+        return True
+    flows = row["flows"].needed()
+    of_gpus = "gpu" in flows and "host" not in flows and not row["hosts"].given
+    return of_gpus and named_collective(row["path"].text()) in _OF_A_RING and not is_counted(row)
+
+
+def path_of(flow: Flow) -> str:
+    """The kind of path as measured rows call it, by the names of the ends."""
+    ends = (flow.src, flow.dst)
+    if flow.src == flow.dst and flow.src.startswith("gpu"):
+        return "GPU memory"
+    if any(_STORAGE.match(end.lower()) for end in ends):
+        return "storage"
+    if any(_MACHINE.match(end) for end in ends) and not any(end.startswith("gpu") for end in ends):
+        return "network"
+    hosts = ["host0" if end.startswith("cpu") else end.partition(":")[0] for end in ends if _HOST.match(end)]
+    other_host = len(set(hosts)) == 2 or hosts not in ([], ["host0"], ["host"], ["host0"] * 2)
+    if other_host or any(end.startswith(("nic", "mlx")) for end in ends):
+        return "network"
+    if len(hosts) == 2:
+        return "host memory"
+    if hosts:
+        return "host to device" if _HOST.match(flow.src) else "device to host"
+    return "peer" if flow.p2p else "peer, staged"
