@@ -45,8 +45,11 @@ _COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10", re.IGNORECASE)
 _SHARED_MEMORY = re.compile(r"GB10|MI300A|\bOrin\b|\bThor\b|Strix|Radeon 80[56]0S", re.IGNORECASE)
 # Their own links between GPUs are of no known rate here: Xe Link, RoCE of Gaudi, xGMI.
 _OWN_LINKS = re.compile(r"\bMax 1\d{3}\b|Gaudi|\bHL-?[23]\d\d\b|\bMI\d{2,3}", re.IGNORECASE)
+# Names of cards and of modules with NVLinks alike.
+_CARD_OR_MODULE = re.compile(r"(?:nvidia |tesla )*[vp]100(?: (?:16|32) ?GB)?", re.IGNORECASE)
 # Boards of SXM modules and superchips (NVIDIA's HGX and NVL72 data sheets); B200 and B300 exist on such boards alone.
 _BOARDS = re.compile(r"(?!p100|v100).*sxm|g?b[23]00$")
+_SWITCHED = re.compile(r"g?b[23]00$")
 _NOISE = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|amd|instinct|generation|corporation)\b|\((?:r|tm)\)")
 # What copies reach of the raw rate of 2.5 and 5 GT/s links (K20: 6.0 and 6.6 of 8 GB/s).
 _OLD_SHARE = 0.8
@@ -117,6 +120,12 @@ class GpuAbility:
         return self.part is not None and on_a_board(self.part.name)
 
 
+    @property
+    def always_switched(self) -> bool:
+        """Whether all its NVLinks lead to NVSwitches on every board: B200 and B300."""
+        return self.part is not None and _SWITCHED.match(self.part.name) is not None
+
+
 def on_a_board(part: str) -> bool:
     """Whether GPUs of a part come on boards that join each pair by NVLink: SXM since the A100, B200 and later."""
     return _BOARDS.match(part) is not None
@@ -148,6 +157,8 @@ def shares_host_memory(title: str) -> bool:
 
 def part_of_title(title: str, catalog: Catalog) -> Part | None:
     """The GPU of the catalogue that a driver calls so; None if none or several could be."""
+    if _CARD_OR_MODULE.fullmatch(title.strip()):
+        return None
     slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     for prefix in ("", "nvidia-", "nvidia-geforce-", "geforce-"):
         name = slug.removeprefix(prefix)

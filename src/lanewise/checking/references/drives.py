@@ -64,6 +64,9 @@ _NEAR_LINK = 0.12
 _LANES = 4
 # What `posted.links` says of a link of a device without a name: '8 GT/s x4, can 16 GT/s'.
 _LINK_NOW = re.compile(r"(?P<now>[\d.]+) GT/s x(?P<lanes>\d+), can (?P<most>[\d.]+) GT/s")
+# Half of the least link: what is below it lacks requests, or has a fault.
+_OF_LEAST = 0.5
+_SHORT_WORDS = re.compile(r"random|\b4 ?k|\biops|\bqd ?\d|sync|journal|swap|small|cached|fuse|encrypt", re.IGNORECASE)
 _DRIVE = re.compile(r"nvme|ssd|drive", re.IGNORECASE)
 
 
@@ -281,6 +284,16 @@ def of_sata_link(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     if _NEAR_SATA * payload <= (row.value or 0.0) <= payload < SATA_WIRES:
         limit = f"SATA 6 Gb/s, now {links[0].value}"
         yield Reference("parts", _SATA_SSD, _FINE * _SATA_SSD, _SLOW_SATA * _SATA_SSD, None, limit, links[0].source)
+
+
+def any_nvme_drive(row: Observation) -> Iterator[Reference]:
+    """What every NVMe drive reaches behind the least link there is, if nobody says that its requests are short."""
+    words = f"{row.how.get('pattern', '')} {row.scenario}"
+    sized = any(row.settings.get(key) for key in ("bytes", "depth", "threads"))
+    if drive_of(row).startswith("nvme") and row.metric == "goodput" and not sized and not _SHORT_WORDS.search(words):
+        limit = "Gen2 x1, the least link of an NVMe drive"
+        rate = drive_link_rate(2, 1)
+        yield Reference("parts", rate, _OF_LEAST * rate, _OF_LEAST * rate, None, limit, "the PCIe specification", own=False)
 
 
 def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:

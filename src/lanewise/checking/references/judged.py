@@ -25,6 +25,7 @@ from lanewise.checking.references.detours import (
     of_writes,
 )
 from lanewise.checking.references.drives import (
+    any_nvme_drive,
     drive_references,
     long_disk,
     of_downgraded_link,
@@ -363,6 +364,7 @@ class References:
         """References by the drive, the disk or the link that somebody names."""
         if (drive := self.parts.drive(row)) is None:
             yield from of_gpu_host(row, self.posted, self.catalog)
+            yield from any_nvme_drive(row)
             yield from long_disk(row, self.posted)
             yield from sata_ssd(row, self.posted)
         elif not self.parts.tunnel_of_drive(row):

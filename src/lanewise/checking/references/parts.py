@@ -28,6 +28,9 @@ _FINE_COHERENT = 0.7
 _FAR_COHERENT = 0.25
 # Each pair of a board of four A100 or H100 has a third of their NVLinks (HGX data sheets), of one of eight all.
 _SLOW_ON_A_BOARD = 0.28
+# Where NVSwitches join all GPUs every pair has all links; kernels and libraries get 0.82 and more of them (evidence
+# b200-p6, b300-engaging), and nobody on a sound board less than half.
+_SLOW_BEHIND_SWITCHES = 0.5
 # GPUs with more memory bandwidth (B/s) than this have sixteen lanes of Gen3 or eight of Gen4 and up (makers'
 # specifications from the GTX 1080 Ti on); even in a Thunderbolt 3 box, 2.4 GB/s, they reach twice this rate.
 STRONG, LEAST_OF_STRONG = 400e9, 1.2e9
@@ -163,9 +166,10 @@ def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iter
     nominal = part.host_rate(row.path == "host to device")
     if (gpus := len({end for flow in flows for end in (flow.src, flow.dst) if end.startswith("gpu")})) > 1:
         # Several GPUs at once share what nobody described, but more than each alone is not there to be had.
-        if row.metric == "total" and gpus == len(flows) and (row.value or 0.0) >= _FINE_OF_ALL * gpus * nominal:
-            limit = f"{gpus} times Gen{part.gen} x{part.lanes} of {part.title}"
-            yield Reference("parts", gpus * nominal, _FINE_OF_ALL * gpus * nominal, 0.0, None, limit, part.source)
+        times = gpus if row.metric == "total" else 1
+        if gpus == len(flows) and (row.value or 0.0) >= _FINE_OF_ALL * times * nominal:
+            limit = f"{f'{times} times ' * (times > 1)}Gen{part.gen} x{part.lanes} of {part.title}"
+            yield Reference("parts", times * nominal, _FINE_OF_ALL * times * nominal, 0.0, None, limit, part.source)
         return
     low, slow = (0.8, 0.75)  # 0.78 of a V100 and a T4 in a cloud's machines
     if part.in_a_laptop:
@@ -215,7 +219,8 @@ def peer_copy(part: GpuAbility, row: Observation, *, bridged: bool = False) -> I
     elif part.nvlink_rate is not None and row.how.get("p2p") == "on":
         nvlink = part.nvlink_rate * both
         slow = 1.05 * raw_rate(part.gen, part.lanes) * both if linked else 0.28 * pcie
-        slow = max(slow, _SLOW_ON_A_BOARD * nvlink) if part.all_linked else slow
+        least = _SLOW_BEHIND_SWITCHES if part.always_switched else _SLOW_ON_A_BOARD
+        slow = max(slow, least * nvlink) if part.all_linked else slow
         high = 1.15 * nvlink
         yield from _some_links(part, both, row.value or 0.0)
         if not linked and (row.value or 0.0) <= pcie * 1.15:

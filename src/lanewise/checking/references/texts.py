@@ -60,6 +60,8 @@ _STRIPED = re.compile(
 )
 _MIRRORED = re.compile(r"\braid ?-?(?:1|5|6|z\d?)\b|mirror|raidz", re.IGNORECASE)
 _OF_ALONE, OF_STRIPED_DRIVES = 0.6, "striped drives"
+# All NVLinks of a V100; A800 and H800; A100; H100 and H200; B200 (NVIDIA's data sheets), both directions.
+_NVLINKS_BOTH_WAYS = (300e9, 400e9, 600e9, 900e9, 1800e9)
 _PLAIN = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -173,6 +175,9 @@ def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None
     try:
         if kind:
             value = units.parse(row.how["expected"], row.unit)
+            if _one_way_of_nvlinks(row, value):
+                limit = f"half of {row.how['expected']}, which data sheets of NVLinks count in both directions"
+                return value / 2, limit, _SHARES["nominal"]
             return value, f"'{against}'" if against else name.get(kind, "the nominal value in the text"), _SHARES[kind]
         if line_of(row):
             line = units.parse(line_of(row), "B/s")
@@ -180,6 +185,12 @@ def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None
     except LanewiseError:
         pass
     return None
+
+
+def _one_way_of_nvlinks(row: Observation, wanted: float) -> bool:
+    """Whether one way of a copy between GPUs is laid beside what data sheets say of all NVLinks in both directions."""
+    one_way = row.path == "peer" and row.metric == "goodput" and (row.value or 0.0) <= wanted / 2
+    return one_way and not _BOTH_WAYS.search(row.scenario) and wanted in _NVLINKS_BOTH_WAYS
 
 
 def _judged(result: PathResult, value: float, limit: str, fine: float, slow: float) -> PathResult:

@@ -13,6 +13,7 @@ from lanewise.readers.typed.keys import near_miss, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.said_beside import with_keys_for_all
 from lanewise.readers.words import spellings
+from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
 from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning, stated_as
 from lanewise.yaml_positions import YamlNode, load
@@ -58,7 +59,12 @@ def read_text(text: str, file: str) -> ImportedResults:
         check_rows(rows, node.location)
     stated = fields["stated"].members()
     posted = _posted({**shared, **{key: node for key, node in stated.items() if key != machine.GPU}}, file)
-    devices = _devices(fields) or machine.gpu_names(maps)
+    devices, known = _devices(fields) or machine.gpu_names(maps), machine.named(stated.values())
+    if known is not None:
+        devices = devices or {"gpu": known.gpu}
+        says_cards = any(row.how.get("line") for row in rows) or posted.stated("line") or posted.stated("network cards")
+        cards = (Statement("network cards", known.cards, file),) if known.cards and not says_cards else ()
+        posted = replace(posted, statements=(*posted.statements, *cards))
     return ImportedResults("typed in", tuple(rows), posted=replace(posted, devices=devices))
 
 
@@ -67,10 +73,11 @@ def _devices(fields: YamlNode) -> dict[str, str]:
     named = (fields["gpus"], fields["gpu"], fields["stated"]["gpu"])
     gpus = next((node for node in named if node.given), fields["gpus"])
     if gpus.is_map:
-        return {name: values.gpu_name(node.text()) for name, node in gpus.members().items()}
+        return {name: gpu_name(node.text()) for name, node in gpus.members().items()}
     if isinstance(gpus.value, list):
-        return {f"gpu{number}": values.gpu_name(node.text()) for number, node in enumerate(gpus.items())}
-    return {"gpu": values.gpu_name(gpus.text())} if gpus.given else {}
+        return {f"gpu{number}": gpu_name(node.text()) for number, node in enumerate(gpus.items())}
+    name = gpu_name(gpus.text())
+    return {"gpu": name} if re.search("[A-Za-z]", name) else {}  # gpus: 8
 
 
 def _posted(stated: Mapping[str, YamlNode], file: str) -> PostedFacts:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from lanewise import late_re as re
 from lanewise.readers.typed import values
+from lanewise.readers.words.machines import NamedMachine, machines_in
+from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.posted import STATEMENTS
 from lanewise.yaml_positions import YamlNode
 
@@ -18,6 +20,10 @@ _OTHER_DEVICE = re.compile(
     r"connect-?x|mlx\d|bluefield|\bnics?\b|\befa\b|\be810|broadcom|mellanox|infiniband|\bhca|ssd|nvme|switch|"
     r"thunderbolt|dock|adapter|riser|retimer|^[\d:. ]+$", re.IGNORECASE,
 )  # fmt: skip
+_OF_A_MACHINE = re.compile(
+    r"machines?|servers?|systems?|hosts?|nodes?|instance(?: type)?|cloud|vm|shape|platform|model|hardware",
+    re.IGNORECASE,
+)
 _HOST = re.compile(r"(?:host|cpu)\d*(?::\d+)?$")
 
 
@@ -34,14 +40,20 @@ def gpu_names(rows: Sequence[YamlNode]) -> dict[str, str]:
     return {gpu: names.pop() for gpu, names in found.items() if len(names) == 1}
 
 
+def named(stated: Iterable[YamlNode]) -> NamedMachine | None:
+    """The server or cloud instance that one of the asker's own words names, if it is known."""
+    words = [node.as_written() for node in stated if node.given and _OF_A_MACHINE.fullmatch(str(node.key))]
+    return next((machine for word in words for machine in machines_in(word)), None)
+
+
 def _gpu_of(row: YamlNode) -> str:
     """The name that a row gives its GPUs by `gpu`, or by `device` where it has no other; empty if none."""
     if row[GPU].given:
-        return values.gpu_name(row[GPU].as_written())
+        return gpu_name(row[GPU].as_written())
     device = row["device"].as_written() if row["device"].given else ""
     others = [end for end in _ends(row) if not re.match("gpu", end) and not _HOST.match(end)]
     of_gpus = any(end.startswith(GPU) for end in _ends(row)) and not others
-    return values.gpu_name(device) if of_gpus and not _OTHER_DEVICE.search(device) else ""
+    return gpu_name(device) if of_gpus and not _OTHER_DEVICE.search(device) else ""
 
 
 def _ends(row: YamlNode) -> list[str]:

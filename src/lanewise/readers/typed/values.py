@@ -28,6 +28,7 @@ _SPELLED = tuple(
         (r" ?(?:↔|<=>|<-->) ?", "<->"), (r" ?(?:→|⟶|=>|-->) ?|(?<=[\w\]}]) to (?=[A-Za-z])", "->"),
         (r"(?<=gpu)( ?\d+) memory\b", r"\1"), (r"\b(?:gpu ?|cuda:?|hip:?)(?=\d|[\[{]\d)", "gpu"),
         (r"\bcpu ?(?=\d)", "cpu"),
+        (r"(?<=[a-z])\[(\d+)\]", r"\1"),
         (r"(?<=\w)[\[{](\d+) ?(?:\.\.+|-|–|:) ?(\d+)[\]}]", r"[\1-\2]"),
         (r"(?<![\w:.-])(?:(?:host|system|main|cpu) (?:memory|ram)|host|cpu|d?ram|sysmem|memory)(?![\w:.\[{])(?!-(?!>))",
          "host0"),
@@ -50,7 +51,6 @@ _DUPLEX = re.compile(
     r",? ?\(?(?:bi-?dir(?:ectional(?:ly)?)?|(?:in )?both (?:ways|directions)(?: at once)?|(?:full )?duplex)\)?$",
     re.IGNORECASE,
 )
-_SEVERAL = re.compile(r"\d{1,3} ?[x×*] ?(?=\D)")
 
 
 def flag(node: YamlNode) -> bool:
@@ -102,11 +102,6 @@ def link(text: str) -> str:
     if found is None:
         return text
     return " ".join(filter(None, (f"Gen{found.gen}" * bool(found.gen), f"x{found.lanes}" * bool(found.lanes))))
-
-
-def gpu_name(text: str) -> str:
-    """The name of a GPU without the number of them: 8x NVIDIA H200."""
-    return _SEVERAL.sub("", text.strip(), count=1)
 
 
 def collective_first(name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from lanewise.readers.words.machines import machines_in
 from lanewise.readers.words.path_words import lines_in
 from lanewise.results.posted import Statement
 
@@ -23,19 +24,6 @@ _CARDS = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 _RATE = re.compile(r"(?<![\w.])(\d{2,3}) ?G(?:b(?:it)?(?:/s|ps)?|bE)?\b", re.IGNORECASE)
-# Cards for GPUs of whole cloud instances, by the names of their types. Sources: AWS's tables of accelerated instances
-# (networkInfo), Google Cloud's "GPU machine types", Azure's pages of the ND series, Oracle's "compute shapes".
-_INSTANCES = tuple(
-    (re.compile(rf"(?<![A-Za-z0-9])(?:{name})(?![A-Za-z0-9])", re.IGNORECASE), cards)
-    for name, cards in (
-        (r"p4de?\.24xlarge", "4 x 100 Gb/s"), (r"p5e?\.48xlarge", "32 x 100 Gb/s"),
-        (r"p5en\.48xlarge", "16 x 200 Gb/s"), (r"p6-b200\.48xlarge", "8 x 400 Gb/s"),
-        ("a3-highgpu-8g", "4 x 200 Gb/s"), ("a3-megagpu-8g", "8 x 200 Gb/s"),
-        ("a3-ultragpu-8g|a4-highgpu-8g", "8 x 400 Gb/s"), ("ND96am?sr(?:_A100)?(?:_v4)?", "8 x 200 Gb/s"),
-        ("ND96isr_H[12]00_v5", "8 x 400 Gb/s"), (r"BM\.GPU\.H100\.8", "16 x 200 Gb/s"),
-        (r"BM\.GPU\.H200\.8", "8 x 400 Gb/s"),
-    )
-)  # fmt: skip
 _BEHIND, _MOST = 48, 16
 _USING = re.compile(r"NET/IB : Using (.{1,1500})")
 _USED = re.compile(r"\[\d{1,2}\]([\w.-]{1,40}):\d")
@@ -46,7 +34,7 @@ _CHOSEN = re.compile(
 
 def network_cards(lines: Sequence[str], file: str) -> Iterator[Statement]:
     """How many network cards each host has, with their rate if it is said, and how many of them NCCL uses."""
-    yield from [*_counted_cards(lines, file)] or _cards_of_instances(lines, file)
+    yield from [*_counted_cards(lines, file)] or _cards_of_machines(lines, file)
     for number, line in enumerate(lines, 1):
         if "NCCL" not in line:
             continue
@@ -67,12 +55,12 @@ def _counted_cards(lines: Sequence[str], file: str) -> Iterator[Statement]:
             yield Statement("network cards", f"{count} x {rate}" if rate else str(count), f"{file}:{number}")
 
 
-def _cards_of_instances(lines: Sequence[str], file: str) -> Iterator[Statement]:
-    """The network cards of the cloud instances that a text names."""
+def _cards_of_machines(lines: Sequence[str], file: str) -> Iterator[Statement]:
+    """The network cards of the servers and cloud instances that a text names."""
     for number, line in enumerate(lines, 1):
-        for name, cards in _INSTANCES:
-            if name.search(line):
-                yield Statement("network cards", cards, f"{file}:{number}")
+        for machine in machines_in(line):
+            if machine.cards:
+                yield Statement("network cards", machine.cards, f"{file}:{number}")
 
 
 def _number(match: re.Match[str]) -> int:

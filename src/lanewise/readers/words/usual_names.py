@@ -1,0 +1,57 @@
+"""GPUs as people call them in a hurry by the names that drivers print: 2x 4090, DGX H100, A100 SXM4, RTX6000 Ada.
+
+A name that leaves open which of several parts is meant (A100, V100) stays as it is.
+"""
+
+from __future__ import annotations
+
+from lanewise import late_re as re
+from lanewise.readers.words.machines import machines_in
+
+_COUNT = re.compile(
+    r"^\(?\d{1,3}\)? ?[x×*] ?(?=\D)|^[2-9] (?=[A-Z])|(?<!\w)[ ,]*[x×*] ?\d{1,3}$|[ ,]*\(\d{1,2} ?(?:gpus?|cards?)?\)$",
+    re.I,
+)
+_MEMORY = re.compile(r"[ -]?\(?\b(\d{2,6}) ?(?:GB?|Mi?B)\b\)?", re.IGNORECASE)
+# Several parts of one name differ by their memory; elsewhere it says nothing that a path depends on.
+_BY_MEMORY = re.compile(r"\b(?:[AH]100|A800|[VP]100|GH200(?= 480))\b", re.IGNORECASE)
+_ADDED = re.compile(r" (?:OAM|GCD|NVL ?\d{2,3}|AC)\b(?! \d)|[ ,]+(?:GPUs?|cards?)$", re.IGNORECASE)
+_MODULE = re.compile(r"\b(?P<gpu>[AH]\d{3}|H20|B[23]00)[ -](?:(?P<memory>\d{2,3})GB[ -])?SXM\d?\b", re.IGNORECASE)
+# Cards whose series people leave out, with or without what stands behind the number.
+_SERIES = (
+    (r"(?:NVIDIA |GeForce )*(?:RTX ?)?([2345]0[5-9]0)(?: ?(Ti))?(?: ?(Super))?( ?D)?", "NVIDIA GeForce RTX {}"),
+    (r"(?:NVIDIA |GeForce )*(?:GTX ?)?(9[5-8]0|10[5-8]0|16[56]0)(?: ?(Ti))?(?: ?(Super))?()", "NVIDIA GeForce GTX {}"),
+    (r"(?:AMD |Radeon )*(?:RX ?)?([56-79]\d00|90\d0)(?: ?(XTX?|GRE|M))?()()", "AMD Radeon RX {}"),
+    (r"(?:Intel )?(?:Arc )?(A3[18]0|A580|A7[57]0|B5[78]0)()()()", "Intel Arc {}"),
+    (r"(?:Intel )?(?:Arc )?(?:Pro )?(B[67][05])()()()", "Intel Arc Pro {}"),
+    (r"(?:Intel )?(?:Data Center GPU )?(Max 1[15]\d0)()()()", "Intel Data Center GPU {}"),
+    (r"(?:NVIDIA )?(?:RTX ?)?([2456]000) ?(Ada)(?: Generation)?()()", "NVIDIA RTX {} Generation"),
+)  # fmt: skip
+_BLACKWELL = re.compile(
+    r"(?:NVIDIA )?(?:RTX ?)?(?:PRO ?6000(?: Blackwell)?|6000 ?PRO(?: Blackwell)?|6000 ?Blackwell)(?P<edition>\b.*)?",
+    re.IGNORECASE,
+)
+_SERVER = re.compile(r"\b(?:server|SE|BSE)\b", re.IGNORECASE)
+
+
+def gpu_name(text: str) -> str:
+    """The name of a GPU as its driver prints it, as far as the words tell; other words as they are."""
+    name = _COUNT.sub("", " ".join(text.split())).strip(" ,-")
+    if (machine := next(machines_in(name), None)) is not None:
+        return machine.gpu
+    name = _MEMORY.sub(lambda size: f" {size[1]}GB" if _BY_MEMORY.search(name) else "", name)
+    name = _ADDED.sub("", name).strip()
+    if (module := _MODULE.search(name)) is not None:
+        size = f" {module['memory']}GB" if module["memory"] else ""
+        return f"NVIDIA {module['gpu'].upper()} SXM{size}{name[module.end() :]}"
+    return _of_a_series(name)
+
+
+def _of_a_series(name: str) -> str:
+    if (card := _BLACKWELL.fullmatch(name)) is not None:
+        edition = "Server" if _SERVER.search(card["edition"] or "") else "Workstation"
+        return f"NVIDIA RTX PRO 6000 Blackwell {edition} Edition" if card["edition"] else "RTX PRO 6000"
+    for pattern, ours in _SERIES:
+        if (match := re.compile(pattern, re.IGNORECASE).fullmatch(name)) is not None:
+            return ours.format(" ".join(part.strip() for part in match.groups() if part and part.strip()))
+    return name
