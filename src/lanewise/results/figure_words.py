@@ -9,6 +9,14 @@ from __future__ import annotations
 from lanewise import late_re as re
 
 # What `tool` says of rows that were read from sentences and tables of no known tool.
+# What people call memory or a device of another socket or NUMA node.
+FAR_WORDS = re.compile(
+    r"\b(?:across|between|over) (?:the )?(?:two |both )?(?:sockets|cpus|numa nodes)|\bcross[- ]?(?:socket|numa|cpu)|"
+    r"\b(?:other|remote|far|opposite|second|another|wrong) (?:numa(?: node)?|socket|cpu|node|memory)\b|\bfar\b",
+    re.IGNORECASE,
+)  # fmt: skip
+# Of a gather or an all-to-all people count the bytes of a rank or of all ranks.
+BYTES_OF, OF_A_RANK_OR_ALL = "bytes of", "a rank or all"
 PLAIN_TEXT, TABLE, OWN_PROGRAM = "plain text", "table", "a program's own lines"
 RANDOM = re.compile(r"\b(?:rand|rnd)", re.IGNORECASE)  # requests in no order
 

@@ -119,7 +119,6 @@ class GpuAbility:
         """Whether each pair of its boards is joined by NVLink: SXM boards since the A100."""
         return self.part is not None and on_a_board(self.part.name)
 
-
     @property
     def always_switched(self) -> bool:
         """Whether all its NVLinks lead to NVSwitches on every board: B200 and B300."""

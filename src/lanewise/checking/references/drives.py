@@ -291,9 +291,12 @@ def any_nvme_drive(row: Observation) -> Iterator[Reference]:
     words = f"{row.how.get('pattern', '')} {row.scenario}"
     sized = any(row.settings.get(key) for key in ("bytes", "depth", "threads"))
     if drive_of(row).startswith("nvme") and row.metric == "goodput" and not sized and not _SHORT_WORDS.search(words):
-        limit = "Gen2 x1, the least link of an NVMe drive"
-        rate = drive_link_rate(2, 1)
-        yield Reference("parts", rate, _OF_LEAST * rate, _OF_LEAST * rate, None, limit, "the PCIe specification", own=False)
+        rate, limit, source = (
+            drive_link_rate(2, 1),
+            "Gen2 x1, the least link of an NVMe drive",
+            "the PCIe specification",
+        )
+        yield Reference("parts", rate, _OF_LEAST * rate, _OF_LEAST * rate, None, limit, source, own=False)
 
 
 def unknown_drive(row: Observation, drive: DriveAbility | None) -> str:

@@ -98,6 +98,7 @@ from lanewise.checking.references.training_steps import of_waiting
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
+from lanewise.results.figure_words import BYTES_OF, OF_A_RANK_OR_ALL
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
@@ -380,6 +381,9 @@ class References:
 def _verdict(row: Observation, reference: Reference, older_host: str) -> Verdict:
     """What a reference says of a row: the parts of an older host may be what slows its own copies."""
     verdict = reference.verdict(row.value or 0.0)
+    if verdict is Verdict.SLOW and row.how.get(BYTES_OF) == OF_A_RANK_OR_ALL:  # of a rank they are many times as many
+        verdict = reference.verdict((row.value or 0.0) * row.settings.get("ranks", 1))
+        verdict = verdict if verdict is Verdict.SLOW else Verdict.UNKNOWN
     may_be_fine = older_host and reference.own and reference.basis == "parts" and verdict is Verdict.SLOW
     return Verdict.UNKNOWN if may_be_fine else verdict
 

@@ -11,6 +11,7 @@ from lanewise.checking.named.abilities import GpuAbility, is_coherent, part_of_t
 from lanewise.checking.references.board_pairs import fine_all_reduce_of_two
 from lanewise.checking.verdict import Verdict
 from lanewise.perf.flow import Flow
+from lanewise.results.figure_words import FAR_WORDS
 from lanewise.results.observation import Observation
 
 # What starts a copy and waits for it costs at most, s: a launch is 5 to 10 us, a synchronisation as much again.
@@ -31,6 +32,12 @@ _SLOW_ON_A_BOARD = 0.28
 # Where NVSwitches join all GPUs every pair has all links; kernels and libraries get 0.82 and more of them (evidence
 # b200-p6, b300-engaging), and nobody on a sound board less than half.
 _SLOW_BEHIND_SWITCHES = 0.5
+# Staged copies both ways below switches: two GPUs of one share its uplink in all four stages (0.21 and 0.23 of both
+# links on a DGX A100 and on eight RTX 3090, 0.32 of GPUs of two switches).
+_OF_SWITCHES = (
+    (re.compile(r"\b(?:same|one) (?:pcie )?switch|\bPIX\b|\bPXB\b", re.IGNORECASE), 0.2),
+    (re.compile(r"\bswitch(?:es)?\b|\bPLX\b|\bPEX", re.IGNORECASE), 0.3),
+)
 # GPUs with more memory bandwidth (B/s) than this have sixteen lanes of Gen3 or eight of Gen4 and up (makers'
 # specifications from the GTX 1080 Ti on); even in a Thunderbolt 3 box, 2.4 GB/s, they reach twice this rate.
 STRONG, LEAST_OF_STRONG = 400e9, 1.2e9
@@ -188,7 +195,7 @@ def host_copy(part: GpuAbility, flows: Sequence[Flow], row: Observation) -> Iter
         low, slow = 0.5, 0.3
     elif row.how.get("engine") == "SM":
         low, slow = 0.6, 0.5  # kernels read host memory at 35 of 55 on H100 (NVIDIA/nvbandwidth#24)
-    if _NODE.search(row.flow):
+    if _NODE.search(row.flow) or FAR_WORDS.search(row.scenario):
         slow = min(slow, 0.45 if row.metric == "goodput" else 0.4)  # that node may be the far one
     wires = part.wires_to_host
     fastest = None if wires is None else wires * (2 if row.metric == "total" else 1)
@@ -209,7 +216,8 @@ def peer_copy(part: GpuAbility, row: Observation, *, bridged: bool = False) -> I
         # Two stages, at best overlapped; below one uplink or port they share it.
         staged, wires = 0.85 * pcie, part.wires_to_host
         fastest = fastest if wires is not None else None
-        yield Reference("parts", staged, 0.4 * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
+        fine = next((share for words, share in _OF_SWITCHES if both > 1 and words.search(row.scenario)), 0.4)
+        yield Reference("parts", staged, fine * pcie, 0.1 * pcie, fastest, f"staged over {limit}", part.source)
     elif part.all_linked and not row.how.get("p2p") and part.nvlink_rate is not None:
         # Whether a library copies over NVLink is not said, but nothing else carries so much.
         nvlink = part.nvlink_rate * both

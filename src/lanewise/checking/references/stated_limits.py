@@ -24,6 +24,8 @@ _OF_WIRES = re.compile(
 _REACHABLE = re.compile(
     r"\b(?:attainable|achievable|expected|expectation|should be|roofline|published(?! on)|claimed)\b", re.IGNORECASE
 )
+# Figures that a program plans or was told, which nobody measured and nothing is compared with.
+_ASSUMED = re.compile(r"\bplanning\b|\bplanned\b|\bassum\w+|\btopology (?:file|xml)\b|\bhard-?coded\b", re.IGNORECASE)
 # What a layer may cost: a volume over ublk had 1.4 of 1.5 million requests a second (openebs/mayastor#2044).
 _OF_NATIVE = 0.9
 _NATIVE = re.compile(
@@ -48,7 +50,7 @@ def names_limit(row: Observation) -> bool:
 
 @lru_cache(maxsize=2**14)
 def _is_called_a_limit(name: str) -> bool:
-    return bool(_OF_WIRES.search(name) or _REACHABLE.search(name))
+    return bool(_OF_WIRES.search(name) or _REACHABLE.search(name) or _ASSUMED.search(name))
 
 
 def measured(rows: Sequence[Observation]) -> list[Observation]:
@@ -102,7 +104,8 @@ def of_stated_limit(row: Observation, rows: Sequence[Observation]) -> Iterator[R
     """The limit that another row of the same path is called."""
     limits = [
         each for each in rows
-        if names_limit(each) and each is not row and each.metric == row.metric and each.value
+        if names_limit(each) and each is not row and not _ASSUMED.search(each.scenario)
+        and each.metric == row.metric and each.value
         and each.settings.get("bytes", 0) in (0, row.settings.get("bytes", 0))
     ]  # fmt: skip
     if (best := best_of(limits)) is not None:

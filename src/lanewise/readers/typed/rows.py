@@ -14,6 +14,7 @@ from lanewise.readers.typed.flows import flows_of, is_of_ring, path_of
 from lanewise.readers.typed.keys import own_keys, own_settings
 from lanewise.readers.words import spellings
 from lanewise.readers.words.devices import bus_share, memory_of, named_collective
+from lanewise.results.figure_words import BYTES_OF, OF_A_RANK_OR_ALL
 from lanewise.results.observation import Observation, Source
 from lanewise.yaml_positions import YamlNode
 
@@ -80,6 +81,9 @@ def observations(row: YamlNode) -> Iterator[Observation]:
     how = _how(row, flows, p2p)
     if figure.counted and written.metric == "latency":
         how["timed"] = "a whole copy"
+    of_a_time = written.metric == "time" and figure.metric == "bus_bandwidth"
+    if of_a_time and named_collective(figure.name) not in _OF_ONE_SIZE:
+        how[BYTES_OF] = OF_A_RANK_OR_ALL
     how |= _wanted(row, figure)
     together = [", ".join(flow.name for flow in flows)]
     for flow in together if of == "sum" else [flow.name for flow in flows[: 1 if of == "first" else None]]:
@@ -147,12 +151,8 @@ def _in_bytes(metric: str, size: int, value: float) -> tuple[float, str]:
 
 
 def _bus_bandwidth_of_a_time(figure: _RowFigure) -> _RowFigure:
-    """A collective's time as its bus bandwidth, as tools print it (nccl-tests, doc/PERFORMANCE.md).
-
-    Of a gather, scatter or all-to-all people count the bytes of a rank or of all, so that their times stay times.
-    """
-    collective = named_collective(figure.name)
-    share = bus_share(collective, figure.settings.get("ranks", 0)) if collective in _OF_ONE_SIZE else 0.0
+    """A collective's time as its bus bandwidth, as nccl-tests prints it: bytes are those of all ranks."""
+    share = bus_share(named_collective(figure.name), figure.settings.get("ranks", 0))
     if figure.metric != "time" or figure.value <= 0 or figure.size < _LONG_COPY or not share:
         return figure
     value, was = figure.size * share / figure.value, f"{units.show(figure.value, 'ms')} a call"

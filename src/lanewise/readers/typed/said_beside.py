@@ -28,8 +28,9 @@ def with_keys_for_all(row: YamlNode) -> YamlNode:
     if not row.is_map:
         return row
     said = _of_its_value(row) | _of_its_wish(row)
-    if isinstance(of := row.value.get("of"), str):
-        said |= {"of": word for word, also in _OF.items() if also.fullmatch(of.strip())}
+    of = row.value.get("of")
+    if isinstance(of, str) and (word := next((word for word in _OF if _OF[word].fullmatch(of.strip())), None)):
+        said["of"] = word
     values, keys = row.document.values, row.document.keys
     for name, text in said.items():
         place = (*row.path, name if name in row.value else "value")

@@ -1,7 +1,7 @@
 """Servers and whole cloud instances that are known by name: their GPUs, and the network cards of each for the GPUs.
 
-Sources: NVIDIA's user guides of the DGX systems; AWS's tables of accelerated instances (networkInfo), Google Cloud's "GPU
-machine types", Azure's pages of the ND and NC series, Oracle's "compute shapes".
+Sources: NVIDIA's user guides of the DGX systems; AWS's tables of accelerated instances (networkInfo), Google Cloud's
+"GPU machine types", Azure's pages of the ND and NC series, Oracle's "compute shapes".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lanewise import late_re as re
 
 @dataclass(frozen=True, slots=True)
 class NamedMachine:
-    """A machine's GPU by the name that its driver prints, and its `cards`: '8 x 400 Gb/s', empty if none are its own."""
+    """A machine's GPU as its driver calls it, and its network `cards`, '8 x 400 Gb/s'; empty if none are its own."""
 
     gpu: str
     cards: str = ""

@@ -7,9 +7,9 @@ from lanewise import late_re as re
 _NUMBER = r"\d[\d,_]*(?:\.\d+)?"
 # Words before a figure that change nothing of it; what is compared allows for more than 'about' and 'up to' do.
 _BEFORE = re.compile(
-    r"\s*(?:(?:[~≈<>≤≥=]=?|up to|about|around|approx(?:\.|imately)?|roughly|circa|ca\.?|nearly|almost|close to|only|just|"
-    r"at (?:most|least|best)|no more than|max(?:imum|\.)?(?: of)?|peak(?:s|ed)?(?: (?:at|of))?|avg\.?|average|mean|median|"
-    r"best|stable(?: at)?|constant)\s*:?\s*)+(?=[\d.])",
+    r"\s*(?:(?:[~≈<>≤≥=]=?|up to|about|around|approx(?:\.|imately)?|roughly|circa|ca\.?|nearly|almost|close to|only|"
+    r"just|at (?:most|least|best)|no more than|max(?:imum|\.)?(?: of)?|peak(?:s|ed)?(?: (?:at|of))?|avg\.?|average|"
+    r"mean|median|best|stable(?: at)?|constant)\s*:?\s*)+(?=[\d.])",
     re.IGNORECASE,
 )
 _AFTER = re.compile(r"\s*\(?(?:up to|at (?:most|best)|or (?:so|less|more))\)?\s*$", re.IGNORECASE)
@@ -28,7 +28,8 @@ _STEPS = tuple(
         (r"(?<=[A-Za-z]) / (?=s(?:ec(?:ond)?)?\b)", "/"),
         (r"(?i)\bgigabytes?(?= ?(?:/|per\b))", "GB"), (r"(?i)\bmegabytes?(?= ?(?:/|per\b))", "MB"),
         (r"(?i)\bgigabits?(?= ?(?:/|per\b))", "Gb"), (r"(?i)\bmegabits?(?= ?(?:/|per\b))", "Mb"),
-        (r"(?i)(?<=\d) ?(?:mill?isec(?:ond)?s?|msecs?)$", " ms"), (r"(?i)(?<=\d) ?(?:microsec(?:ond)?s?|usecs?|\u00b5secs?)$", " us"),
+        (r"(?i)(?<=\d) ?(?:mill?isec(?:ond)?s?|msecs?)$", " ms"),
+        (r"(?i)(?<=\d) ?(?:microsec(?:ond)?s?|usecs?|\u00b5secs?)$", " us"),
         (r"(?i)(?<=\d) ?(?:nanosec(?:ond)?s?|nsecs?)$", " ns"), (r"(?i)(?<=\d) ?(?:seconds?|secs?)$", " s"),
         (r"(?i)(?<=\d) ?(?:minutes?|mins)$", " min"),
         (r"(?i)(?<=\d) ?million(?= )", "M"), (r"(?i)(?<=\d) ?(?:thousand|k)(?= ?IOPS)", "k"),
