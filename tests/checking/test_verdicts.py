@@ -12,13 +12,14 @@ from in_display_units import observation
 
 from lanewise import units
 from lanewise.api.loading import ready_systems
-from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.checkup import Checkup
 from lanewise.checking.expectation import (
     Expectation,
     ExpectationModel,
     expect_earlier,
     expectation,
 )
+from lanewise.checking.findings import Finding
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.errors import InputError
