@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,58 +67,69 @@ def check(
     ('slow', 0.47)
     """
     from lanewise.checking import checkup
-    from lanewise.discovery.nvidia_smi import NAMES, NVLINKS, PEERS
-    from lanewise.results.conditions import PeerState
-    from lanewise.results.posted import join
-    from lanewise.results.sample import summarise
 
     CheckOptions(tolerance=tolerance, launch=launch)  # refuses one out of range
-    rows: list[Observation] = []
-    dumps: list[DumpFacts] = []
-    lost: list[PeerState] = []
-    posted: list[PostedFacts] = []
-    every_note = list(notes)
     named = one_or_more(files)
-    for path in map(Path, named):
-        results, facts = _read(path)
-        rows += results.observations if results else ()
-        lost += [PeerState(a, b, "peers", "NS", str(path)) for a, b in results.no_peers] if results else []
-        every_note += results.notes if results else ()
-        posted += [results.posted] if results else []
-        dumps += facts
+    inputs = _read_files(map(Path, named), notes)
     target = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
-    by_number: dict[str, Mapping[str, Any]] = {}
-    if named:
-        by_number = _figures_by_number(dumps, target)
-        devices_known = not (posted and dumps) or any(dump.kind not in (NAMES, NVLINKS) for dump in dumps)
-        discovered = None
-        if dumps and devices_known and not by_number:
-            if all(dump.kind in (NAMES, NVLINKS, PEERS) for dump in dumps):
-                lost += _peers_alone(dumps, every_note)
-            else:
-                discovered = _discovered(dumps, catalog, every_note, needed=not rows)
+    by_number = _figures_by_number(inputs.dumps, target)
+    if not named:
+        inputs.add_this_machine(samples)
+        discovered = _discover_this_machine(catalog, inputs.notes)
     else:
-        rows += summarise(quick_samples(every_note) if samples is None else samples)
-        discovered = _discover_this_machine(catalog, every_note)
-    rows = _with_library(rows, nccl, launch)
-    discovered = _with_named_gpus(discovered, join(posted), catalog)
-    names = discovered.dump_names if discovered is not None else {}
-    device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
-    machine = _machine_state(discovered, lost)
-    machine = replace(machine, conditions=replace(machine.conditions, pairs=tuple(_gpus_and_cards(dumps))))
+        discovered = None if by_number else _of_dumps(inputs, catalog)
+    discovered = _with_named_gpus(discovered, inputs.posted, catalog)
+    machine = _machine_state(discovered, inputs)
     if by_number:
         machine = replace(machine, system=target, figures=by_number)
     _check_devices(devices or {}, target or machine.system)
+    names = discovered.dump_names if discovered is not None else {}
+    device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
     return checkup.check(
-        rows,
+        _with_library(inputs.rows, nccl, launch),
         machine=machine,
         target=target,
         earlier=_earlier_rows(expect),
         tolerance=tolerance,
         device_of_word={**device_of_word, **(devices or {})},
-        notes=every_note,
-        posted=join(posted),
+        notes=inputs.notes,
+        posted=inputs.posted,
         catalog=catalog,
+    )
+
+
+@dataclass
+class _CheckInputs:
+    """What a check begins with: measured rows, dumps, pairs that are no peers, what texts state, and notes."""
+
+    posted: PostedFacts
+    notes: list[str]
+    rows: list[Observation] = field(default_factory=list)
+    dumps: list[DumpFacts] = field(default_factory=list)
+    no_peers: list[PeerState] = field(default_factory=list)
+    has_results: bool = False
+
+    def add_this_machine(self, samples: Iterable[Sample] | None) -> None:
+        """Adds this machine's rows: of the samples, else measured now."""
+        from lanewise.results.sample import summarise
+
+        self.rows += summarise(quick_samples(self.notes) if samples is None else samples)
+
+
+def _read_files(paths: Iterable[Path], notes: Sequence[str]) -> _CheckInputs:
+    """What files hold, results and dumps alike; their notes behind `notes`."""
+    from lanewise.results.conditions import PeerState
+    from lanewise.results.posted import join
+
+    read = [(path, *_read(path)) for path in paths]
+    results = [(path, each) for path, each, _ in read if each is not None]
+    return _CheckInputs(
+        posted=join([each.posted for _, each in results]),
+        notes=[*notes, *(note for _, each in results for note in each.notes)],
+        rows=[row for _, each in results for row in each.observations],
+        dumps=[dump for _, _, dumps in read for dump in dumps],
+        no_peers=[PeerState(a, b, "peers", "NS", str(path)) for path, each in results for a, b in each.no_peers],
+        has_results=bool(results),
     )
 
 
@@ -241,6 +252,19 @@ def _with_library(rows: list[Observation], nccl: str, launch: str | None) -> lis
     return rows
 
 
+def _of_dumps(inputs: _CheckInputs, catalog: Catalog | None) -> Discovery | None:
+    """The machine that the dumps describe; None where they only name devices or say which pairs are no peers."""
+    from lanewise.discovery.nvidia_smi import NAMES, NVLINKS, PEERS
+
+    kinds = {dump.kind for dump in inputs.dumps}
+    if not kinds or (inputs.has_results and kinds <= {NAMES, NVLINKS}):
+        return None
+    if kinds <= {NAMES, NVLINKS, PEERS}:
+        inputs.no_peers += _peers_alone(inputs.dumps, inputs.notes)
+        return None
+    return _discovered(inputs.dumps, catalog, inputs.notes, needed=not inputs.rows)
+
+
 def _discovered(
     dumps: Sequence[DumpFacts], catalog: Catalog | None, notes: list[str], *, needed: bool
 ) -> Discovery | None:
@@ -343,14 +367,15 @@ def _figures_by_number(dumps: Sequence[DumpFacts], target: System | None) -> dic
     return dict(figures)
 
 
-def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> MachineState:
-    """What is known of the machine, with the peers that results of a tool call `lost`."""
+def _machine_state(discovered: Discovery | None, inputs: _CheckInputs) -> MachineState:
+    """What is known of the machine, with the peers that results of a tool call none and the matrices of the dumps."""
     from lanewise.checking.causes.machine import MachineState
     from lanewise.results.conditions import MachineConditions
 
+    lost, pairs = tuple(inputs.no_peers), tuple(_gpus_and_cards(inputs.dumps))
     if discovered is None:
-        return MachineState(conditions=MachineConditions(p2p=tuple(lost)))
-    conditions = replace(discovered.conditions, p2p=(*discovered.conditions.p2p, *lost))
+        return MachineState(conditions=MachineConditions(p2p=lost, pairs=pairs))
+    conditions = replace(discovered.conditions, p2p=(*discovered.conditions.p2p, *lost), pairs=pairs)
     figures = {name: {fact.key: fact.value for fact in facts} for name, facts in discovered.facts.items()}
     return MachineState(discovered.system, conditions, figures)
 
