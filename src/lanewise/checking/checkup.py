@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from lanewise.catalog import Catalog, builtin
 from lanewise.checking.causes.machine import MachineState, machine_causes, non_peers_by_design, with_intended_policies
 from lanewise.checking.collective_rows import MISFIT
-from lanewise.checking.expectation import ExpectationModel, expect_earlier
+from lanewise.checking.earlier_runs import expect_earlier
+from lanewise.checking.expectation_model import ExpectationModel
 from lanewise.checking.findings import CauseSearch, Finding, findings_of, incomplete_results, unjudged_findings
 from lanewise.checking.lone_dips import without_lone_dips
 from lanewise.checking.notes import (

@@ -17,7 +17,7 @@ from lanewise.checking.causes.nvlink_steps import lost_links
 from lanewise.checking.causes.posted import posted_faults, stated_causes
 from lanewise.checking.causes.rows import row_causes
 from lanewise.checking.causes.units import mistaken_unit
-from lanewise.checking.expectation import ExpectationModel
+from lanewise.checking.expectation_model import ExpectationModel
 from lanewise.checking.finding_order import Diagnosis, farthest_first, grouped, likeliest
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.judged import COLLECTIVE, References

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from lanewise.checking.expectation import ExpectationModel, covers, nothing_described
+from lanewise.checking.expectation import covers, nothing_described
+from lanewise.checking.expectation_model import ExpectationModel
 from lanewise.checking.notes import other_gpus
 from lanewise.checking.references.judged import COLLECTIVE, References
 from lanewise.checking.references.texts import of_plain_text
