@@ -14,7 +14,8 @@ from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.words import spellings
 from lanewise.results.observation import Observation
 from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning, stated_as
-from lanewise.yaml_positions import YamlNode, load
+from lanewise.yaml_loader import load
+from lanewise.yaml_positions import YamlNode
 
 HEAD = "lanewise-rows"
 _REFERENCE = "docs/reference/readers.md"
