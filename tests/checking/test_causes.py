@@ -14,7 +14,8 @@ from lanewise import api
 from lanewise.checking import changes
 from lanewise.checking.causes.machine import MachineState
 from lanewise.checking.checkup import Checkup, check
-from lanewise.checking.expectation import ExpectationModel, covers
+from lanewise.checking.expectation import covers
+from lanewise.checking.expectation_model import ExpectationModel
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import Verdict
 from lanewise.results.conditions import MachineConditions, Throttle

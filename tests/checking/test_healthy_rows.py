@@ -6,7 +6,7 @@ import pytest
 
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.collective_rows import BUS_BANDWIDTH
-from lanewise.checking.expectation import ExpectationModel
+from lanewise.checking.expectation_model import ExpectationModel
 from lanewise.checking.verdict import Verdict
 from lanewise.readers.kinds import read_results
 from lanewise.results.observation import Observation, Source

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lanewise.checking.checkup import Finding, check
+from lanewise.checking.checkup import check
+from lanewise.checking.findings import Finding
 from lanewise.checking.verdict import Verdict
 from lanewise.readers.kinds import read_posted, read_results
 from lanewise.results.posted import join

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from checking.test_undescribed import checked
 
-from lanewise.checking.causes.rows import one_gpu_of_like
+from lanewise.checking.causes.host_copies import one_gpu_of_like
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import Verdict

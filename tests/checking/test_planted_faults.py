@@ -18,7 +18,8 @@ from discovery.made_captures import FAULTS, write_capture
 from lanewise import api
 from lanewise.checking import changes
 from lanewise.checking.causes.machine import MachineState
-from lanewise.checking.checkup import Checkup, Finding, check
+from lanewise.checking.checkup import Checkup, check
+from lanewise.checking.findings import Finding
 from lanewise.checking.verdict import Verdict
 from lanewise.probes.gpu.flows import buffer_node
 from lanewise.results.conditions import LinkState, MachineConditions

@@ -12,13 +12,11 @@ from in_display_units import observation
 
 from lanewise import units
 from lanewise.api.loading import ready_systems
-from lanewise.checking.checkup import Checkup, Finding
-from lanewise.checking.expectation import (
-    Expectation,
-    ExpectationModel,
-    expect_earlier,
-    expectation,
-)
+from lanewise.checking.checkup import Checkup
+from lanewise.checking.earlier_runs import expect_earlier
+from lanewise.checking.expectation import Expectation, expectation
+from lanewise.checking.expectation_model import ExpectationModel
+from lanewise.checking.findings import Finding
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict, judge
 from lanewise.errors import InputError

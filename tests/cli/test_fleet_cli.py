@@ -186,7 +186,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         yield Sample("copy", "host0->host0", "goodput", 9e9, "GB/s", path="host memory")
 
     monkeypatch.setattr("lanewise.api.checking.quick_samples", samples)
-    monkeypatch.setattr("lanewise.api.checking._discover_this_machine", lambda catalog, notes: None)
+    monkeypatch.setattr("lanewise.api.check_inputs._discover_this_machine", lambda catalog, notes: None)
 
 
 def test_an_agent_answers_each_line_with_its_report(quick: None) -> None:

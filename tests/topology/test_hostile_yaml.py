@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from bounded import outcome
 
-from lanewise import units, yaml_positions
+from lanewise import units, yaml_loader
 from lanewise.catalog import read_parts
 from lanewise.errors import FormatError, LanewiseError
 from lanewise.perf.flow import parse_flows
@@ -16,22 +16,22 @@ SYSTEM = "lanewise: 1\nsystem: x\ndevices:\n  cpu[0-1]: {cpu: null}\n  gpu[0-1]:
 
 
 def test_an_honest_file_of_many_values_is_no_bomb(monkeypatch):
-    monkeypatch.setattr(yaml_positions, "MAX_REPEATED", 20_000)
-    rows = yaml_positions.MAX_REPEATED // 10
+    monkeypatch.setattr(yaml_loader, "MAX_REPEATED", 20_000)
+    rows = yaml_loader.MAX_REPEATED // 10
     text = "rows:\n" + f"- [{'1, ' * 10}1]\n" * rows  # more values than aliases may repeat
-    assert len(yaml_positions.load(text, "f").data["rows"]) == rows
+    assert len(yaml_loader.load(text, "f").data["rows"]) == rows
 
 
 def test_a_file_of_more_values_than_are_read_says_the_limit():
     text = "".join(f"- [{'0,' * 999}0]\n" for _ in range(1100))
-    error = outcome(lambda: yaml_positions.load(text, "f"), mebibytes=2048)
+    error = outcome(lambda: yaml_loader.load(text, "f"), mebibytes=2048)
     assert error.startswith("FormatError: f:1000: more than 1,000,000 values")
     assert "split" in error
 
 
 def test_aliases_that_unfold_are_named_as_what_they_are():
     text = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
-    error = outcome(lambda: yaml_positions.load(text, "f"))
+    error = outcome(lambda: yaml_loader.load(text, "f"))
     assert "unfolds to more than 200,000 values by its aliases" in error
 
 

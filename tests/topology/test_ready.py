@@ -15,7 +15,7 @@ from lanewise.topology.form import json_schema
 from lanewise.topology.model import Kind, System
 from lanewise.topology.read import read_system
 from lanewise.topology.write import write_system
-from lanewise.yaml_positions import load
+from lanewise.yaml_loader import load
 
 MISSION = {
     "tx2550-m7-l40s",

@@ -9,22 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lanewise.api.arguments import one_or_more
+from lanewise.api.check_inputs import machine_of, read_files
 from lanewise.api.loading import load_system, run_of
 from lanewise.api.provenance import new_run, now, version
-from lanewise.errors import CannotMeasure, FormatError, InputError, LanewiseError, Location, MissingDependency
+from lanewise.errors import CannotMeasure, InputError, Location, MissingDependency
 from lanewise.files import read_file
 from lanewise.options.check import MODEL, CheckOptions
 
 if TYPE_CHECKING:
     from lanewise.catalog import Catalog
-    from lanewise.checking.causes.machine import MachineState
     from lanewise.checking.checkup import Checkup
-    from lanewise.discovery.build import Discovery
-    from lanewise.discovery.facts import DumpFacts
     from lanewise.readers.tool_results import ImportedResults
-    from lanewise.results.conditions import PairState, PeerState
     from lanewise.results.observation import Observation
-    from lanewise.results.posted import PostedFacts
     from lanewise.results.run import Run
     from lanewise.results.sample import Sample
     from lanewise.topology.model import System
@@ -67,57 +63,25 @@ def check(
     ('slow', 0.47)
     """
     from lanewise.checking import checkup
-    from lanewise.discovery.nvidia_smi import NAMES, NVLINKS, PEERS
-    from lanewise.results.conditions import PeerState
-    from lanewise.results.posted import join
     from lanewise.results.sample import summarise
 
     CheckOptions(tolerance=tolerance, launch=launch)  # refuses one out of range
-    rows: list[Observation] = []
-    dumps: list[DumpFacts] = []
-    lost: list[PeerState] = []
-    posted: list[PostedFacts] = []
-    every_note = list(notes)
     named = one_or_more(files)
-    for path in map(Path, named):
-        results, facts = _read(path)
-        rows += results.observations if results else ()
-        lost += [PeerState(a, b, "peers", "NS", str(path)) for a, b in results.no_peers] if results else []
-        every_note += results.notes if results else ()
-        posted += [results.posted] if results else []
-        dumps += facts
+    inputs = read_files(map(Path, named), notes)
     target = load_system(system, None, catalog) if isinstance(system, (str, Path)) else system
-    by_number: dict[str, Mapping[str, Any]] = {}
-    if named:
-        by_number = _figures_by_number(dumps, target)
-        devices_known = not (posted and dumps) or any(dump.kind not in (NAMES, NVLINKS) for dump in dumps)
-        discovered = None
-        if dumps and devices_known and not by_number:
-            if all(dump.kind in (NAMES, NVLINKS, PEERS) for dump in dumps):
-                lost += _peers_alone(dumps, every_note)
-            else:
-                discovered = _discovered(dumps, catalog, every_note, needed=not rows)
-    else:
-        rows += summarise(quick_samples(every_note) if samples is None else samples)
-        discovered = _discover_this_machine(catalog, every_note)
-    rows = _with_library(rows, nccl, launch)
-    discovered = _with_named_gpus(discovered, join(posted), catalog)
-    names = discovered.dump_names if discovered is not None else {}
-    device_of_word = {word: name for name, dump_names in names.items() for word in dump_names}
-    machine = _machine_state(discovered, lost)
-    machine = replace(machine, conditions=replace(machine.conditions, pairs=tuple(_gpus_and_cards(dumps))))
-    if by_number:
-        machine = replace(machine, system=target, figures=by_number)
+    if not named:
+        inputs.rows += summarise(quick_samples(inputs.notes) if samples is None else samples)
+    machine, device_of_word = machine_of(inputs, target, catalog, here=not named)
     _check_devices(devices or {}, target or machine.system)
     return checkup.check(
-        rows,
+        _with_library(inputs.rows, nccl, launch),
         machine=machine,
         target=target,
         earlier=_earlier_rows(expect),
         tolerance=tolerance,
         device_of_word={**device_of_word, **(devices or {})},
-        notes=every_note,
-        posted=join(posted),
+        notes=inputs.notes,
+        posted=inputs.posted,
         catalog=catalog,
     )
 
@@ -192,38 +156,6 @@ def check_metrics(checkup: Checkup, name: str = "") -> str:
     return prometheus(checkup, round(time.time(), 3), name)
 
 
-def _read(path: Path) -> tuple[ImportedResults | None, Sequence[DumpFacts]]:
-    """A file as results, as a dump, or, as pasted texts are, as both; FormatError for one that is neither."""
-    from lanewise.api.discovery import read_dumps
-    from lanewise.readers.kinds import KNOWN
-
-    results: ImportedResults | None = None
-    # Of the results of a known tool that cannot be read.
-    unreadable: LanewiseError | None = None
-    if not path.is_dir():
-        try:
-            results = read_results(path)
-        except LanewiseError as error:
-            unreadable = None if error.hint == KNOWN or error.cause.startswith("not a text") else error
-    if results is not None and results.own:
-        return results, ()
-    if results is None and unreadable is None and not path.is_dir():
-        results = _plain_text(path) or _statements(path)
-    try:
-        return results, read_dumps(path)
-    except LanewiseError as error:
-        if results is not None:
-            return results, ()
-        if unreadable is not None:
-            raise unreadable from None
-        if not isinstance(error, FormatError):
-            raise
-        neither = "neither results of a tool nor a dump of a machine that Lanewise knows"
-        hint = f"results: {KNOWN.removeprefix('known are ')}; dumps: lanewise discover --help"
-        cause = neither if "dump" in error.cause else error.cause
-        raise FormatError(cause, location=Location(str(path)), hint=hint) from None
-
-
 def _with_library(rows: list[Observation], nccl: str, launch: str | None) -> list[Observation]:
     """The rows with the library's version and launch where their text has none; InputError where all have them."""
     from lanewise.checking.collective_rows import is_collective
@@ -241,84 +173,6 @@ def _with_library(rows: list[Observation], nccl: str, launch: str | None) -> lis
     return rows
 
 
-def _discovered(
-    dumps: Sequence[DumpFacts], catalog: Catalog | None, notes: list[str], *, needed: bool
-) -> Discovery | None:
-    """The machine of the dumps; without its devices there is only a note, unless nothing else is there to check."""
-    from lanewise.api.discovery import from_dumps
-
-    try:
-        return from_dumps(dumps, catalog, "machine")
-    except InputError as error:
-        if needed:
-            raise
-        notes.append(f"the dumps describe no machine: {error.cause}")
-        return None
-
-
-def _peers_alone(dumps: Sequence[DumpFacts], notes: list[str]) -> list[PeerState]:
-    """The pairs that `topo -p2p` calls no peers, by the GPUs' numbers, where no other dump says what the GPUs are."""
-    from lanewise.results.conditions import STATUS
-
-    states = [replace(each, a=each.a.lower(), b=each.b.lower()) for dump in dumps for each in dump.peers]
-    lost = [state for state in states if state.possible is False]
-    for status in dict.fromkeys(state.status for state in lost):
-        pairs = list(dict.fromkeys("-".join(sorted((s.a, s.b))) for s in lost if s.status == status))
-        shown = f"{', '.join(pairs[:3])}{f' and {len(pairs) - 3} more' if len(pairs) > 3 else ''}"
-        reason = STATUS.get(status, status)
-        notes.append(f"no peers, by the driver: {shown} ({reason}); --system or topo -m tells whether they should be")
-    return lost
-
-
-def _with_named_gpus(discovered: Discovery | None, posted: PostedFacts, catalog: Catalog | None) -> Discovery | None:
-    """The machine with the part that the results name, where its dumps name none of its GPUs and all have one name."""
-    from lanewise.catalog import builtin
-    from lanewise.checking.named.abilities import part_of_title
-    from lanewise.topology.model import Kind
-
-    gpus = discovered.system.of_kind(Kind.GPU) if discovered is not None else ()
-    titles = {posted.title(gpu) for gpu in gpus}
-    part = part_of_title(titles.pop(), catalog or builtin()) if len(titles) == 1 else None
-    if discovered is None or part is None or any(discovered.system.device(gpu).part for gpu in gpus):
-        return discovered
-    devices = discovered.system.devices
-    named = {name: replace(device, part=part.name) for name, device in devices.items() if name in gpus}
-    return replace(discovered, system=replace(discovered.system, devices={**devices, **named}))
-
-
-def _plain_text(path: Path) -> ImportedResults | None:
-    """The figures that a text of no known tool has; None where it has none, or is no text."""
-    from lanewise.readers.kinds import read_plain
-
-    try:
-        results = read_plain(read_file(path), str(path))
-    except LanewiseError:
-        return None
-    return results if results.observations else None
-
-
-def _statements(path: Path) -> ImportedResults | None:
-    """What a text without results states of the machine or names of it; None where it does neither, or is no text."""
-    from lanewise.readers.kinds import read_posted
-
-    try:
-        results = read_posted(read_file(path), str(path))
-    except LanewiseError:
-        return None
-    return results if results.posted.statements or results.posted.devices else None
-
-
-def _discover_this_machine(catalog: Catalog | None, notes: list[str]) -> Discovery | None:
-    """This machine; None, with a note, where it shows no devices."""
-    from lanewise.api.discovery import discover
-
-    try:
-        return discover((), catalog)
-    except (InputError, MissingDependency) as error:
-        notes.append(f"this machine is not known: {error}")
-        return None
-
-
 def _check_devices(devices: Mapping[str, str], system: System | None) -> None:
     """UnknownName for a device that the system, if it is known, lacks."""
     from lanewise.routes.endpoints import endpoint
@@ -328,44 +182,6 @@ def _check_devices(devices: Mapping[str, str], system: System | None) -> None:
     for device in devices.values():
         if device not in system.volumes:
             endpoint(system, device)
-
-
-def _figures_by_number(dumps: Sequence[DumpFacts], target: System | None) -> dict[str, Mapping[str, Any]]:
-    """What `nvidia-smi nvlink -s` alone says of the GPUs of a description, by their numbers; nothing of other dumps."""
-    from lanewise.discovery.nvidia_smi import NVLINKS
-
-    if target is None or not dumps or any(dump.kind != NVLINKS for dump in dumps):
-        return {}
-    figures: dict[str, dict[str, Any]] = {}
-    for fact in (fact for dump in dumps for fact in dump.facts):
-        if (name := fact.about.lower()) in target.devices:
-            figures.setdefault(name, {})[fact.key] = fact.value
-    return dict(figures)
-
-
-def _machine_state(discovered: Discovery | None, lost: Sequence[PeerState]) -> MachineState:
-    """What is known of the machine, with the peers that results of a tool call `lost`."""
-    from lanewise.checking.causes.machine import MachineState
-    from lanewise.results.conditions import MachineConditions
-
-    if discovered is None:
-        return MachineState(conditions=MachineConditions(p2p=tuple(lost)))
-    conditions = replace(discovered.conditions, p2p=(*discovered.conditions.p2p, *lost))
-    figures = {name: {fact.key: fact.value for fact in facts} for name, facts in discovered.facts.items()}
-    return MachineState(discovered.system, conditions, figures)
-
-
-def _gpus_and_cards(dumps: Sequence[DumpFacts]) -> Iterator[PairState]:
-    """The class of each GPU and network card in the matrices of `topo -m`, cards by the names of their legend."""
-    from lanewise.results.conditions import PairState
-    from lanewise.routes.classify import NEAR_TO_FAR
-
-    for dump in dumps:
-        names = {fact.about: str(fact.value) for fact in dump.facts if fact.key == "alias"}
-        for pair in dump.pairs:
-            gpu, card = sorted((pair.a, pair.b), key=lambda name: not name.startswith("GPU"))
-            if gpu.startswith("GPU") and not card.startswith("GPU") and pair.word in NEAR_TO_FAR:
-                yield PairState(gpu.lower(), names.get(card, card), pair.word, str(pair.source))
 
 
 def _earlier_rows(expect: Paths) -> list[tuple[str, Sequence[Observation]]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from lanewise import package_data, units
 from lanewise.errors import FormatError, InputError, shorten, unknown_name
-from lanewise.yaml_positions import load
+from lanewise.yaml_loader import load
 
 MOST_PIECES = 10**12
 _PIECES = re.compile(r"\s*(\d[\d,_]*)\s*x\s*(.+)")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lanewise import package_data
 from lanewise.errors import InputError, unknown_name
-from lanewise.yaml_positions import load
+from lanewise.yaml_loader import load
 
 
 class Spread(NamedTuple):

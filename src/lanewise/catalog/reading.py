@@ -13,7 +13,8 @@ from lanewise import package_data, units
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.catalog.model import Catalog, Figure, Part, check_figure, of_machines, plain_name
 from lanewise.errors import Contradiction, FormatError, LanewiseError, Location, error_location
-from lanewise.yaml_positions import YamlNode, load
+from lanewise.yaml_loader import load
+from lanewise.yaml_positions import YamlNode
 
 _PART_FIELDS = ("part", "kind", "title", "aliases", "extends", "figures", "from")
 _BLOCK_FIELDS = ("source", "condition", "basis", "machines", "carried_from", "figures")

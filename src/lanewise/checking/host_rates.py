@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from lanewise.checking.block_rows import is_of_blocks
 from lanewise.checking.collective_rows import is_collective
-from lanewise.checking.expectation import ExpectationModel, covers
+from lanewise.checking.expectation import covers
+from lanewise.checking.expectation_model import ExpectationModel
 from lanewise.errors import LanewiseError
 from lanewise.perf.host_calibration import HostRate
 from lanewise.results.observation import Observation

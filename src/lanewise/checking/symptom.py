@@ -230,3 +230,18 @@ def said_quantity(row: Observation, key: str, unit: str) -> float:
 def line_of(row: Observation) -> str:
     """The data rate of the network as stated: other cards, or other numbers of them, are other paths."""
     return row.how.get("line", "")
+
+
+def program_of(row: Observation) -> str:
+    """What a row was measured with, empty where figures typed in do not say."""
+    return row.scenario if row.how.get("tool") != "typed in" or row.scenario != row.flow else ""
+
+
+def far_ends(row: Observation) -> frozenset[str]:
+    """The other host or hosts of a row over a network; the drive of others."""
+    return _far_ends(row_devices(row))
+
+
+@lru_cache(maxsize=2**14)
+def _far_ends(devices: frozenset[str]) -> frozenset[str]:
+    return frozenset(end for end in devices if not re.match(r"gpu\d*$|host0?(?::\d+)?$", end))

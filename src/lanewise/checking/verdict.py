@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lanewise import units
-from lanewise.checking.expectation import ENGINE_SHARE, Expectation
+from lanewise.checking.expectation import Expectation
+from lanewise.checking.flow_rates import ENGINE_SHARE
 from lanewise.checking.tolerances import Tolerance
 from lanewise.perf.uncertainty import RANGES, UNKNOWN
 from lanewise.results.observation import Observation

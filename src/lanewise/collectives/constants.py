@@ -10,7 +10,7 @@ from typing import Any
 from lanewise import package_data
 from lanewise.collectives.model import Algorithm, CollectiveSettings, Protocol
 from lanewise.errors import FormatError
-from lanewise.yaml_positions import load
+from lanewise.yaml_loader import load
 
 _CUMEM_SINCE = [2, 24]
 NODES = 3  # columns of a row by nodes: one, two, more

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from lanewise import package_data
-from lanewise.yaml_positions import load
+from lanewise.yaml_loader import load
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from lanewise.evidence.traffic_reading import block_rows, load_row
 from lanewise.perf.flow import parse_flows
 from lanewise.perf.schedules import SCHEDULES, TOGETHER
 from lanewise.topology.validate import VERSION as SYSTEM_VERSION
-from lanewise.yaml_positions import YamlNode, load
+from lanewise.yaml_loader import load
+from lanewise.yaml_positions import YamlNode
 
 VERSION = 1
 _TOP = (

@@ -19,7 +19,8 @@ from lanewise.serving.times import gpu_part, server_from_offline, time_key
 from lanewise.serving.workload import MAX_BATCH, workload
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
-from lanewise.yaml_positions import YamlNode, load
+from lanewise.yaml_loader import load
+from lanewise.yaml_positions import YamlNode
 
 VERSION = 1
 _TOP = ("lanewise-services", "source", "round", "held_out", "systems")

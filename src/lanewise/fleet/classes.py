@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from lanewise.checking.expectation import LEAST_MACHINES
+from lanewise.checking.earlier_runs import LEAST_MACHINES
 from lanewise.fleet.node import SIBLINGS, NodeFinding, NodeReport
 
 _HOST = ("cpu", "sockets", "NUMA nodes", "architecture")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.checking.checkup import EXIT_FINE, EXIT_OPEN, EXIT_WRONG
-from lanewise.checking.expectation import LEAST_MACHINES, expect_earlier
+from lanewise.checking.earlier_runs import LEAST_MACHINES, expect_earlier
 from lanewise.checking.verdict import Verdict, judge
 from lanewise.fleet.causes import row_findings
 from lanewise.fleet.classes import equipment_findings, machine_classes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.checkup import Checkup
+from lanewise.checking.findings import Finding
 from lanewise.checking.verdict import Verdict
 from lanewise.fleet.node import MODEL, NodeFinding
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lanewise.checking.expectation import LEAST_MACHINES
+from lanewise.checking.earlier_runs import LEAST_MACHINES
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import lower_is_better
 from lanewise.fleet.node import NodeReport, row_key

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from lanewise.catalog import Figure, Part
@@ -82,6 +82,34 @@ class Taken(NamedTuple):
     kept_off: float
 
 
+@dataclass
+class _ResourcesAt:
+    """The resources that flows take: `links` and root ports or socket links (`fabric`) by direction, engines by GPU.
+
+    Of an engine the most that a byte of one flow takes.
+    """
+
+    links: dict[LinkDirection, set[Resource]] = field(default_factory=lambda: defaultdict(set))
+    fabric: dict[tuple[str, ...], set[Resource]] = field(default_factory=lambda: defaultdict(set))
+    engines: dict[tuple[str, Direction], dict[Resource, float]] = field(default_factory=lambda: defaultdict(dict))
+
+    @classmethod
+    def of(cls, flows: Sequence[RunningFlow]) -> _ResourcesAt:
+        """Those of all flows."""
+        at = cls()
+        for resource, amount in (pair for flow in flows for pair in flow.amounts.items()):
+            if resource.kind in _ON_LINKS and isinstance(resource.place, LinkDirection):
+                at.links[resource.place].add(resource)
+                if resource.doubt != DMA_ENGINE_DOUBT:  # an engine of each direction is full before the links are
+                    at.fabric[resource.place].add(resource)
+            elif resource.kind == "socket_link":
+                at.fabric[resource.place[:_OF_LINK]].add(resource)
+            elif (direction := _DIRECTIONS.get(resource.kind)) is not None:
+                of_engine = at.engines[resource.place[0], direction]
+                of_engine[resource] = max(amount, of_engine.get(resource, 0.0))
+        return at
+
+
 def taken_by_opposite(
     system: System, flows: Sequence[RunningFlow], copied_by: Copier = "engines"
 ) -> dict[Resource, Taken]:
@@ -90,26 +118,14 @@ def taken_by_opposite(
     What one copy engine takes from the other, and what the writes of engines cost reads, counts for engines alone: it
     was not measured of kernels that copy. Stores of a CPU's cores are answered by Acks alone, as they request nothing.
     """
-    links: dict[LinkDirection, set[Resource]] = defaultdict(set)
-    fabric: dict[tuple[str, ...], set[Resource]] = defaultdict(set)
-    engines: dict[tuple[str, Direction], dict[Resource, float]] = defaultdict(dict)
-    for resource, amount in (pair for flow in flows for pair in flow.amounts.items()):
-        if resource.kind in _ON_LINKS and isinstance(resource.place, LinkDirection):
-            links[resource.place].add(resource)
-            if resource.doubt != DMA_ENGINE_DOUBT:  # an engine of each direction is full before the links are
-                fabric[resource.place].add(resource)
-        elif resource.kind == "socket_link":
-            fabric[resource.place[:_OF_LINK]].add(resource)
-        elif (direction := _DIRECTIONS.get(resource.kind)) is not None:
-            of_engine = engines[resource.place[0], direction]
-            of_engine[resource] = max(amount, of_engine.get(resource, 0.0))
+    places = _ResourcesAt.of(flows)
     taken: dict[Resource, float] = defaultdict(float)
     kept_off: dict[Resource, float] = defaultdict(float)
     for flow in flows:
         hops = [hop for copy in flow.copies for hop in copy.hops]
         crossed = {hop.direction for hop in hops if hop.link.kind in PACKET_LINKS}
         for back, share in {hop.reverse.direction: _response_share(system, hop) for hop in hops}.items():
-            for opposite in fabric.get(back, ()) if share else ():
+            for opposite in places.fabric.get(back, ()) if share else ():
                 taken[opposite] += flow.rate * share
         starved = _starved_reads(system, flow) if copied_by == "engines" else 0.0
         to_host = copied_by == "engines" and system.device(flow.copies[-1].dst).kind is Kind.CPU
@@ -119,18 +135,18 @@ def taken_by_opposite(
             kept_off[engine] += flow.rate * amount
         for resource, amount in flow.amounts.items():
             if resource.kind == REQUESTS and isinstance(resource.place, LinkDirection) and not stored:
-                for data in (each for each in links.get(resource.place, ()) if each.link):
+                for data in (each for each in places.links.get(resource.place, ()) if each.link):
                     taken[data] += flow.rate * amount
             if resource.link in crossed:
                 back = LinkDirection(resource.link.end, resource.link.start, resource.link.port, resource.link.kind)
-                for opposite in links.get(back, ()):
+                for opposite in places.links.get(back, ()):
                     on_link = flow.rate * amount * (1.0 if opposite.link else _GOODPUT)
                     taken[opposite] += on_link * answers
                     kept_off[opposite] += on_link * max(0.0, starved - answers)
         for copy in flow.copies:
             if copy.via is not Via.NVLINK:
                 for gpu, direction, far_end in _ends(copy):
-                    for engine, amount in engines.get((gpu, _OPPOSITE[direction]), {}).items():
+                    for engine, amount in places.engines.get((gpu, _OPPOSITE[direction]), {}).items():
                         share = ACK_SHARE if stored else _displaced(system, engine, direction, far_end, copied_by)
                         taken[engine] += flow.rate * amount * share
     return {resource: Taken(taken[resource], kept_off[resource]) for resource in {**taken, **kept_off}}

@@ -119,15 +119,7 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
         replace(flow_rate(system, demand, flow_cases, limit, schedule), why_unknown=_why_unknown(demand, unknown))
         for demand, flow_cases, limit in zip(demands, zip(*cases, strict=True), limits, strict=True)
     )
-    loads: dict[LinkDirection, float] = defaultdict(float)
-    raw: dict[LinkDirection, float] = defaultdict(float)
-    for demand, goodput in zip(demands, (rate.rate for rate in rates), strict=True):
-        for route, portion in zip(demand.routes, demand.portions, strict=True):
-            for hop in route.hops:
-                loads[hop.direction] += goodput * portion
-        for resource, amount in demand.per_byte.items():
-            if isinstance(resource.place, LinkDirection) and resource.kind in ("link", REQUESTS):
-                raw[resource.place] += goodput * amount
+    loads, raw = _link_loads(demands, [rate.rate for rate in rates])
     used = zip(resources, solution.utilization, strict=True)
     utilization = [(resource, share) for resource, share in used if resource.kind != REQUESTS]
     fullest: dict[str, float] = defaultdict(float)  # a far socket's memory has one name one way, the other way and both
@@ -138,13 +130,29 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
         system,
         rates[counted],
         utilization=dict(fullest),
-        loads=dict(loads),
-        raw=dict(raw),
+        loads=loads,
+        raw=raw,
         link_utilization={resource.link: share for resource, share in utilization if resource.link is not None},
         total_low=min(math.fsum(case[counted]) for case in cases),
         total_high=max(math.fsum(case[counted]) for case in cases),
         schedule=schedule,
     )
+
+
+def _link_loads(
+    demands: Sequence[FlowDemand], rates: Sequence[float]
+) -> tuple[dict[LinkDirection, float], dict[LinkDirection, float]]:
+    """What each direction of a link carries, B/s: payload, and bytes on the wire."""
+    loads: dict[LinkDirection, float] = defaultdict(float)
+    raw: dict[LinkDirection, float] = defaultdict(float)
+    for demand, goodput in zip(demands, rates, strict=True):
+        for route, portion in zip(demand.routes, demand.portions, strict=True):
+            for hop in route.hops:
+                loads[hop.direction] += goodput * portion
+        for resource, amount in demand.per_byte.items():
+            if isinstance(resource.place, LinkDirection) and resource.kind in ("link", REQUESTS):
+                raw[resource.place] += goodput * amount
+    return dict(loads), dict(raw)
 
 
 def _slower_ends_alone(system: System, flows: Sequence[Flow], cases: list[Sequence[float]]) -> list[Sequence[float]]:

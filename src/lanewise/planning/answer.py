@@ -21,7 +21,8 @@ from lanewise.planning.work import Tenant, TenantGpus, Work, parse_service, tena
 from lanewise.serving.load import ServiceLoad
 from lanewise.serving.workload import Workload, workload
 from lanewise.topology.model import Kind, System
-from lanewise.yaml_positions import YamlNode, load
+from lanewise.yaml_loader import load
+from lanewise.yaml_positions import YamlNode
 
 _KEYS = ("lanewise", "plan", "services", "flows", "pattern", "by", "move", "hosts", "at", "slots", "p2p")
 _SERVICE = ("workload", "qps", "host", "from", "each", "mode")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lanewise.checking.expectation import fine_interval
+from lanewise.checking.flow_rates import fine_interval
 from lanewise.perf.concurrent_flows import flow_demands, solver_input
 from lanewise.perf.flow import Flow
 from lanewise.perf.predict import FlowRate, flow_rate

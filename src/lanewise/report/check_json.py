@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.checkup import Checkup
+from lanewise.checking.findings import Finding
 from lanewise.checking.unjudged import LookFirst, aside
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.report.json import json_document

@@ -9,7 +9,8 @@ from functools import cache
 
 from lanewise import package_data, units
 from lanewise.errors import Contradiction, FormatError, Location, unknown_name
-from lanewise.yaml_positions import YamlNode, load
+from lanewise.yaml_loader import load
+from lanewise.yaml_positions import YamlNode
 
 _NEEDED = ("bytes_in", "bytes_out", "bound", "percentile", "source")
 _FIELDS = ("title", *_NEEDED, "batch", "timeout", "samples", "software", "variation", "length_variation", "host_cost")

@@ -11,7 +11,8 @@ from lanewise.results.plan import Copies
 from lanewise.studies import sections
 from lanewise.studies.form import FORMAT, RowForm, StudyForm, SystemRef
 from lanewise.studies.machine_tables import machine_refs, machine_rows
-from lanewise.yaml_positions import YamlNode, load
+from lanewise.yaml_loader import load
+from lanewise.yaml_positions import YamlNode
 
 _TOP = (
     "lanewise", "study", "title", "source", "finding", "method", "systems", "tables", "fit", "fit_tables", "leave_out",

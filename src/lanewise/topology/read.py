@@ -17,7 +17,7 @@ from lanewise.topology.overlays import check_bound, check_reach, read_domains, r
 from lanewise.topology.scope import Problems, Scope, read_hosts, read_parameters, settle
 from lanewise.topology.trees import PCIE_AND_FABRIC, check_forest, orient
 from lanewise.topology.validate import validate
-from lanewise.yaml_positions import load
+from lanewise.yaml_loader import load
 
 if TYPE_CHECKING:
     from lanewise.topology.form import SystemForm

@@ -10,7 +10,7 @@ from typing import Any
 from lanewise import package_data
 from lanewise.blocks.software import Spread
 from lanewise.errors import unknown_name
-from lanewise.yaml_positions import load
+from lanewise.yaml_loader import load
 
 _KIB, _GB = 1024.0, 1e9
 

@@ -98,7 +98,7 @@ DIRECT = _condition(
     "lsmod | grep -E 'nvidia_peermem|nv_peer_mem'; gdscheck -p; NCCL_DEBUG=INFO must show GDRDMA",
 )  # fmt: skip
 # GPUDirect that is slower than copies through host memory: root complexes forward reads between devices slowly
-# (`networks._faster_writes`), which UCX and NCCL avoid by their rules of distance (NCCL_NET_GDR_READ).
+# (`gpudirect._faster_writes`), which UCX and NCCL avoid by their rules of distance (NCCL_NET_GDR_READ).
 READ_BY_PEERS = NamedCondition(
     re.compile(""), ("far",),
     "a device reads the GPU's memory across a root complex, which forwards reads slowly: staging is faster there",

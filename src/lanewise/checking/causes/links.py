@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.cause import Cause, speed, speeds
-from lanewise.checking.expectation import WIRE_SHARE, too_short
+from lanewise.checking.expectation import too_short
+from lanewise.checking.flow_rates import WIRE_SHARE
 from lanewise.checking.named.abilities import GpuAbility, is_coherent, lesser_links, link_rate, raw_rate
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, measured_memory
 from lanewise.checking.references.judgement import HOST_COPIES

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.nvlinks import nvlink_hops
-from lanewise.checking.expectation import ExpectationModel
+from lanewise.checking.expectation_model import ExpectationModel
 from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import lower_is_better
 from lanewise.errors import LanewiseError

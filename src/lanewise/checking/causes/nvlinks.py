@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lanewise import units
 from lanewise.checking import changes
 from lanewise.checking.cause import Cause
-from lanewise.checking.expectation import ExpectationModel
+from lanewise.checking.expectation_model import ExpectationModel
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.verdict import PathResult
 from lanewise.perf.flow import Flow

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.contention import faster_than_pcie
-from lanewise.checking.causes.networks import PEER_STEP
+from lanewise.checking.causes.gpudirect import PEER_STEP
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.judged import COLLECTIVE

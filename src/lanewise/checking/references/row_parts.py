@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from lanewise.catalog import Catalog
 from lanewise.checking.cause import speed
-from lanewise.checking.expectation import WIRE_SHARE
+from lanewise.checking.flow_rates import WIRE_SHARE
 from lanewise.checking.named.abilities import GpuAbility, ability, link_rate, raw_rate
 from lanewise.checking.named.hosts import HOST_GENERATION, host_generation
 from lanewise.checking.named.links import by_named_link, tunnel_of

@@ -16,7 +16,8 @@ from lanewise.readers.words import spellings
 from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
 from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning, stated_as
-from lanewise.yaml_positions import YamlNode, load
+from lanewise.yaml_loader import load
+from lanewise.yaml_positions import YamlNode
 
 HEAD = "lanewise-rows"
 _REFERENCE = "docs/reference/readers.md"

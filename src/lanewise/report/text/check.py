@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from lanewise import units
 from lanewise.checking.cause import Cause
-from lanewise.checking.checkup import Checkup, Finding
+from lanewise.checking.checkup import Checkup
+from lanewise.checking.findings import Finding
 from lanewise.checking.references.judged import COLLECTIVE
 from lanewise.checking.references.side_by_side import COUNTS
 from lanewise.checking.unjudged import LookFirst

@@ -108,6 +108,14 @@ class NcclJob:
         left_out = self.number > len(self.ranks) and self.number % each == 0
         return max(listed, self.number // each) if left_out else listed
 
+    def add_rank(self, rank: re.Match[str], at: Location) -> None:
+        """Adds a rank as a line of the header has it (`RANK`); FormatError where they are too many."""
+        self.ranks.append((rank[3], str(count(rank[4], at)), rank[5].strip()))
+        self.processes.add((rank[3], rank[2]))
+        self.highest = max(self.highest, min(count(rank[1], at), 64 * MAX_COLUMNS))
+        if len(self.ranks) > 64 * MAX_COLUMNS:
+            raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
+
     def value(self) -> ToolValue:
         """What a number of the table is of: a ring over the devices of one host, or ranks on several."""
         devices = [f"gpu{device}" for _, device, _ in self.ranks]
@@ -127,63 +135,96 @@ def is_text(lines: Sequence[str]) -> bool:
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Out-of-place and in-place bus bandwidth of each size; FormatError with the line of a row that is cut short."""
-    tables: list[tuple[list[str], list[Observation]]] = []
     lines = [unlabelled(line) for line in lines]
-    heads: Sequence[str] = ()
-    # An excerpt without heads: its rows are whole, or they are none.
-    excerpt = not any(_HEAD.match(line.strip()) for line in lines)
+    text = _TablesOfText(lines, file)
     notes: list[str] = []
-    devices: dict[str, str] = {}
-    corrupt: list[Statement] = []
-    cold: list[Statement] = []
-    job = NcclJob()
     last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
     for number, line in enumerate(lines, 1):
-        rank, named, at = RANK.search(line), _NAMED.search(line), Location(file, number)
-        if heads and (named or rank):
-            job, heads = NcclJob(version=job.version, launch=job.launch), ()
-        if (stated := _VERSION.search(line)) is not None:
-            job.version = stated[2] or _dotted(int(stated[1]))
-        if (process := _PROCESS.search(line)) is not None:
-            job.launch = Launch.ONE_PROCESS if int(process[1]) * int(process[2]) > 1 else Launch.NCCL_TESTS
-            cold += [Statement("warm-up", "none", f"{file}:{number}")] if _COLD.search(line) else []
-        if named:
-            job.collective = named[1]
-        if rank:
-            job.ranks.append((rank[3], str(count(rank[4], at)), rank[5].strip()))
-            job.processes.add((rank[3], rank[2]))
-            job.highest = max(job.highest, min(count(rank[1], at), 64 * MAX_COLUMNS))
-            if len(job.ranks) > 64 * MAX_COLUMNS:
-                raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
-        is_head = _HEAD.match(line.strip())
-        first = excerpt and _ROW.match(line) and (not heads or _begins_anew(tables[-1][1], lines, number))
-        if is_head or first:
-            heads = line.replace("#wrong", "wrong").replace("#", " ").split() if is_head else _HEADS
-            _complete(job, heads, lines[number - (not is_head) :])
-            job.collective = _said(lines[:number]) if job.collective == UNNAMED else job.collective
-            devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
-            tables.append((labels_above(lines, number - 1), []))
-        if not is_head and heads and (_ROW if excerpt else _DATA).match(line):
-            if tables[0][1] and number == last and len(line.split()) < len(heads):
-                notes.append(f"{file}: the text breaks off in line {number}, a row of {line.split()[0]} B")
-                break
-            tables[-1][1].extend(_row(job, heads, line.split(), at))
-            corrupt += _wrong_values(job, heads, line.split(), at)
-            check_rows(tables[-1][1], at)
-    rows = told_apart(tables)
+        text.read_header(number)
+        is_head = _HEAD.match(line.strip()) is not None
+        if is_head or text.begins_without_heads(number):
+            text.begin_table(number, is_head=is_head)
+        if is_head or not text.is_row(line):
+            continue
+        if text.tables[0][1] and number == last and len(line.split()) < len(text.heads):
+            notes.append(f"{file}: the text breaks off in line {number}, a row of {line.split()[0]} B")
+            break
+        text.read_row(number)
+    rows = told_apart(text.tables)
     check_rows(rows, Location(file, len(lines)))
     failures = [*_failures(lines, file)]
     if not rows and not failures:
         raise FormatError("the table of nccl-tests has no rows", location=Location(file, len(lines)), hint=_HANGS)
-    posted = PostedFacts(devices, (*corrupt, *failures, *cold))
+    posted = PostedFacts(text.devices, (*text.corrupt, *failures, *text.cold))
     return ImportedResults(TOOL, tuple(rows), notes=tuple(notes), posted=posted)
 
 
-def _begins_anew(rows: Sequence[Observation], lines: Sequence[str], number: int) -> bool:
-    """Whether a row without heads (line `number` from 1) is the first of another table: words above, no larger size."""
-    above = next((line for line in reversed(lines[: number - 1]) if line.strip()), "")
-    size = int(lines[number - 1].split()[0])
-    return not _ROW.match(above) and bool(rows) and size <= rows[0].settings["bytes"]
+@dataclass
+class _TablesOfText:
+    """The `tables` of a text so far, each with the labels above it, and the job and `heads` that its next row is of.
+
+    An excerpt without heads has whole rows or none.
+    """
+
+    lines: Sequence[str]
+    file: str
+    job: NcclJob = field(default_factory=NcclJob)
+    heads: Sequence[str] = ()
+    tables: list[tuple[list[str], list[Observation]]] = field(default_factory=list)
+    devices: dict[str, str] = field(default_factory=dict)
+    corrupt: list[Statement] = field(default_factory=list)
+    cold: list[Statement] = field(default_factory=list)
+    excerpt: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.excerpt = not any(_HEAD.match(line.strip()) for line in self.lines)
+
+    def read_header(self, number: int) -> None:
+        """What line `number` (from 1) says of the job; behind a table it is another one with the same library."""
+        line, at = self.lines[number - 1], Location(self.file, number)
+        rank, named = RANK.search(line), _NAMED.search(line)
+        if self.heads and (named or rank):
+            self.job, self.heads = NcclJob(version=self.job.version, launch=self.job.launch), ()
+        if (stated := _VERSION.search(line)) is not None:
+            self.job.version = stated[2] or _dotted(int(stated[1]))
+        if (process := _PROCESS.search(line)) is not None:
+            self.job.launch = Launch.ONE_PROCESS if int(process[1]) * int(process[2]) > 1 else Launch.NCCL_TESTS
+            self.cold += [Statement("warm-up", "none", str(at))] if _COLD.search(line) else []
+        if named:
+            self.job.collective = named[1]
+        if rank:
+            self.job.add_rank(rank, at)
+
+    def begins_without_heads(self, number: int) -> bool:
+        """Whether line `number` begins a table without heads: words above it, a size as small as the first."""
+        if not self.excerpt or not _ROW.match(self.lines[number - 1]):
+            return False
+        if not self.heads:
+            return True
+        above = next((line for line in reversed(self.lines[: number - 1]) if line.strip()), "")
+        size, rows = int(self.lines[number - 1].split()[0]), self.tables[-1][1]
+        return not _ROW.match(above) and bool(rows) and size <= rows[0].settings["bytes"]
+
+    def begin_table(self, number: int, *, is_head: bool) -> None:
+        """A table begins with line `number`, its heads or its first row."""
+        line, job = self.lines[number - 1], self.job
+        self.heads = line.replace("#wrong", "wrong").replace("#", " ").split() if is_head else _HEADS
+        _complete(job, self.heads, self.lines[number - (not is_head) :])
+        job.collective = _said(self.lines[:number]) if job.collective == UNNAMED else job.collective
+        self.devices |= {f"gpu{device}": name for host, device, name in job.ranks if host == job.ranks[0][0]}
+        self.tables.append((labels_above(self.lines, number - 1), []))
+
+    def is_row(self, line: str) -> bool:
+        """Whether a line is a row of the table that has begun."""
+        return bool(self.heads) and (_ROW if self.excerpt else _DATA).match(line) is not None
+
+    def read_row(self, number: int) -> None:
+        """Adds the row in line `number`; FormatError if it is cut short."""
+        words, at = self.lines[number - 1].split(), Location(self.file, number)
+        rows = self.tables[-1][1]
+        rows.extend(_row(self.job, self.heads, words, at))
+        self.corrupt += _wrong_values(self.job, self.heads, words, at)
+        check_rows(rows, at)
 
 
 def _failures(lines: Sequence[str], file: str) -> Iterator[Statement]:
