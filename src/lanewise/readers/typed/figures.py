@@ -12,10 +12,11 @@ from lanewise.readers.typed.fields import BY_ALGORITHM
 from lanewise.readers.typed.keys import near_miss, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.said_beside import with_keys_for_all
-from lanewise.readers.words import spellings
+from lanewise.readers.typed.stated_values import known_key, meant
+from lanewise.readers.words.machines import NamedMachine
 from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
-from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning, stated_as
+from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning
 from lanewise.yaml_loader import load
 from lanewise.yaml_positions import YamlNode
 
@@ -26,6 +27,7 @@ _BARE_ROW = re.compile(
     r"((?:host|gpu|nic|ssd|vol)[\w:.\[\]-]*<?->[a-z][\w:.\[\]-]*[\w\]])(?:\s*[:=,|])?\s+(~?\d[\d.,]* ?[a-zA-Z]+(?:/s)?)"
 )
 _LONGEST_BARE = 120  # characters of a line
+_PEERS = re.compile(r"p2p|peer[ _-]?(?:to[ _-]?peer|access|copies)", re.IGNORECASE)
 
 
 def is_text(text: str) -> bool:
@@ -55,18 +57,27 @@ def read_text(text: str, file: str) -> ImportedResults:
     shared = {node.key: node for node in machine.shared_facts(maps, FIELDS)}
     rows: list[Observation] = []
     one_cpu = re.search(r"cpu ?[1-9]", text, re.IGNORECASE) is None
+    stated = fields["stated"].members()
+    peers = next((node for key, node in stated.items() if _PEERS.fullmatch(key)), fields["p2p"])
     for node in nodes:
+        node = machine.with_peers(node, peers)
         rows += observations(_as_rows_have_it(node, shared, one_cpu) if node.is_map else node)
         check_rows(rows, node.location)
-    stated = fields["stated"].members()
-    posted = _posted({**shared, **{key: node for key, node in stated.items() if key != machine.GPU}}, file)
-    devices, known = _devices(fields) or machine.gpu_names(maps), machine.named(stated.values())
+    of_others = {key: node for key, node in stated.items() if key != machine.GPU and not _PEERS.fullmatch(key)}
+    posted = _posted({**shared, **of_others}, file)
+    posted = replace(posted, devices=_devices(fields) or machine.gpu_names(maps))
+    known = machine.named(stated.values())
     if known is not None:
-        devices = devices or {"gpu": known.gpu}
-        says_cards = any(row.how.get("line") for row in rows) or posted.stated("line") or posted.stated("network cards")
-        cards = (Statement("network cards", known.cards, file),) if known.cards and not says_cards else ()
-        posted = replace(posted, statements=(*posted.statements, *cards))
-    return ImportedResults("typed in", tuple(rows), posted=replace(posted, devices=devices))
+        posted = _of_named_machine(posted, known, file, says_line=any(row.how.get("line") for row in rows))
+    return ImportedResults("typed in", tuple(rows), posted=posted)
+
+
+def _of_named_machine(posted: PostedFacts, known: NamedMachine, file: str, *, says_line: bool) -> PostedFacts:
+    """What was posted, with the GPUs and network cards of the named machine where nothing else says them."""
+    devices = posted.devices or {"gpu": known.gpu}
+    says_line = says_line or bool(posted.stated("line") or posted.stated("network cards"))
+    cards = (Statement("network cards", known.cards, file),) if known.cards and not says_line else ()
+    return replace(posted, devices=devices, statements=(*posted.statements, *cards))
 
 
 def _devices(fields: YamlNode) -> dict[str, str]:
@@ -86,8 +97,9 @@ def _posted(stated: Mapping[str, YamlNode], file: str) -> PostedFacts:
     statements: list[Statement] = []
     unused: list[Statement] = []
     for key, node in stated.items():
-        statement = Statement(stated_as(key), node.as_written().strip(), f"{file}:{node.location.line}")
-        said = meaning(statement.key, _line_or_text(statement)) if stated_as(key) in STATEMENTS else ""
+        value = node.as_written().strip()
+        statement = Statement(known_key(key, value), value, f"{file}:{node.location.line}")
+        said = meaning(statement.key, meant(statement.key, value)) if statement.key in STATEMENTS else ""
         is_known = bool(said) or VARIABLE.fullmatch(key) is not None
         if not is_known and statement.key == key and key not in STATEMENTS and near_miss(key, STATEMENTS):
             raise node.error(
@@ -97,10 +109,6 @@ def _posted(stated: Mapping[str, YamlNode], file: str) -> PostedFacts:
         known, vain = replace(statement, value=said or statement.value), replace(statement, key=key)
         (statements if is_known else unused).append(known if is_known else vain)
     return PostedFacts({}, tuple(statements), tuple(unused))
-
-
-def _line_or_text(statement: Statement) -> str:
-    return spellings.line(statement.value) if statement.key == "line" else statement.value
 
 
 def _as_rows_have_it(row: YamlNode, shared: Collection[str], one_cpu: bool) -> YamlNode:

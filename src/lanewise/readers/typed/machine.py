@@ -70,6 +70,15 @@ def shared_facts(rows: Sequence[YamlNode], fields: Collection[str]) -> Iterator[
                 yield nodes[0]
 
 
+def with_peers(row: YamlNode, stated: YamlNode) -> YamlNode:
+    """A row of GPUs with what the whole file says of peer copies (`stated: {p2p: off}`), if it says nothing itself."""
+    if not stated.given or not row.is_map or row["p2p"].given or not all(end.startswith(GPU) for end in _ends(row)):
+        return row
+    for positions in (row.document.values, row.document.keys):
+        positions[*row.path, "p2p"] = positions[stated.path]
+    return replace(row, value={**row.value, "p2p": stated.value})
+
+
 def without(row: YamlNode, keys: Collection[str]) -> YamlNode:
     """The row without those keys."""
     return replace(row, value={key: value for key, value in row.value.items() if key not in keys})

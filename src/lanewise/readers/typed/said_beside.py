@@ -15,7 +15,7 @@ _WANTED = re.compile(
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"[\d.] ?([A-Za-z]+(?:/s(?:ec)?|ps|s))$")
-_METRIC = re.compile(r"\(?(bus ?bw|alg ?bw|bus bandwidth|algorithm bandwidth)\)?", re.IGNORECASE)
+_METRIC = re.compile(r"\(?(bus ?bw|alg ?bw|bus bandwidth|algorithm bandwidth)\)?:?", re.IGNORECASE)
 _BARE = re.compile(r"~?\d[\d.,]*")
 _OF = {
     "sum": re.compile(r"(?:the )?(?:sum|total|all|both|aggregated?|combined|together)", re.IGNORECASE),

@@ -1,0 +1,177 @@
+"""Words of engineers in a hurry for values, GPUs, machines and facts of a machine, by the words that rules know."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from lanewise.catalog import builtin
+from lanewise.checking.named.abilities import part_of_title
+from lanewise.errors import FormatError
+from lanewise.readers.kinds import read_results
+from lanewise.readers.tool_results import ImportedResults
+from lanewise.readers.words.usual_names import gpu_name
+from lanewise.results.observation import Observation
+
+
+def read(row: dict[str, object], **head: object) -> ImportedResults:
+    """One row typed in, by a dump of YAML, with the head of the file."""
+    typed = {"flows": "host0->gpu0", "value": "10 GB/s", **row}
+    return read_results(yaml.safe_dump({"lanewise-rows": 1, **head, "rows": [typed]}, sort_keys=False), "typed.yaml")
+
+
+def only(row: dict[str, object], **head: object) -> Observation:
+    (found,) = read(row, **head).observations
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "rate"),
+    [
+        ("9 GB/s (up to)", 9e9), ("up to 9 GB/s", 9e9), ("approx. 9 GB/s", 9e9), ("only 9 GB/s", 9e9),
+        ("\u22649 GB/s", 9e9), (">= 9 GB/s", 9e9), ("peaks at 9 GB/s", 9e9), ("avg 9 GB/s", 9e9), ("9+ GB/s", 9e9),
+        ("between 9 and 10 GB/s", 9.5e9), ("9 GB/s - 10 GB/s", 9.5e9), ("9 \u00b1 1 GB/s", 9e9),
+        ("9 GB/s \u00b1 0.3", 9e9),
+        ("9 GB / s", 9e9), ("9 gigabytes per second", 9e9), ("9 Gbit", 9e9 / 8), ("9,5 GB/s", 9.5e9), ("9 G/s", 9e9),
+        ("9 500 MB/s", 9.5e9), ("9'500 MB/s", 9.5e9), ("9,500 MB/s", 9.5e9), ("1,234,567 kB/s", 1.234567e9),
+    ],
+)  # fmt: skip
+def test_a_rate_says_the_same_with_words_around_it(written: str, rate: float) -> None:
+    assert only({"value": written}).value == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("9 \u03bcs", 9e-6), ("9 usec", 9e-6), ("9 microseconds", 9e-6), ("9 msec", 9e-3), 
+        ("9 sec", 9.0), ("1.5 minutes", 90.0),
+    ],
+)
+def test_times_have_many_units(written: str, seconds: float) -> None:
+    assert only({"value": written}).value == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("written", ["9 GB", "9/12 GB/s", "72 %", "9 GB/s vs 12 GB/s", "fast", "0:09"])
+def test_a_value_that_says_two_things_or_none_is_refused(written: str) -> None:
+    with pytest.raises(FormatError, match="no rate and no time"):
+        read({"value": written})
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted", "kind"),
+    [
+        ("72 of 100 GB/s", "100 GB/s", "nominal"), ("72 GB/s (of 100)", "100 GB/s", "nominal"),
+        ("72 GB/s out of 100 GB/s", "100 GB/s", "nominal"), ("72 GB/s instead of 100", "100 GB/s", "expected"),
+    ],
+)  # fmt: skip
+def test_what_was_wanted_stands_beside_the_value(written: str, wanted: str, kind: str) -> None:
+    row = only({"value": written})
+    assert (row.value, row.how["expected"], row.how["expectation"]) == (72e9, wanted, kind)
+
+
+def test_a_wish_without_a_unit_has_that_of_the_value() -> None:
+    assert only({"value": "9 GB/s", "expected": 12}).how["expected"] == "12 GB/s"
+
+
+@pytest.mark.parametrize("written", ["270 GB/s busbw", "busbw: 270 GB/s", "270 GB/s (busbw)"])
+def test_a_value_names_its_metric(written: str) -> None:
+    row = only({"flows": "gpu[0-7]->gpu[0-7]", "path": "all_reduce", "value": written})
+    assert (row.metric, row.value) == ("bus_bandwidth", 270e9)
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "number"),
+    [
+        ("bytes", "up to 1 GiB", 2**30), ("bytes", "64 MiB per GPU", 2**26), ("bytes", "4KiB random", 4096),
+        ("bytes", "1M-64M", 2**20), ("bytes", "1 GB - 4 GB", 10**9), ("bytes", "4096 bytes", 4096),
+        ("bytes", "64 kB (default)", 64_000), ("depth", "iodepth=32", 32), ("depth", "1 (sync)", 1),
+        ("threads", "single-threaded", 1), ("threads", "numjobs=8", 8), ("ranks", "2x8", 16),
+        ("ranks", "2 nodes x 8", 16),
+        ("ranks", "all 8", 8), ("hosts", "two", 2),
+    ],
+)  # fmt: skip
+def test_sizes_and_counts_by_other_words(key: str, written: str, number: int) -> None:
+    flows = "gpu[0-7]->gpu[0-7]" if key in ("ranks", "hosts") else "nvme0->host0"
+    assert only({"flows": flows, key: written}).settings[key] == number
+
+
+@pytest.mark.parametrize(
+    ("called", "part"),
+    [
+        ("A100 SXM4", "a100-sxm-80gb"), ("A100 40G SXM4", "a100-sxm-40gb"), ("8x A100-SXM4-80GB", "a100-sxm-80gb"),
+        ("DGX A100 640GB", "a100-sxm-80gb"), ("HGX H100", "h100-sxm"), ("H100 80GB HBM3", "h100-sxm"),
+        ("H100-PCIE-80GB", "h100-pcie"), ("H200 141GB", "h200-sxm"), ("H200 NVL", "h200-nvl"), ("B300 SXM6 AC", "b300"),
+        ("DGX-2", "v100-sxm3"), ("V100-SXM2-16GB", "v100-sxm2"), ("2x 4090", "rtx-4090"), ("RTX4090", "rtx-4090"),
+        ("4090 (2 GPUs)", "rtx-4090"), ("RTX 4090 48GB", "rtx-4090"), ("2080Ti", "rtx-2080-ti"),
+        ("4060 Ti", "rtx-4060-ti"),
+        ("RTX 6000 Pro", "rtx-pro-6000-blackwell-workstation"), ("6000 Ada", "rtx-6000-ada"),
+        ("RTX PRO 6000 Server", "rtx-pro-6000-blackwell-server"), ("7900 XTX", "rx-7900-xtx"), ("RX 580", "rx-580"),
+        ("MI300X OAM", "mi300x"), ("B580", "arc-b580"), ("Max 1550", "max-1550"), ("p5.48xlarge", "h100-sxm"),
+    ],
+)  # fmt: skip
+def test_gpus_by_the_names_that_people_use(called: str, part: str) -> None:
+    found = part_of_title(gpu_name(called), builtin())
+    assert found is not None
+    assert found.name == part
+
+
+@pytest.mark.parametrize("called", ["A100", "V100", "Tesla V100 16GB", "P100", "A100 80GB", "RTX 3090 Ti", "H800 PCIe"])
+def test_a_name_that_leaves_the_part_open_names_none(called: str) -> None:
+    assert part_of_title(gpu_name(called), builtin()) is None
+
+
+_GPUS = [part for part in builtin().parts.values() if part.kind == "gpu"]
+
+
+@pytest.mark.parametrize("part", _GPUS, ids=lambda part: part.name)
+def test_the_name_of_every_part_of_the_catalogue_stays_its_own(part: object) -> None:
+    title = part.title.partition(",")[0]  # type: ignore[attr-defined]
+    before = part_of_title(title, builtin())
+    assert before is None or part_of_title(gpu_name(title), builtin()) == before
+
+
+def test_a_machine_by_name_says_its_gpus_and_network_cards() -> None:
+    across = {"flows": "gpu[0-7]->gpu[0-7]", "path": "all_reduce", "ranks": 16, "hosts": 2}
+    posted = read(across, stated={"machine": "2x DGX H100"}).posted
+    assert posted.title("gpu0") == "NVIDIA H100 80GB HBM3"
+    assert [each.value for each in posted.stated("network cards")] == ["8 x 400 Gb/s"]
+    own = read({**across, "line": "400 Gb/s"}, gpus="H100 PCIe", stated={"machine": "DGX H100"}).posted
+    assert own.title("gpu0") == "H100 PCIe"
+    assert not own.stated("network cards")  # what the asker says counts
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "known", "means"),
+    [
+        ("IOMMU", "off", "iommu", "off"), ("iommu", "iommu=pt", "iommu", "pt"), ("iommu", "enabled", "iommu", "on"),
+        ("ACS", "disabled", "acs", "off"), ("acs", "redirect off", "acs", "off"),
+        ("ReBAR", "8 GiB", "resizable BAR", "on"),
+        ("BAR1 size", "256M", "BAR1", "256 MiB"), ("GDR", "in use", "GPUDirect RDMA", "on"),
+        ("nvidia_peermem", "not loaded", "GPUDirect RDMA", "off"), ("CPU", "2x EPYC 9654", "cpu", "2x EPYC 9654"),
+        ("CPUs", "2x EPYC 9654", "cpu", "2x EPYC 9654"), ("cpus", "8 of 64", "cpus", "8 of 64"),
+        ("nic", "400G", "line", "400 Gb/s"), ("NICs", "8x ConnectX-7 400G", "network cards", "8 x 400 Gb/s"),
+        ("pcie", "4.0 x8", "slot", "4.0 x8"), ("VM", "yes", "virtual machine", "yes"),
+        ("mtu", "jumbo frames", "mtu", "9000"),
+        ("transport", "shared memory", "peer transport", "SHM"),
+        ("transport", "NET/Socket", "network transport", "Socket"),
+        ("DRAM", "8 channels DDR4-3200", "memory modules", "8 channels DDR4-3200"),
+    ],
+)  # fmt: skip
+def test_facts_of_a_machine_by_other_words(key: str, value: str, known: str, means: str) -> None:
+    (said,) = read({}, stated={key: value}).posted.statements
+    assert (said.key, said.value) == (known, means)
+
+
+def test_peer_copies_that_the_file_says_are_off_are_off_in_each_row_of_gpus_alone() -> None:
+    peers = only({"flows": "gpu0->gpu1"}, stated={"P2P": False})
+    assert (peers.how["p2p"], peers.path) == ("off", "peer, staged")
+    assert only({"flows": "gpu0->gpu1", "p2p": True}, stated={"P2P": False}).how["p2p"] == "on"
+    assert "p2p" not in only({}, stated={"P2P": False}).how
+
+
+def test_the_time_of_a_gather_is_slow_only_if_it_is_so_for_either_count_of_its_bytes() -> None:
+    row = {"flows": "gpu[0-7]->gpu[0-7]", "path": "all_gather", "bytes": "4 GiB", "ranks": 16, "hosts": 2}
+    found = only({**row, "value": "23.3 ms"})
+    assert found.metric == "bus_bandwidth"
+    assert found.value == pytest.approx(2**32 * 15 / 16 / 23.3e-3)
+    assert found.how["bytes of"] == "a rank or all"
