@@ -32,6 +32,7 @@ def _lots(*names: str) -> list[str]:
 
 UNSEEN = _lots(
     "2026-11-28-unseen-machines-tenth", "2026-11-28-unseen-machines-eleventh", "2026-11-28-unseen-machines-twelfth",
+    "2026-11-28-unseen-machines-thirteenth",
 )  # fmt: skip
 TEACH_SINCE = _lots(
     "2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
