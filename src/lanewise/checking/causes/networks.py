@@ -97,7 +97,7 @@ def one_of_like(symptom: RowSymptom) -> Iterator[Cause]:
         evidence = f"{like[0].flow} reached {value_text(like[0])} with the same program"
         what = f"the program or its memory on {host} is on the socket away from its network card"
         step = "cat /sys/class/net/DEVICE/device/numa_node; run it under numactl --cpunodebind=N --membind=N"
-        yield Cause(("memory",), what, step, evidence=evidence)
+        yield Cause(("far NUMA node",), what, step, evidence=evidence)
         what = f"the network card of {host} has a lesser slot, port or cable than that of the other"
         step = "sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; ibstat; ethtool DEVICE on both hosts"
         yield Cause(("link", host), what, step, evidence=evidence, devices=frozenset({host}))
@@ -128,9 +128,9 @@ def far_socket(symptom: RowSymptom) -> Iterator[Cause]:
     ]  # fmt: skip
     if near:
         evidence = f"on node {near[0].how['NUMA node']} it reached {value_text(near[0])}"
-        yield Cause(("memory",), what, step, evidence=evidence)
+        yield Cause(("far NUMA node",), what, step, evidence=evidence)
     elif 0.3 < symptom.share < 0.9 and (not node or row.how.get("tool") == "perftest"):
-        yield Cause(("memory",), what, step)
+        yield Cause(("far NUMA node",), what, step)
 
 
 def _same_tool(row: Observation, other: Observation) -> bool:

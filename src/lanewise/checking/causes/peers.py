@@ -147,7 +147,7 @@ def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"{pair} hang below different root complexes or sockets, which forward little between them"
         step = "nvidia-smi topo -m shows them as SYS or NODE; NCCL_P2P_LEVEL=PHB stages their data in host memory"
         evidence = f"{near[0].flow} reached {value_text(near[0])}"
-        yield Cause(("far", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
+        yield Cause(("far device", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
 
 
 def shared_way(symptom: RowSymptom) -> Iterator[Cause]:
