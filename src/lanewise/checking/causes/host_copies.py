@@ -125,7 +125,7 @@ def _from_another_node(symptom: RowSymptom) -> Observation | None:
     )  # fmt: skip
 
 
-def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
+def slower_gpu_than_another(symptom: RowSymptom) -> Iterator[Cause]:
     """Another GPU of that name is faster by the same program: the slot and the node differ, not the kind of memory."""
     row, gpu = symptom.row, symptom.gpu
     if row.path not in HOST_COPIES or "," in row.how.get("flows", row.flow) or not gpu:

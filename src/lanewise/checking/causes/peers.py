@@ -96,7 +96,7 @@ def peers_unused(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("peers",), what, step, evidence=evidence)
 
 
-def one_of_stars(symptom: RowSymptom) -> Iterator[Cause]:
+def slower_hub_gpu(symptom: RowSymptom) -> Iterator[Cause]:
     """Copies of several GPUs into or out of one are slower than those of each other GPU: the links of that one."""
     row = symptom.row
     if (reference := next(of_sets_alike(row, symptom.table.rows), None)) is None:
