@@ -70,7 +70,7 @@ def test_a_ring_of_two_that_is_half_of_another_with_one_way_fine_is_sent_up_by_a
     verdict, causes = typed(*rows, 'path: copy, flows: "gpu0->gpu1", value: 52 GB/s')
     assert (verdict, causes[0]) == ("slow", "acs")
     verdict, causes = typed(*rows)
-    assert (verdict, causes[0]) == ("slow", "far")
+    assert (verdict, causes[0]) == ("slow", "far device")
     # Bridges of NVLinks join some pairs.
     assert typed(*rows, head="gpus: NVIDIA A100 80GB PCIe\n")[0] != "slow"
 

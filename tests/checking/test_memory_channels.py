@@ -58,7 +58,7 @@ def checked(text: str) -> Checkup:
 @pytest.mark.parametrize("text", [RESULT, RESULT + BY_KERNELS], ids=["copy engines", "and kernels, by a cache"])
 def test_channels_left_empty_explain_what_a_full_memory_gives(text: str) -> None:
     findings = checked(text).findings
-    assert [finding.causes[0].key for finding in findings] == [("memory", "channels", f"cpu{n}") for n in range(2)]
+    assert [finding.causes[0].key for finding in findings] == [("memory channels", f"cpu{n}") for n in range(2)]
     first = findings[0].causes[0]
     assert first.what.startswith("half of the memory channels of cpu0")
     assert first.predicted == pytest.approx(23.13e9, rel=0.02)
@@ -74,4 +74,4 @@ def test_empty_channels_are_no_cause_where_one_copy_of_a_gpu_is_slow() -> None:
     slow = RESULT.replace("56.38     56.38", "26.38     56.38").partition("Running host_to_all")[0]
     causes = [cause.key for finding in checked(slow).findings for cause in finding.causes]
     assert causes
-    assert ("memory", "channels", "cpu0") not in causes
+    assert ("memory channels", "cpu0") not in causes

@@ -34,7 +34,7 @@ def test_flows_of_one_direction_need_no_more_than_one_line_and_both_directions_n
 def test_a_host_that_gets_less_than_another_by_the_same_program_has_a_reason_of_its_own():
     slow, fast = 'flows: "host1->host0", value: 3 GB/s', 'flows: "host2->host0", value: 5 GB/s'
     finding, *_ = findings(slow, fast)
-    assert [cause.key for cause in finding.causes[:2]] == [("memory",), ("link", "host1")]
+    assert [cause.key for cause in finding.causes[:2]] == [("far NUMA node",), ("link", "host1")]
     assert finding.causes[0].evidence == "host2->host0 reached 5 GB/s with the same program"
     finding, *_ = findings(f"path: iperf3, {slow}", f"path: iperf, {fast}")
     assert causes(finding)[0] == "software"
@@ -101,13 +101,13 @@ def test_a_host_that_every_slow_pair_has_is_the_cause_and_no_gpu_is_far_for_it()
     pairs = [("gpu0", 3, 45), ("gpu1", 3, 44), ("gpu0", 1, 88), ("gpu0", 2, 87)]
     (finding,) = findings(*(f'flows: "{gpu}->host{n}", value: {v} GB/s, line: 800 Gb/s' for gpu, n, v in pairs))
     assert finding.causes[0].key == ("common", "host3")
-    assert not any(cause.evidence for cause in finding.causes if cause.key[0] == "far")
+    assert not any(cause.evidence for cause in finding.causes if cause.key[0] == "far device")
 
 
 def test_a_gpu_without_memory_of_its_own_is_not_far_from_a_card():
     (finding,) = findings('flows: "gpu0->host1", value: 3 GB/s, line: 200 Gb/s', head="gpus: NVIDIA GB10\n")
     assert causes(finding)[0] == "software"
-    assert not {"far", "staged", "acs"} & set(causes(finding))
+    assert not {"far device", "staged", "acs"} & set(causes(finding))
 
 
 def test_half_of_a_line_may_be_one_port_of_two():
@@ -142,7 +142,7 @@ def two_hosts() -> System:
 
 def test_of_described_hosts_links_are_one_kind_of_cause_and_gpudirect_another(two_hosts: System):
     (finding,) = findings('flows: "gpu0->far", value: 15 GB/s', system=two_hosts)
-    assert causes(finding) == ["link", "staged", "far"]
+    assert causes(finding) == ["link", "staged", "far device"]
     stated = "stated: {GPUDirect RDMA: off}\n"
     (finding,) = findings('flows: "gpu0->far", value: 15 GB/s', head=stated, system=two_hosts)
     assert (causes(finding)[0], finding.causes[0].evidence) == ("staged", "f:2")
@@ -209,4 +209,4 @@ def test_short_requests_to_a_drive_are_compared_where_their_settings_are_equal(d
 def test_rows_of_one_path_that_are_named_after_nodes_differ_in_their_memory(name: str, named: bool):
     row = 'flows: "host0->gpu0"'
     (finding, *_) = findings(f"{row}, path: {name}, value: 4.5 GB/s", f"{row}, path: usual, value: 12.7 GB/s")
-    assert ("memory" in causes(finding)[:2]) == named
+    assert ("far NUMA node" in causes(finding)[:2]) == named

@@ -110,7 +110,7 @@ def test_a_card_that_gives_half_of_its_ports_own_rate_has_a_lesser_link(tmp_path
     assert answer("Two ConnectX-7 NDR cards face each other.\n" + write_bw(196.3), tmp_path)[1][0] == "port"
 
 
-@pytest.mark.parametrize(("near", "far", "cause"), [("PXB", "SYS", "far"), ("NODE", "PIX", "acs")])
+@pytest.mark.parametrize(("near", "far", "cause"), [("PXB", "SYS", "far device"), ("NODE", "PIX", "acs")])
 def test_topo_says_whether_a_gpu_and_the_card_of_a_command_are_apart(near, far, cause, tmp_path):
     command = "ib_write_bw --use_cuda=0 -d mlx5_1"
     text = write_bw(391.2, "ib_write_bw -d mlx5_1", header=False) + write_bw(98.1, command, header=False)
@@ -118,7 +118,7 @@ def test_topo_says_whether_a_gpu_and_the_card_of_a_command_are_apart(near, far, 
     assert verdict_of(checkup) == "slow"
     assert [result.row.flow for result in checkup.results] == ["gpu0->host1", "host0->host1"]
     assert first_causes(checkup)[0] == cause
-    assert cause != "far" or "mlx5_0 is PXB" in checkup.findings[0].causes[0].evidence
+    assert cause != "far device" or "mlx5_0 is PXB" in checkup.findings[0].causes[0].evidence
 
 
 @pytest.mark.parametrize(("rate", "verdict"), [(393.4, "ok"), (196.0, "unknown"), (96.6, "unknown")])
@@ -175,7 +175,7 @@ def test_memory_is_slow_where_the_modules_leave_channels_of_the_cpu_empty(filled
     stream = f"Function    Best Rate MB/s  Avg time  Min time  Max time\nTriad:      {rate:.1f}     0.1  0.1  0.1\n"
     text = f"The host has one EPYC 7543P with 32 cores.\n{stream}\n$ sudo dmidecode -t 17\n{dimms(filled, slots)}"
     found, causes = answer(text, tmp_path)
-    assert (found, causes[:1]) == (verdict, ["memory"] if verdict == "slow" else [])
+    assert (found, causes[:1]) == (verdict, ["memory channels"] if verdict == "slow" else [])
 
 
 def h2d(node, rate):
@@ -189,12 +189,12 @@ def h2d(node, rate):
 
 def test_the_node_of_a_numactl_command_is_the_cause_where_another_node_is_faster(tmp_path):
     checkup = checked(h2d(1, 13.42) + h2d(0, 25.07), tmp_path)
-    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "memory")
+    assert (verdict_of(checkup), first_causes(checkup)[0]) == ("slow", "far NUMA node")
     assert "node 0" in checkup.findings[0].causes[0].evidence
     # Twice on one node the memory is not what differs.
     assert checked(h2d(1, 13.42) + h2d(1, 25.07), tmp_path).findings[0].causes[0].evidence == ""
     ib = [write_bw(rate, f"numactl -N {node} ib_write_bw -d mlx5_0") for node, rate in ((1, 121.0), (0, 196.4))]
-    assert answer("".join(ib), tmp_path)[1][0] == "memory"
+    assert answer("".join(ib), tmp_path)[1][0] == "far NUMA node"
 
 
 @pytest.mark.parametrize(

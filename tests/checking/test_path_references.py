@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from checking.test_undescribed import checked
 
-from lanewise.checking.causes.host_copies import one_gpu_of_like
+from lanewise.checking.causes.host_copies import slower_gpu_than_another
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.symptom import RowSymptom
 from lanewise.checking.verdict import Verdict
@@ -186,5 +186,5 @@ def test_the_gpu_that_another_is_compared_with_does_not_hang_on_the_order_of_a_s
     results = typed(*rows).results
     posted = PostedFacts({f"gpu{gpu}": "NVIDIA A100" for gpu in rates})
     (slow,) = [result for result in results if result.row.flow.startswith("gpu0")]
-    causes = list(one_gpu_of_like(RowSymptom(slow, results=results, posted=posted)))
+    causes = list(slower_gpu_than_another(RowSymptom(slow, results=results, posted=posted)))
     assert causes[0].evidence == f"gpu{fast}->host0:0 reached 25 GB/s by the same program"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import math
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lanewise.catalog import builtin
+from lanewise.checking import causes
 from lanewise.checking.named.abilities import ability
 from lanewise.checking.references.parts import host_copy, peer_copy
 from lanewise.perf.flow import parse_flows
@@ -105,3 +107,24 @@ def test_the_rules_of_copies_are_those_of_the_code(label: str, title: str, row: 
     assert f"{100 * reference.slow_below / reference.nominal:.3g} %" == slow
     assert f"{100 * reference.fine_low / reference.nominal:.3g} %" == ok
     assert reference.fine_high is None or math.isfinite(reference.fine_high)
+
+
+def keys_of_causes(tree: ast.AST) -> Iterator[str]:
+    """The names of causes that a module writes: the first words of keys, and those of named conditions."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if node.func.id in ("Cause", "NamedCondition"):
+            keys = [each.elts[0] for each in node.args if isinstance(each, ast.Tuple) and each.elts]
+        else:
+            keys = node.args[1:2] if node.func.id == "_condition" else []
+        yield from (key.value for key in keys if isinstance(key, ast.Constant))
+
+
+def test_each_name_of_a_cause_is_explained() -> None:
+    table = [line.split("|")[1] for line in LINES if re.match(r"\| `[a-zA-Z ]+`", line)]
+    explained = [name for cell in table for name in re.findall(r"`([^`]+)`", cell)]
+    modules = Path(causes.__file__).parent.rglob("*.py")
+    written = {key for path in modules for key in keys_of_causes(ast.parse(path.read_text(encoding="utf-8")))}
+    assert len(written) > 30
+    assert not written - set(explained), "explain it in docs/reference/check-causes.md"

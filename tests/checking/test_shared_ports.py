@@ -120,7 +120,7 @@ def test_cards_of_two_sockets_at_once_may_have_programs_on_the_other(
 ):
     found = checkup(tmp_path, row(name, rate, "8x400 Gb/s"), RAIL, head=f"stated: {{cpu: {cpu}}}\n")
     assert verdict_of(found) == "slow"
-    assert ("far" in first_causes(found)) is far
+    assert ("far NUMA node" in first_causes(found)) is far
 
 
 TUNNEL = "stated: {tunnel: USB4}\n"

@@ -17,7 +17,7 @@ def _check(folder: Path, *rows: str) -> tuple[str, list[str]]:
 def test_memory_that_fell_between_two_runs_lost_a_channel_or_the_program_changed(tmp_path: Path) -> None:
     before = 'path: Triad before, flows: "host0->host0", value: 100 GB/s'
     after = 'path: Triad after, flows: "host0->host0", value: 70 GB/s'
-    assert _check(tmp_path, before, after) == ("slow", ["memory", "software"])
+    assert _check(tmp_path, before, after) == ("slow", ["memory channels", "software"])
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_other_kernels_sizes_and_threads_are_no_measure_of_memory(tmp_path: Path
 
 def test_a_node_whose_own_memory_is_slower_than_that_of_the_other(tmp_path: Path) -> None:
     nodes = ('flows: "host0:0->host0:0", path: MLC, value: 90 GB/s', 'flows: "host0:1->host0:1", path: MLC, value: ')
-    assert _check(tmp_path, nodes[0], nodes[1] + "45 GB/s") == ("slow", ["memory", "software"])
+    assert _check(tmp_path, nodes[0], nodes[1] + "45 GB/s") == ("slow", ["memory channels", "software"])
     assert _check(tmp_path, nodes[0], nodes[1] + "84 GB/s")[0] == "unknown"
 
 

@@ -47,7 +47,7 @@ def test_lowered_clocks_are_the_cause_of_slow_gpu_memory(answer):
 
 
 def test_copies_that_fill_the_modules_of_the_host_are_limited_by_them(answer):
-    assert answer(BUS.format(17.5))[1][0] == "memory"
+    assert answer(BUS.format(17.5))[1][0] == "memory channels"
 
 
 @pytest.mark.parametrize(("far", "verdict"), [(60204.9, "slow"), (165000.0, "unknown")])
@@ -55,7 +55,7 @@ def test_memory_of_the_other_node_by_command_is_slow_beside_near_memory(answer, 
     near = "$ numactl -N 0 -m 0 ./stream\n" + STREAM.format(171118.3)
     found, causes = answer(f"{near}$ numactl -N 0 -m 1 ./stream\n{STREAM.format(far)}")
     assert found == verdict
-    assert verdict != "slow" or causes[0] == "memory"
+    assert verdict != "slow" or causes[0] == "far NUMA node"
 
 
 @pytest.mark.parametrize(("late", "verdict"), [(48.3, "slow"), (17.5, "unknown")])

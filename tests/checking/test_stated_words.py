@@ -24,14 +24,14 @@ def typed(folder: Path, *rows: str, head: str = "") -> Checkup:
 STATED = {
     "Two servers: 2.1 GB/s over sockets, 23.8 over RDMA": "transport",
     "Copies to four GPUs at once: 6.1 GB/s each, 24 GB/s alone": "shared",
-    "The GPU is filled at 24 GB/s from the memory of its own socket, 9 from the other socket": "memory",
+    "The GPU is filled at 24 GB/s from the memory of its own socket, 9 from the other socket": "far NUMA node",
     "An NVMe drive reads 3.4 GB/s in the slot of the board, 0.8 on a riser": "link",
     "Two hosts: 40 Gb/s with packets of 1500 bytes, 97 with 9000": "mtu",
     "Bus bandwidth 9 GB/s over two hosts with EDR cards, 22 expected": "staged",
     "ib_write_bw to a GPU in a KVM guest: 30 Gb/s, 95 expected": "virtual machine",
     "iperf3 over a bond of two ports: 9.4 Gb/s of 20": "port",
-    "ib_write_bw from a GPU on the other NUMA node: 30 Gb/s, 95 expected": "far",
-    "ib_write_bw from memory of two H100 over one 400 Gb/s card: 390 and 250 Gb/s": "far",
+    "ib_write_bw from a GPU on the other NUMA node: 30 Gb/s, 95 expected": "far device",
+    "ib_write_bw from memory of two H100 over one 400 Gb/s card: 390 and 250 Gb/s": "far device",
     "all_gather of two cards with an NVLink bridge: 9 GB/s, 40 expected": "nvlink",
 }  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_gpudirect_that_is_slower_than_staging_crosses_a_root_complex(tmp_path: 
         f'path: {name}, flows: "gpu0->host1", value: {value} GB/s' for name, value in (("GDR", 7.8), ("Staged", 21))
     ]
     causes = first_causes(typed(tmp_path, *rows))
-    assert causes[0] == "far"
+    assert causes[0] == "far device"
     rows = [row.replace("GDR", "plain").replace("Staged", "GDR") for row in rows]
     assert first_causes(typed(tmp_path, *rows))[0] == "staged"
 
@@ -84,7 +84,7 @@ def test_gpudirect_that_is_slower_than_staging_crosses_a_root_complex(tmp_path: 
     [
         ('path: iperf3 in a VM, flows: "host0->host1", value: 4 Gb/s, line: 10 Gb/s', "virtual machine"),
         ('flows: "host1->host0", value: 10 Gb/s, line: 100 Gb/s, note: both senders at once', "shared"),
-        ('path: from the far socket, flows: "host0->host1", value: 30 Gb/s, line: 100 Gb/s', "memory"),
+        ('path: from the far socket, flows: "host0->host1", value: 30 Gb/s, line: 100 Gb/s', "far NUMA node"),
     ],
 )
 def test_a_slow_row_s_own_name_or_note_states_a_cause(row: str, cause: str, tmp_path: Path):
@@ -116,7 +116,7 @@ def test_what_a_fine_row_says_as_well_is_no_cause(tmp_path: Path):
 def test_a_drive_in_another_mode_is_not_nearer_to_its_gpu(tmp_path: Path):
     row = 'path: {}, flows: "nvme0->gpu0", value: {} GB/s, bytes: 1 MiB'
     causes = typed(tmp_path, row.format("one file", 0.4), row.format("another", 2.4)).findings[0].causes
-    assert all(not cause.evidence for cause in causes if cause.key[0] == "far")
+    assert all(not cause.evidence for cause in causes if cause.key[0] == "far device")
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_a_narrow_link_is_named_for_a_pair_and_for_both_ways_of_one_gpu():
 )  # fmt: skip
 def test_a_desktop_has_no_far_memory(head: str, named: bool):
     checkup = checked('flows: "host0->gpu0", value: 4.5 GB/s', head=head)
-    assert ("memory" in causes(checkup)) is named
+    assert ("far NUMA node" in causes(checkup)) is named
 
 
 def test_tools_that_pin_their_buffers_are_not_suspected_of_pageable_memory():
@@ -135,7 +135,7 @@ def test_a_drive_that_a_gpu_reads_slower_than_host_memory_does_is_slow():
     assert checked(drive).count(Verdict.SLOW) == 0
     checkup = checked(drive, 'flows: "storage0->host0", value: 20.6 GiB/s, bytes: 1 MiB')
     assert checkup.count(Verdict.SLOW) == 1
-    assert causes(checkup) == ["staged", "far", "acs"]
+    assert causes(checkup) == ["staged", "far device", "acs"]
     smaller = checked(drive, 'flows: "storage0->host0", value: 20.6 GiB/s, bytes: 4 MiB')
     assert smaller.count(Verdict.SLOW) == 0
 
@@ -203,7 +203,7 @@ def test_a_program_of_one_thread_may_be_why_a_network_of_hosts_is_slow():
 
 def test_pageable_memory_is_no_cause_where_the_gpu_reads_it_coherently():
     rows = ('path: bound, flows: "host0->gpu0", value: 330 GB/s', 'path: free, flows: "host0->gpu0", value: 115 GB/s')
-    assert causes(checked(*rows, head="gpus: NVIDIA GB200\n")) == ["software", "memory"]
+    assert causes(checked(*rows, head="gpus: NVIDIA GB200\n")) == ["software", "far NUMA node"]
 
 
 def test_no_host_is_known_that_gives_a_card_gen6():
@@ -268,7 +268,7 @@ def test_one_gpu_of_several_of_one_name_differs_in_its_slot_or_node():
     assert slow.causes[0].key == ("link", "gpu1")
     assert slow.causes[0].evidence == "host0->gpu0 reached 9 GB/s by the same program"
     server = checked(*rows, head="gpus: NVIDIA A100 80GB PCIe\n")
-    assert causes(server)[:2] == ["link", "memory"]
+    assert causes(server)[:2] == ["link", "far NUMA node"]
     # By another program, from other memory, or of another GPU it says nothing.
     other = checked(f"path: one, {rows[0]}", f"path: two, {rows[1]}", head="gpus: NVIDIA GeForce RTX 3080\n")
     pinned = checked(f"{rows[0]}, host memory: pinned", rows[1], head="gpus: NVIDIA GeForce RTX 3080\n")
@@ -299,7 +299,7 @@ def test_one_gpu_of_several_of_one_name_differs_in_its_slot_or_node():
         (
             ['path: own node, flows: "host0:0->gpu0", value: 3706 GB/s, engine: SM',
              'path: next node, flows: "host0:1->gpu0", value: 67.5 GB/s, engine: SM'],
-            "gpus: AMD Instinct MI300A\n", ("memory",),
+            "gpus: AMD Instinct MI300A\n", ("far NUMA node",),
         ),
         (
             ['path: "sendrecv, defaults", flows: "gpu[0-7]->gpu[0-7]", value: 0.04 GB/s, bytes: 16 MiB',
@@ -327,7 +327,7 @@ def test_one_gpu_of_several_of_one_name_differs_in_its_slot_or_node():
         (
             ['path: NUMA1, flows: "host0:1->gpu4, host0:1->gpu5", value: 55.65 GB/s, of: each',
              'path: NUMA0, flows: "host0:0->gpu4, host0:0->gpu5", value: 37.15 GB/s, of: each'],
-            "gpus: Radeon AI PRO R9700\n", ("memory",),
+            "gpus: Radeon AI PRO R9700\n", ("far NUMA node",),
         ),
         (
             ['flows: "host0->gpu0", value: 10.3 GB/s', 'flows: "gpu0->host0", value: 0.33 GB/s'],

@@ -266,7 +266,7 @@ def test_pairs_that_exchange_far_less_than_others_are_far_apart():
     rates = {"gpu0->gpu1": 12, "gpu2->gpu3": 12, "gpu0->gpu2": 0.4}
     rows = "".join(f'  - {{flows: "{flow}", value: {rate} GB/s}}\n' for flow, rate in rates.items())
     (finding, *_) = checked(f"lanewise-rows: 1\nrows:\n{rows}").findings
-    assert (finding.kind, finding.causes[0].key) == ("slow", ("far", "gpu0", "gpu2"))
+    assert (finding.kind, finding.causes[0].key) == ("slow", ("far device", "gpu0", "gpu2"))
     assert "reached 12 GB/s" in finding.causes[0].evidence
 
 

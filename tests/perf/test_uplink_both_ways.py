@@ -6,7 +6,7 @@ import pytest
 
 import lanewise
 from lanewise.catalog import builtin
-from lanewise.perf.concurrent_flows import beside_each_other
+from lanewise.perf.concurrent_flows import concurrent_demands
 from lanewise.perf.duplex import Copier
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import flow_demand
@@ -67,7 +67,7 @@ def test_on_a_host_that_lets_reads_pass_the_uplink_has_room(pair: System) -> Non
 @pytest.mark.parametrize("copied_by", ["engines", "kernels"])
 def test_what_kernels_write_keeps_off_nothing(pair: System, copied_by: Copier) -> None:
     demands = [flow_demand(pair, Flow(*ends)) for ends in (("cpu0", "gpu0"), ("gpu1", "cpu0"))]
-    reads, _ = beside_each_other(pair, demands, copied_by)
+    reads, _ = concurrent_demands(pair, demands, copied_by)
     left, whole = (
         min(each.capacity for each in demand.per_byte if each.link is not None and each.place[:2] == UPLINK)
         for demand in (reads, demands[0])

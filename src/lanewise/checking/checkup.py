@@ -109,7 +109,7 @@ def check(
         judged = [judge(row, expect(row), relative_tolerance=tolerance) for row in rows]
     else:
         judged, aside = row_judge.results(rows)
-    results = ResultTable(sorted(without_lone_dips(judged), key=_badness))
+    results = ResultTable(sorted(without_lone_dips(judged), key=_worst_first))
     known = machine_causes(machine, target)
     search = CauseSearch(results, machine.conditions, known, model, posted, row_judge.with_titles, tuple(aside))
     findings = (*findings_of(search), *unjudged_findings(results, posted), *incomplete_results(rows, system))
@@ -118,7 +118,7 @@ def check(
     return Checkup(
         tuple(results), findings, (*notes, *_notes(search, catalog, of_runs=bool(earlier))), left_aside=rows_aside,
         described=bool(earlier) or system is not None or not rows,
-        look_first=look_first([] if is_known else _of_nobody_knows(results, rows_aside), posted),
+        look_first=look_first([] if is_known else _rows_without_comparison(results, rows_aside), posted),
     )  # fmt: skip
 
 
@@ -151,14 +151,14 @@ def _notes(search: CauseSearch, catalog: Catalog, *, of_runs: bool) -> tuple[str
     return tuple(notes)
 
 
-def _badness(result: PathResult) -> tuple[int, float]:
+def _worst_first(result: PathResult) -> tuple[int, float]:
     """The worst first: slow, fast, failed, unknown, fine; the farthest from its expectation first."""
     order = list(Verdict).index(result.verdict)
     ratio = result.ratio or 1.0
     return (order, -max(ratio, 1 / ratio) if result.verdict in (Verdict.SLOW, Verdict.FAST) else 0.0)
 
 
-def _of_nobody_knows(results: Sequence[PathResult], aside: Sequence[Observation]) -> list[Observation]:
+def _rows_without_comparison(results: Sequence[PathResult], aside: Sequence[Observation]) -> list[Observation]:
     """The measured rows of this machine where none could be compared with anything; else none."""
     open_notes = (OTHER_GPU, MISFIT, NO_MEASUREMENT)
     unknown = [each for each in results if each.verdict is Verdict.UNKNOWN and not each.note.startswith(open_notes)]

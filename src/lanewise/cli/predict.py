@@ -35,7 +35,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "schedule": ("flows",),
     "measured": ("flows", "matrix"),
     **{field.name: ("collective",) for field in fields(CollectiveOptions) if field.name != "collective"},
-    "output": ("collective", "blocks", "tokens", "load"),
+    "output": ("flows", "collective", "blocks", "tokens", "load", "matrix"),
     **dict.fromkeys(("path", "software", "posters"), ("blocks", "tokens")),
     **dict.fromkeys(("model", "tp", "block_tokens", "layout", "kv_dtype", "prefill"), ("tokens",)),
     **{field.name: ("load",) for field in fields(ModelLoadOptions) if field.name != "load"},
@@ -113,6 +113,8 @@ def _check(options: PredictOptions, given: GivenFlags) -> None:
             hint = f"{_flag(alone)} goes with {', '.join(fits)}" if fits else choice
             raise InputError(f"nothing to predict with {_flag(alone)}", hint=hint)
         return
+    if options.sweep and options.output is not None:
+        raise InputError("--output has no effect with --sweep", hint="write --results FOLDER, or --json")
     if options.sweep and kinds[0] in ("collective", "blocks", "tokens", "load"):
         raise InputError(f"--sweep has no effect with --{kinds[0]}", hint="predict with --flows or --service")
     for name, its_kinds in _KINDS.items():
@@ -144,12 +146,16 @@ def _predict_flows(system: System, flows: str, options: PredictOptions, json: st
     from lanewise import api
     from lanewise.perf.flow import parse_flows
     from lanewise.report.text import predict as text
+    from lanewise.results.flow_rows import predicted_flow_rows
 
     parsed = parse_flows(flows, not options.no_p2p)
     _refuse_no_p2p(system, parsed, options.no_p2p)
     if options.schedule != "together" or all(flow.size is None for flow in parsed):
         prediction = api.predict(system, parsed, schedule=options.schedule)
+        _save(predicted_flow_rows(prediction), options.output)
         return terminal.show(json, json_of("flow_rates"), text.render_flow_rates, prediction)
+    if options.output is not None:
+        raise InputError("--output has no effect with flows of a size", hint="leave the sizes out, or use --json")
     transfers = api.finish_times(system, parsed)
     return terminal.show(json, json_of("transfers"), text.render_transfers, system, transfers)
 
@@ -235,9 +241,11 @@ def _predict_matrix(system: System, options: PredictOptions, json: str | None) -
     from lanewise import api
     from lanewise.perf.flow import names_of
     from lanewise.report.text import predict as text
+    from lanewise.results.flow_rows import predicted_pair_rows
 
     names = None if options.devices is None else names_of(options.devices)
     matrix = api.matrix(system, names, str(options.matrix), options.both_ways, not options.no_p2p)
+    _save(predicted_pair_rows(matrix, system.name, both_ways=options.both_ways), options.output)
     terminal.show(json, json_of("pairs"), text.render_pairs, system, matrix)
 
 

@@ -14,7 +14,7 @@ from lanewise.collectives.ranks import RankSet
 from lanewise.collectives.rings import disjoint_rings
 from lanewise.collectives.translation import PageWalks, page_walks
 from lanewise.errors import Unreachable
-from lanewise.perf.concurrent_flows import beside_each_other, solver_input
+from lanewise.perf.concurrent_flows import concurrent_demands, solver_input
 from lanewise.perf.flow import Flow
 from lanewise.perf.flow_demand import FlowDemand, flow_demand
 from lanewise.perf.host import MEMORY
@@ -249,7 +249,7 @@ def _steps(node: Sequence[str], collective: Collective) -> list[tuple[str, str]]
 def _of_kernels(system: System, demands: Sequence[FlowDemand]) -> list[FlowDemand]:
     """What flows at once take if kernels copy: what one copy engine of a GPU takes from the other does not count."""
     together = []
-    for alone, demand in zip(demands, beside_each_other(system, demands, "kernels"), strict=True):
+    for alone, demand in zip(demands, concurrent_demands(system, demands, "kernels"), strict=True):
         engines = {resource: resource for resource in alone.per_byte}
         per_byte = {engines.get(r, r) if r.is_engine else r: amount for r, amount in demand.per_byte.items()}
         together.append(replace(demand, per_byte=per_byte))

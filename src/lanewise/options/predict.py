@@ -42,7 +42,7 @@ class PredictOptions(Options):
     )  # fmt: skip
     no_p2p: bool = option(False, "Copy between two GPUs through host memory.", "--no-p2p")
     output: Path | None = option(
-        None, "With --collective, --blocks, --tokens or --load: write a run of the predicted rows, for compare.",
+        None, "Write a run of the predicted rows, for compare; not of a service.",
         "-o --output", metavar="RUN.json",
     )  # fmt: skip
     measured: tuple[Path, ...] = option(

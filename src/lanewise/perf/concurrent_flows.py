@@ -56,12 +56,14 @@ def flow_demands(
     routes = [each.routes[0] for each in demands]
     spread = where_pages_alternate(system, flows, routes, [each.per_byte for each in demands])
     demands = [replace(demand, per_byte=taken) for demand, taken in zip(demands, spread, strict=True)]
-    demands = beside_each_other(system, demands, copied_by)
+    demands = concurrent_demands(system, demands, copied_by)
     paced = at_one_pace(system, flows, routes, spread, [each.per_byte for each in demands])
     return [replace(demand, per_byte=taken) for demand, taken in zip(demands, paced, strict=True)]
 
 
-def beside_each_other(system: System, demands: Sequence[FlowDemand], copied_by: Copier = "engines") -> list[FlowDemand]:
+def concurrent_demands(
+    system: System, demands: Sequence[FlowDemand], copied_by: Copier = "engines"
+) -> list[FlowDemand]:
     """The demands of flows that run at once, with what they leave each other of links and engines."""
     demands = [
         replace(demand, per_byte=_requests_apart(demand), sender=demand.sender if copied_by == "engines" else NO_TURNS)

@@ -15,7 +15,7 @@ from lanewise.perf.flow import Flow
 from lanewise.perf.host import MEMORY, through_buffers
 from lanewise.perf.payload import payload_source
 from lanewise.perf.resources import UNKNOWN_LINK, Resource, figure_demand, summed, weakest
-from lanewise.perf.route_demand import route_demand
+from lanewise.perf.resources_per_byte import resources_per_byte
 from lanewise.perf.sockets import far_buffers, least_peer_writes, through_far_buffers
 from lanewise.perf.staged_port import beside_opposite_copy, shared_port
 from lanewise.perf.staging import Amounts, Staging, slowest_of, staging
@@ -105,7 +105,7 @@ def flow_demand(system: System, flow: Flow) -> FlowDemand:
     staged: dict[int, list[tuple[Resource, float]]] = defaultdict(list)  # by the number of the stage
     for route, portion in zip(routes, portions, strict=True):
         for number, (copy, peer_read) in enumerate(_copies(flow, route)):
-            on_route = route_demand(system, copy, peer_read)
+            on_route = resources_per_byte(system, copy, peer_read)
             copy_amounts = [(resource, amount * portion) for resource, amount in on_route.items()]
             if route.stages and staging_socket(system, route.src, route.dst) is not None:
                 copy_amounts += [(each, amount * portion) for each, amount in far_buffers(system, copy.hops)]

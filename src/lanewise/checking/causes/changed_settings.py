@@ -128,7 +128,7 @@ def away_from_their_cards(symptom: RowSymptom) -> Iterator[Cause]:
     if (row.value or 0.0) >= ADDED * (alone.row.value or 0.0):  # else one slot or uplink carries all
         what = "programs and their buffers on the socket away from their cards, so that all share the link between both"
         step = "cat /sys/class/infiniband/*/device/numa_node; numactl --cpunodebind=N --membind=N for each card's N"
-        yield Cause(("far",), what, step, evidence=f"'{alone.row.scenario}' reached {value_text(alone.row)}")
+        yield Cause(("far NUMA node",), what, step, evidence=f"'{alone.row.scenario}' reached {value_text(alone.row)}")
 
 
 OWN_SETTINGS = (setting_that_differs, threads_of_a_text, shared_by_rails, shared_by_ports, away_from_their_cards)

@@ -65,14 +65,15 @@ TRANSPORT = _condition(
     "the transport: TCP sockets in place of RDMA, or another card",
     "NCCL_DEBUG=INFO must show NET/IB or the plugin, not NET/Socket; UCX_TLS, FI_PROVIDER",
 )  # fmt: skip
-FAR = _condition(
-    rf"{_OTHER}[ -]?(?:pcie )?(?:root|switch|gpu|numa|socket|cpu)\w*|on another|(?-i:NODE|SYS|PHB|PIX|PXB)", "far",
+FAR_DEVICE = _condition(
+    rf"{_OTHER}[ -]?(?:pcie )?(?:root|switch|gpu|numa|socket|cpu)\w*|on another|(?-i:NODE|SYS|PHB|PIX|PXB)",
+    "far device",
     "the GPU and what it exchanges data with hang below different switches, root complexes or sockets",
     "nvidia-smi topo -m: choose a pair of class PIX or PXB, and bind the process to that NUMA node",
 )  # fmt: skip
-MEMORY = _condition(
+FAR_NODE = _condition(
     rf"{_OTHER}[ -]?(?:numa(?: node)?|sockets?|cpus?)|numa|"
-    r"(?<!tcp )(?<!over )(?<!by )(?<!via )(?<!/)sockets?|numactl|membind|nps\d?", "memory",
+    r"(?<!tcp )(?<!over )(?<!by )(?<!via )(?<!/)sockets?|numactl|membind|nps\d?", "far NUMA node",
     "the host buffer or the program lies on a NUMA node away from the device",
     "run it under numactl --cpunodebind=N --membind=N for each node N, and compare",
 )  # fmt: skip
@@ -100,7 +101,7 @@ DIRECT = _condition(
 # GPUDirect that is slower than copies through host memory: root complexes forward reads between devices slowly
 # (`gpudirect._faster_writes`), which UCX and NCCL avoid by their rules of distance (NCCL_NET_GDR_READ).
 READ_BY_PEERS = NamedCondition(
-    re.compile(""), ("far",),
+    re.compile(""), ("far device",),
     "a device reads the GPU's memory across a root complex, which forwards reads slowly: staging is faster there",
     "nvidia-smi topo -m: a card of class PIX or PXB; NCCL_NET_GDR_READ=0, UCX_IB_GPU_DIRECT_RDMA=no to compare",
 )  # fmt: skip
@@ -108,7 +109,9 @@ LESSER_LINK = _condition(
     r"risers?|chipset|pch|thunderbolt|oculink|usb ?2(?:\.0)?|(?:pcie|gen ?[1-6]|slots? of) x1|x1 slots?", "link",
     "the slot, riser, adapter or cable: a lesser link", LINK.step,
 )  # fmt: skip
-AWAY = _condition(rf"(?:{_AWAY})[ -]?(?:pcie )?(?:numa|socket|cpu|root)\w*", "memory", MEMORY.what, MEMORY.step)
+AWAY = _condition(
+    rf"(?:{_AWAY})[ -]?(?:pcie )?(?:numa|socket|cpu|root)\w*", "far NUMA node", FAR_NODE.what, FAR_NODE.step
+)
 SHARED = _condition(
     r"at once|simultaneous\w*|concurrently|in parallel|at the same time",
     "shared",
@@ -154,7 +157,7 @@ CONDITIONS = (
     _condition(r"relaxed[ _]ordering|relax(?:ed)? order", "relaxed ordering",
                "PCIe relaxed ordering is off: writes wait for each other", "mlxconfig -d DEVICE set PCI_WR_ORDERING=1"),
     TRANSPORT,
-    MEMORY,
+    FAR_NODE,
     _condition(r"hot|thermal|throttl\w*|heatsink|power (?:cap|limit)", "throttling",
                "the device is hot, or its power is capped",
                "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER; nvme smart-log /dev/DEVICE"),

@@ -141,7 +141,7 @@ def unexplained(symptom: Symptom) -> Iterator[Cause]:
         yield Cause(OTHERS, _SHARED, _STEP, inconclusive=True)
 
 
-def held_gpu(symptom: RowSymptom) -> Iterator[Cause]:
+def gpu_busy_for_others(symptom: RowSymptom) -> Iterator[Cause]:
     """A latency far above what any path takes."""
     if symptom.row.metric == "latency" and symptom.share > _HELD and "gpu" in symptom.row.flow:
         yield Cause(OTHERS, _HELD_GPU, _STEP)

@@ -38,7 +38,7 @@ def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
         if pair.cls in (PIX, PXB):
             return
         evidence = f"{gpu} and {row.how['device']} are {pair.cls} ({pair.source}){_nearer_cards(symptom, pair)}"
-    yield Cause(("far", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
+    yield Cause(("far device", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
 
 
 def _pair(symptom: RowSymptom) -> PairState | None:

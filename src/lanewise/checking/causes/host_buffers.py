@@ -35,7 +35,7 @@ def empty_channels(symptom: Symptom) -> Iterator[Cause]:
         rates = {empty: symptom.model.value(symptom.row, change) for empty, change in tried.items()}
         empty = min(tried, key=lambda empty: abs((rates[empty] or 0.0) - value))
         what = f"{empty} of the memory channels of {cpu} are empty (described with {units.show(rate, 'GB/s')})"
-        key = ("memory", "channels", cpu)
+        key = ("memory channels", cpu)
         yield Cause(key, what, MEMORY_STEP, change=tried[empty], devices=frozenset({device}))
 
 
@@ -49,4 +49,4 @@ def far_buffers(symptom: Symptom) -> Iterator[Cause]:
         what = f"the host buffer lay on NUMA node {node}, away from the device"
         step = f"run it under numactl --membind={near}, or lanewise measure gpu --flows 'host:{near}->{device}'"
         change = changes.host_memory_on(node, device)
-        yield Cause(("memory", str(node)), what, step, change=change, devices=frozenset({device}))
+        yield Cause(("far NUMA node", str(node)), what, step, change=change, devices=frozenset({device}))

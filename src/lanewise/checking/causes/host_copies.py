@@ -79,14 +79,14 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
     if (near := _from_another_node(symptom)) is not None:
         what = f"the host memory lies on a NUMA node away from {symptom.gpu or 'the GPU'}"
         step = "bind the program and its memory to the GPU's NUMA node: numactl --cpunodebind=N --membind=N"
-        yield Cause(("memory",), what, step, evidence=f"{near.flow} reached {value_text(near)}")
+        yield Cause(("far NUMA node",), what, step, evidence=f"{near.flow} reached {value_text(near)}")
         return
     if (other := _with_memory_of_another_node(symptom)) is not None:
         node = f"NUMA node {row.how['NUMA node']}" if row.how.get("NUMA node") else "a NUMA node"
         what = f"the host memory lies on {node} away from {symptom.gpu or 'the GPU'}"
         step = f"bind the program and its memory: numactl -N {other.how['NUMA node']} -m {other.how['NUMA node']}"
         evidence = f"with memory of node {other.how['NUMA node']} it reached {value_text(other)}"
-        yield Cause(("memory",), what, step, evidence=evidence)
+        yield Cause(("far NUMA node",), what, step, evidence=evidence)
         return
     # No socket link carries as little as one lane of an old link.
     if row.path not in HOST_COPIES or (row.value or 0.0) < 2 * LEAST_RATE:
@@ -101,7 +101,7 @@ def far_memory(symptom: RowSymptom) -> Iterator[Cause]:
         # Who names the rows of one path after NUMA nodes or sockets has changed just that between them.
         names = [other.scenario for other in (row, *symptom.better(same_flow=True))]
         evidence = "the rows' names" if len(set(names)) > 1 and any(map(_OF_A_NODE.search, names)) else ""
-        yield Cause(("memory",), what, step, evidence=evidence)
+        yield Cause(("far NUMA node",), what, step, evidence=evidence)
 
 
 def _with_memory_of_another_node(symptom: RowSymptom) -> Observation | None:
@@ -125,7 +125,7 @@ def _from_another_node(symptom: RowSymptom) -> Observation | None:
     )  # fmt: skip
 
 
-def one_gpu_of_like(symptom: RowSymptom) -> Iterator[Cause]:
+def slower_gpu_than_another(symptom: RowSymptom) -> Iterator[Cause]:
     """Another GPU of that name is faster by the same program: the slot and the node differ, not the kind of memory."""
     row, gpu = symptom.row, symptom.gpu
     if row.path not in HOST_COPIES or "," in row.how.get("flows", row.flow) or not gpu:

@@ -33,14 +33,14 @@ def slow_memory(symptom: RowSymptom) -> Iterator[Cause]:
     if nodes and nodes[1] != nodes[2] and row.how.get("tool") not in ("MLC", "typed in"):
         what = f"the command takes memory of NUMA node {nodes[1]} for threads of node {nodes[2]}"
         step = f"numactl --cpunodebind={nodes[2]} --membind={nodes[2]}"
-        yield Cause(("memory",), what, step, evidence="the command")
+        yield Cause(("far NUMA node",), what, step, evidence="the command")
     modules = symptom.posted.stated("memory modules")
     if modules and OF_CHANNELS in symptom.result.expected.limit:
         what = f"memory channels without a module: {modules[0].value}"
         step = "fill every channel of the CPU with equal modules, in the slots that the board's manual names first"
-        yield Cause(("memory",), what, step, evidence=modules[0].source)
+        yield Cause(("memory channels",), what, step, evidence=modules[0].source)
     what = "memory channels: a module is missing or not trained, modules are unevenly placed, or run at a lower clock"
-    channels = Cause(("memory",), what, MEMORY_STEP, evidence=evidence)
+    channels = Cause(("memory channels",), what, MEMORY_STEP, evidence=evidence)
     what = "the program: its version, threads, size of a block (a small one stays in a cache) or kind of stores"
     step = "compare STREAM with arrays of four times the caches, one thread a core: OMP_PROC_BIND=spread ./stream"
     program = Cause(("software",), what, step, evidence=evidence)
@@ -61,7 +61,7 @@ def copies_of_few_modules(symptom: RowSymptom) -> Iterator[Cause]:
         modules = symptom.posted.stated("memory modules")[0].value
         what = f"the host's memory: its modules carry {units.show(rate, 'GB/s', 3)} ({modules})"
         step = f"fill every channel of the CPU with equal modules; {MEMORY_STEP}"
-        yield Cause(("memory",), what, step, evidence=source)
+        yield Cause(("memory channels",), what, step, evidence=source)
 
 
 def slow_service(symptom: RowSymptom) -> Iterator[Cause]:

@@ -87,7 +87,7 @@ def _contradicted(symptom: Symptom, cause: Cause) -> bool:
     """Whether a fine row is better than it could be if that were so."""
     engine = symptom.row.how.get("engine")
     for result in symptom.results:
-        if cause.key[0] in ("memory", "others") and result.row.how.get("engine") != engine:
+        if cause.key[0] in ("far NUMA node", "memory channels", "others") and result.row.how.get("engine") != engine:
             continue  # kernels copy from the CPU's cache (decision 13), and take no turns with a copy engine
         if cause.change and result.verdict is Verdict.OK and cause.devices & symptom.model.route_devices(result.row):
             predicted, plain = symptom.model.value(result.row, cause.change), symptom.model.value(result.row)

@@ -27,7 +27,7 @@ def wrong_node(symptom: Symptom) -> Iterator[Cause]:
         step = f"lanewise measure gpu --flows '{host}:{wanted}->{device}', or run it under numactl --membind={wanted}"
         change = changes.host_memory_on(nodes[0]) if len(nodes) == 1 else None
         devices = frozenset({device})
-        yield Cause(("memory", pages), what, step, evidence="pages looked up", change=change, devices=devices)
+        yield Cause(("far NUMA node", pages), what, step, evidence="pages looked up", change=change, devices=devices)
 
 
 def compat_mode(symptom: Symptom) -> Iterator[Cause]:

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.conditions import AWAY, CONDITIONS, DIRECT, FAR, OWN_CONDITIONS, READ_BY_PEERS, TURNED_OFF
+from lanewise.checking.causes.conditions import (
+    AWAY,
+    CONDITIONS,
+    DIRECT,
+    FAR_DEVICE,
+    OWN_CONDITIONS,
+    READ_BY_PEERS,
+    TURNED_OFF,
+)
 from lanewise.checking.references.judged import COLLECTIVE
 from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, value_text
@@ -82,7 +90,7 @@ def own_conditions(symptom: RowSymptom) -> Iterator[Cause]:
     )
     for condition in OWN_CONDITIONS:
         if (found := condition.words.search(name)) and not any(map(condition.words.search, fine)):
-            told = FAR if condition is AWAY and "gpu" in row.flow and row.path in _BETWEEN else condition
+            told = FAR_DEVICE if condition is AWAY and "gpu" in row.flow and row.path in _BETWEEN else condition
             yield told.cause(f"the row says '{found[0]}'")
     own = [text for text in _VARIABLE.findall(name) if "=" in text and not any(text in each for each in fine)]
     if own and (row.path in _BETWEEN or row.metric == COLLECTIVE):

@@ -82,7 +82,7 @@ def between_switches(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("uplink",), what, step, evidence=evidence)
 
 
-def one_of_like(symptom: RowSymptom) -> Iterator[Cause]:
+def slower_host_than_another(symptom: RowSymptom) -> Iterator[Cause]:
     """The same program is faster from another host to the same one: what differs is the host's own."""
     row, ends = symptom.row, row_devices(symptom.row)
     if row.path != "network" or "gpu" in row.flow or "," in row.flow:
@@ -97,7 +97,7 @@ def one_of_like(symptom: RowSymptom) -> Iterator[Cause]:
         evidence = f"{like[0].flow} reached {value_text(like[0])} with the same program"
         what = f"the program or its memory on {host} is on the socket away from its network card"
         step = "cat /sys/class/net/DEVICE/device/numa_node; run it under numactl --cpunodebind=N --membind=N"
-        yield Cause(("memory",), what, step, evidence=evidence)
+        yield Cause(("far NUMA node",), what, step, evidence=evidence)
         what = f"the network card of {host} has a lesser slot, port or cable than that of the other"
         step = "sudo lspci -vv | grep -E 'LnkCap:|LnkSta:'; ibstat; ethtool DEVICE on both hosts"
         yield Cause(("link", host), what, step, evidence=evidence, devices=frozenset({host}))
@@ -128,9 +128,9 @@ def far_socket(symptom: RowSymptom) -> Iterator[Cause]:
     ]  # fmt: skip
     if near:
         evidence = f"on node {near[0].how['NUMA node']} it reached {value_text(near[0])}"
-        yield Cause(("memory",), what, step, evidence=evidence)
+        yield Cause(("far NUMA node",), what, step, evidence=evidence)
     elif 0.3 < symptom.share < 0.9 and (not node or row.how.get("tool") == "perftest"):
-        yield Cause(("memory",), what, step)
+        yield Cause(("far NUMA node",), what, step)
 
 
 def _same_tool(row: Observation, other: Observation) -> bool:
@@ -140,9 +140,9 @@ def _same_tool(row: Observation, other: Observation) -> bool:
 
 
 NETWORK_CAUSES = (
-    congestion, between_switches, bound_to_a_port, one_of_like, other_program, staged_through_host, far_apart,
-    far_redirection, lesser_port, link_of_card, narrow_link_of_card, stated_slot_of_card, shared_card, one_port,
-    relaxed_ordering, far_socket, slow_drive,
+    congestion, between_switches, bound_to_a_port, slower_host_than_another, other_program, staged_through_host,
+    far_apart, far_redirection, lesser_port, link_of_card, narrow_link_of_card, stated_slot_of_card, shared_card,
+    one_port, relaxed_ordering, far_socket, slow_drive,
 )  # fmt: skip
 # Also where a model predicts the row: it takes GPUDirect and relaxed ordering as they should be.
 NETWORK_WITH_A_MODEL = (staged_through_host, relaxed_ordering, far_apart, one_port, far_socket)

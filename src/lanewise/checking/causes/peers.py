@@ -96,7 +96,7 @@ def peers_unused(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("peers",), what, step, evidence=evidence)
 
 
-def one_of_stars(symptom: RowSymptom) -> Iterator[Cause]:
+def slower_hub_gpu(symptom: RowSymptom) -> Iterator[Cause]:
     """Copies of several GPUs into or out of one are slower than those of each other GPU: the links of that one."""
     row = symptom.row
     if (reference := next(of_sets_alike(row, symptom.table.rows), None)) is None:
@@ -147,7 +147,7 @@ def peers_apart(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"{pair} hang below different root complexes or sockets, which forward little between them"
         step = "nvidia-smi topo -m shows them as SYS or NODE; NCCL_P2P_LEVEL=PHB stages their data in host memory"
         evidence = f"{near[0].flow} reached {value_text(near[0])}"
-        yield Cause(("far", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
+        yield Cause(("far device", *sorted(gpus)), what, step, evidence=evidence, devices=gpus)
 
 
 def shared_way(symptom: RowSymptom) -> Iterator[Cause]:

@@ -14,8 +14,8 @@ from lanewise.checking.causes.changed_settings import OWN_SETTINGS
 from lanewise.checking.causes.commonest import commonest
 from lanewise.checking.causes.connections import run_causes
 from lanewise.checking.causes.contention import (
+    gpu_busy_for_others,
     halved_one_way,
-    held_gpu,
     memory_in_use,
     shared_nvlinks,
 )
@@ -27,8 +27,8 @@ from lanewise.checking.causes.host_copies import (
     confidential_computing,
     far_memory,
     host_side,
-    one_gpu_of_like,
     pageable_memory,
+    slower_gpu_than_another,
 )
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES, copies_of_few_modules
 from lanewise.checking.causes.inter_host import few_channels_of_sends, idle_cards, without_gpudirect
@@ -40,12 +40,12 @@ from lanewise.checking.causes.peers import (
     both_ways_up,
     nvlinks_unused,
     one_host_of_several,
-    one_of_stars,
     peer_redirection,
     peers_apart,
     peers_off,
     peers_unused,
     shared_way,
+    slower_hub_gpu,
     uplink_of_hosts,
     uplink_of_pairs,
 )
@@ -184,13 +184,13 @@ RowCauseFinder = Callable[[RowSymptom], Iterator[Cause]]
 # Also tried where a model predicts the row: what it cannot know.
 WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     peer_redirection, pageable_memory, program_faults, unaligned_size, counted_otherwise, congestion, other_program,
-    small_requests, common_device, confidential_computing, held_gpu,
+    small_requests, common_device, confidential_computing, gpu_busy_for_others,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    copies_of_few_modules, idle_cards, few_channels_of_sends, without_gpudirect, peers_off, peers_unused, one_of_stars,
-    shared_way,
+    copies_of_few_modules, idle_cards, few_channels_of_sends, without_gpudirect, peers_off, peers_unused,
+    slower_hub_gpu, shared_way,
     uplink_of_pairs, uplink_of_hosts, *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several,
     *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
-    one_gpu_of_like, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
+    slower_gpu_than_another, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
     memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lanewise import late_re as re
 from lanewise.checking.cause import Cause
-from lanewise.checking.causes.conditions import CONDITIONS, FAR, MEMORY, MTU, SHARED
+from lanewise.checking.causes.conditions import CONDITIONS, FAR_DEVICE, FAR_NODE, MTU, SHARED
 from lanewise.checking.references.texts import words_of
 from lanewise.checking.symptom import value_text
 from lanewise.results.figure_words import count_in
@@ -42,8 +42,8 @@ def stated_conditions(row: Observation, best: Observation) -> Iterator[Cause]:
     if _TOGETHER.search(mine) and _ALONE.search(theirs) and not _WORK.search(f"{mine} {theirs}"):
         yield SHARED.cause(evidence)
     words = " ".join(f"{words_of(each)} {each.how.get('after', '')}" for each in (row, best))
-    place = FAR if _GPU.search(words) and not _HOST_MEMORY.search(words) else MEMORY
-    for condition in (place, *(each for each in CONDITIONS if each is not MEMORY)):
+    place = FAR_DEVICE if _GPU.search(words) and not _HOST_MEMORY.search(words) else FAR_NODE
+    for condition in (place, *(each for each in CONDITIONS if each is not FAR_NODE)):
         if condition.differs(mine, theirs):
             yield condition.cause(evidence)
 

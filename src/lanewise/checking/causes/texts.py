@@ -15,7 +15,7 @@ from lanewise.checking.causes.commonest import LINK, REQUESTS
 from lanewise.checking.causes.conditions import (
     AWAY,
     CONDITIONS,
-    FAR,
+    FAR_DEVICE,
     LESSER_LINK,
     NVLINK,
     OWN_CONDITIONS,
@@ -109,7 +109,7 @@ def _mentioned(symptom: RowSymptom, best: Observation | None, words: str) -> Ite
     for condition in (*OWN_CONDITIONS, NVLINK):
         # A link belongs to one of two devices, a guest or a bond to both runs.
         if found := condition.words.search(own if condition is LESSER_LINK else words):
-            told = FAR if between and condition is AWAY else condition
+            told = FAR_DEVICE if between and condition is AWAY else condition
             yield told.cause(f"the text says '{found[0]}'")
 
 
@@ -120,7 +120,7 @@ def _another_gpu(symptom: RowSymptom) -> Iterator[Cause]:
     fine = [each for each in fine if line_of(each) and line_of(each) == line_of(row)]
     if fine and _SEVERAL_GPUS.search(words_of(row)):
         evidence = f"another reached {value_text(fine[0])} of {line_of(row)}"
-        yield FAR.cause(evidence)
+        yield FAR_DEVICE.cause(evidence)
 
 
 def _commonest(row: Observation) -> Iterator[Cause]:

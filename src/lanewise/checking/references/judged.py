@@ -40,14 +40,14 @@ from lanewise.checking.references.drives import (
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, of_gpu_memory
 from lanewise.checking.references.gpus_of_a_name import of_gpus_of_a_name
 from lanewise.checking.references.host_nodes import of_other_node
-from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, met_limit, rung
+from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, link_with_rate, met_limit
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import (
     faster_than_any_link,
     is_median_of_a_network,
     is_time,
-    late,
     of_small_messages,
+    slower_than_others,
 )
 from lanewise.checking.references.lines import (
     all_to_all_by_line,
@@ -60,7 +60,7 @@ from lanewise.checking.references.lines import (
     ring_by_line,
     sendrecv_by_line,
 )
-from lanewise.checking.references.many_rows import fastest, spread
+from lanewise.checking.references.many_rows import evenly_sampled, fastest
 from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
 from lanewise.checking.references.one_setting import OneSetting
 from lanewise.checking.references.packets import of_packets, of_small_messages_on_a_line
@@ -151,7 +151,7 @@ class References:
         for row in self.rows:
             self._between[row_devices(row)].append(row)
         rates = [
-            row for row in spread(rows)
+            row for row in evenly_sampled(rows)
             if row.value is not None and row.metric in RATES and row.path not in WITHIN_ONE
         ]  # fmt: skip
         self._siblings, self._paths = Siblings(rates, self.posted), defaultdict(list)
@@ -212,7 +212,7 @@ class References:
             unnamed = row.scenario.split()[:1] == ["collective"]
             note = UNNAMED_COLLECTIVE if unnamed else NO_COLLECTIVES
             return replace(result, note=note) if unnamed or result.note == NOTHING_DESCRIBED else result
-        if (link := rung(row)) and not self.parts.gpu(row):
+        if (link := link_with_rate(row)) and not self.parts.gpu(row):
             note = f"{UNNAMED}; the rate is what a link of {link} gives, or a part of what a better one does"
             return replace(result, note=note)
         if result.note != NOTHING_DESCRIBED:
@@ -232,7 +232,7 @@ class References:
 
     def _of_a_time(self, result: PathResult) -> PathResult:
         """A latency, by that of the same copy in other rows, else by what the asker expects of it."""
-        result = late(result, self._between[row_devices(result.row)], self.rows)
+        result = slower_than_others(result, self._between[row_devices(result.row)], self.rows)
         result = faster_than_any_link(of_small_messages(result))
         asked = result.verdict is Verdict.UNKNOWN and result.row.how.get("expectation")
         return self.texts.judge(result) if asked else result

@@ -26,7 +26,7 @@ def met_limit(references: Sequence[Reference], verdicts: Sequence[Verdict]) -> R
     return met[0] if met and slow and all(each.basis == "parts" for each in slow) else None
 
 
-def rung(row: Observation) -> str:
+def link_with_rate(row: Observation) -> str:
     """The link of 16 lanes whose typical rate a lone copy between host and GPU has; empty if none."""
     if row.path not in HOST_COPIES or row.metric != "goodput" or len(flows_of(row)) != 1 or row.value is None:
         return ""

@@ -59,7 +59,7 @@ def is_time(row: Observation) -> bool:
     return row.metric in TIMES or (row.metric == "latency_mean" and row.path == "network" and tool in _OF_MESSAGES)
 
 
-def late(result: PathResult, between: Sequence[Observation], rows: Sequence[Observation]) -> PathResult:
+def slower_than_others(result: PathResult, between: Sequence[Observation], rows: Sequence[Observation]) -> PathResult:
     """The result of a latency, slow if it is far above that of the same copy in another row or of other GPUs.
 
     `between`: those of all `rows` that have the same ends.

@@ -17,7 +17,7 @@ def fastest(rows: Sequence[Observation]) -> list[Observation]:
     return [row for group in _of_one_name(rows) for row in group[:_MOST_ALIKE]]
 
 
-def spread(rows: Sequence[Observation]) -> list[Observation]:
+def evenly_sampled(rows: Sequence[Observation]) -> list[Observation]:
     """The rows that a median is taken of: of many that differ in their values alone some, evenly over the values."""
     return [row for group in _of_one_name(rows) for row in group[:: math.ceil(len(group) / _MOST_ALIKE)]]
 

@@ -18,6 +18,7 @@ from lanewise.readers.programs.records import ProgramQuantity, ProgramRecord, ra
 from lanewise.readers.texts import is_prose
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.readers.words.devices import bus_share, copy_of, memory_of, named_collective, without_peers
+from lanewise.readers.words.directions import FROM_DEVICE, TO_DEVICE
 from lanewise.readers.words.gpus import gpus_in
 from lanewise.results.figure_words import OWN_PROGRAM, count_in
 from lanewise.results.observation import Observation
@@ -30,7 +31,9 @@ _BUS_SHARES = 0.4, 2.0
 _MOST_OF_A_KIND = 3
 _DEVICE = re.compile(r"\bgpu(\d{1,2})\b", re.IGNORECASE)
 _BOTH = re.compile(
-    r"\bh(?:2|to)d (?:and|\+|&) d(?:2|to)h\b|\bboth (?:ways|directions)\b|\bbi-?dir\w*|\bduplex\b|<->", re.IGNORECASE
+    rf"{TO_DEVICE} (?:and|\+|&) {FROM_DEVICE}|"
+    r"\bboth (?:ways|directions)\b|\bbi-?dir\w*|\bduplex\b|<->",
+    re.IGNORECASE,
 )
 _KERNEL = re.compile(r"\bkernels?\b|\bsm copy\b", re.IGNORECASE)
 _HOST = re.compile(r"\bhost memory\b|\bzero-?copy\b|\bmapped\b", re.IGNORECASE)
@@ -52,7 +55,7 @@ _COLUMNS = re.compile(r"\s{2,}\S|\||\t")
 _ACROSS = re.compile(r"\bnodes\b|\bhosts\b|\bservers\b|\bmachines\b|\binter-?node\b|\bmulti-?node\b", re.IGNORECASE)
 _OF_A_HOST, _MOST_BYTES = 8, 2.0**62
 # A key that says the direction of its rate, and words of something that takes a time.
-_KEYED = re.compile(r"(?P<to>h2d|htod|host_to_(?:device|gpu))|d2h|dtoh|(?:device|gpu)_to_host", re.IGNORECASE)
+_KEYED = re.compile(rf"(?P<to>{TO_DEVICE})|{FROM_DEVICE}", re.IGNORECASE)
 _TAKES = re.compile(r"\b(?:took|takes?|needs?|needed|lasts?|lasted|in)\b", re.IGNORECASE)
 _COPYING = re.compile(r"\b(?:cop(?:y|ies|ying)|memcpy|transfer\w*)\b", re.IGNORECASE)
 _KIND_OF_MEMORY = re.compile(r"\b(?:pageable|(?:pinned|page-?locked)(?! (?:to|on) ))\b", re.IGNORECASE)

@@ -17,6 +17,7 @@ from lanewise.readers.tables.gpu_cells import GpuCell, gpus_by_number, is_of_col
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
 from lanewise.readers.words.devices import memory_of
+from lanewise.readers.words.directions import FROM_DEVICE, TO_DEVICE
 from lanewise.readers.words.spellings import rate_or_time
 from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
@@ -30,12 +31,7 @@ _RATIO = re.compile(r"[-+\u2212~]?[\d.,]{1,9} ?[x\u00d7](?![A-Za-z])|%|[\d.]{1,9
 _RULE = re.compile(r"[\s|:+-]+$")
 _READS = re.compile(r"\b(?:rd|download|rx)\b|(?<!th)(?<!sp)(?<!al)read(?!y)", re.IGNORECASE)
 _WRITES = re.compile(r"\b(?:wr|upload|tx)\b|write", re.IGNORECASE)
-_TO_GPU = re.compile(
-    r"\bh(?:ost)?(?: ?to ?|2| ?(?:->|\u2192) ?)d(?:evice)?\b|\bhtod\b|\bcpu ?(?:to|->|\u2192) ?gpu\b", re.IGNORECASE
-)
-_FROM_GPU = re.compile(
-    r"\bd(?:evice)?(?: ?to ?|2| ?(?:->|\u2192) ?)h(?:ost)?\b|\bdtoh\b|\bgpu ?(?:to|->|\u2192) ?cpu\b", re.IGNORECASE
-)
+_TO_GPU, _FROM_GPU = re.compile(TO_DEVICE, re.IGNORECASE), re.compile(FROM_DEVICE, re.IGNORECASE)
 _NETWORK = re.compile(r"\b(?:iperf\d?|bitrate|tcp|udp|netperf|rdma|roce|ib_\w+|ethernet|network|speedtest)\b", re.I)
 _STORAGE = re.compile(r"\b(?:fio|disk|drive|nvme|ssd|hdd|volume|storage|seq\w*|rand\w*|rnd\w*|dd|iops|raid)\b", re.I)
 # Words that say which test a figure is of; all others say what it was done with.

@@ -13,6 +13,7 @@ from lanewise import late_re as re
 from lanewise.errors import Location
 from lanewise.readers.texts import figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, check_rows, observation
+from lanewise.readers.words.directions import FROM_DEVICE, TO_DEVICE
 from lanewise.results.observation import Observation
 
 TOOL = "a table of sizes and rates"
@@ -28,10 +29,8 @@ _NUMBER = re.compile(r"(\d[\d.]{0,17}(?:e[+-]?\d{1,3})?)\s?([KMG]i?B?|B)?", re.I
 _ABOVE = 4
 # What moves, by the words of the heads and of the lines above: flow and path.
 _MOVES = (
-    (re.compile(r"\bh(?:ost)?[ _-]?(?:to|2|->)[ _-]?d(?:ev(?:ice)?)?\b|\bhtod\b|cpu ?(?:to|->) ?gpu", re.IGNORECASE),
-     "host0->gpu0", "host to device"),
-    (re.compile(r"\bd(?:ev(?:ice)?)?[ _-]?(?:to|2|->)[ _-]?h(?:ost)?\b|\bdtoh\b|gpu ?(?:to|->) ?cpu", re.IGNORECASE),
-     "gpu0->host0", "device to host"),
+    (re.compile(TO_DEVICE, re.IGNORECASE), "host0->gpu0", "host to device"),
+    (re.compile(FROM_DEVICE, re.IGNORECASE), "gpu0->host0", "device to host"),
     (re.compile(r"\bp2p\b|peer|gpu\d? ?(?:to|->) ?gpu|nvlink|cuda_ipc|xgmi", re.IGNORECASE), "gpu0->gpu1", "peer"),
     (re.compile(r"\b(?:rdma|ib|roce|infiniband|network|tcp)\b", re.IGNORECASE), "host0->host1", "network"),
 )  # fmt: skip

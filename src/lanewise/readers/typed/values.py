@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lanewise import late_re as re
 from lanewise.readers.words.devices import NAME_OF_COLLECTIVE, memory_of, named_collective
+from lanewise.readers.words.directions import FROM_DEVICE, TO_DEVICE, WITHIN_DEVICES
 from lanewise.results.posted import slot_link
 from lanewise.yaml_positions import YamlNode
 
@@ -35,8 +36,10 @@ _SPELLED = tuple(
         (r"cpu(\d+) ?-> ?cpu(\d+)", r"host0:\1->host0:\2"),
     )
 )  # fmt: skip
-# Copies by their usual names, and ends of one GPU: H2D, DtoH, device->host.
-_COPY = re.compile(r"(?P<src>[HD])(?:2|to)(?P<dst>[HD])(?: (?:of )?gpu ?(?P<gpu>\d+))?", re.IGNORECASE)
+# Copies by their usual names, and ends of one GPU: H2D, DtoH of GPU 3, device->host.
+_COPY = re.compile(
+    rf"(?:(?P<to>{TO_DEVICE})|(?P<back>{FROM_DEVICE})|{WITHIN_DEVICES})(?: (?:of )?gpu ?(?P<gpu>\d+))?", re.IGNORECASE
+)
 _DEVICE_END = re.compile(r"\bdevice ?(\d*)", re.IGNORECASE)
 _DEVICE = r"(?:device ?\d*|host(?: memory)?\d*|cpu ?\d*|d?ram|memory)"
 _OF_DEVICES = re.compile(rf"\s*{_DEVICE}\s*(?:<?[-=]>|→|↔|\bto\b)\s*{_DEVICE}\s*", re.IGNORECASE)
@@ -67,8 +70,8 @@ def flag(node: YamlNode) -> bool:
 def ends(flows: str) -> str:
     """Flows with the names of ends that rows have: GPU 0 is gpu0, CPU host0, cpu1->cpu1 the memory of node 1."""
     if (copy := _COPY.fullmatch(flows.strip())) is not None:
-        names = {"h": "host0", "d": f"gpu{copy['gpu'] or 0}"}
-        return f"{names[copy['src'].lower()]}->{names[copy['dst'].lower()]}"
+        gpu = f"gpu{copy['gpu'] or 0}"
+        return f"{'host0' if copy['to'] else gpu}->{'host0' if copy['back'] else gpu}"
     if _OF_DEVICES.fullmatch(flows):
         flows = _DEVICE_END.sub(lambda end: f"gpu{end[1] or 0}", flows)
     flows = _ALL.sub(lambda gpus: f"gpu[0-{int(gpus[1]) - 1}]", flows).strip()

@@ -9,6 +9,7 @@ from lanewise import units
 from lanewise.catalog.drive_models import drive_series
 from lanewise.errors import LanewiseError
 from lanewise.readers.words import spellings
+from lanewise.readers.words.directions import FROM_DEVICE, TO_DEVICE, WITHIN_DEVICES
 from lanewise.results.figure_words import count_in
 
 _GPU = (
@@ -17,14 +18,14 @@ _GPU = (
 )
 _IN_HOST = r"(?:cpu|host|ram|dram|pinned|pageable|page-?locked|numpy)(?: memory)?"
 _PEERS = re.compile(
-    r"\bp2p(?=\b|bandwidth)|\bpeers?\b|\bd(?:evice)?(?:2|to| to |->|_to_)d(?:evice)?(?=\b|_)|"
+    r"\bp2p(?=\b|bandwidth)|\bpeers?\b|" + WITHIN_DEVICES + r"|"
     r"\bgpus?\W{0,2}\d{0,2} ?(?:->|\u2192|<->|\u2194|to) ?gpus?\W{0,2}\d{0,2}\b|"
     r"\bbetween (?:\w+ ){0,3}(?:gpus|[abhltv]\d{1,3}0?0?|rtx|mi\d{2,3}x?)|\bpairs?\b|"
     r"\bbetween (?:any|each|all) (?:two|pairs?|of them)\b|\bnvlink (?:transfers?|copies|copy)\b",
     re.IGNORECASE,
 )
 _TO = re.compile(
-    r"\bh(?:ost)?(?:2|to| to | ?(?:->|\u2192) ?|_to_)d(?:ev(?:ice)?)?(?=\b|_)|\bhtod\b|"
+    rf"{TO_DEVICE}|"
     rf"\b{_IN_HOST} ?(?:to|->|\u2192) ?(?:the |an? )?(?:gpus?|cuda|device)\b|\.cuda\(|\.to\([\"']?(?:cuda|gpu)|"
     rf"\b(?:to|onto|into|reach(?:es)?) (?:the |an? |its |each |one |my |our )?(?:nvidia |geforce |amd )?{_GPU}\b|"
     r"\buploads?\b|\bfrom (?:the |its )?(?:host|cpu|main memory)(?! (?:to|into)\b)\b|"
@@ -32,7 +33,7 @@ _TO = re.compile(
     re.IGNORECASE,
 )
 _FROM = re.compile(
-    rf"\bd(?:ev(?:ice)?)?(?:2|to| to | ?(?:->|\u2192) ?|_to_)h(?:ost)?(?=\b|_)|\bdtoh\b|"
+    rf"{FROM_DEVICE}|"
     rf"\b(?:gpus?|cuda|device)(?: memory)? ?(?:to|->|\u2192) ?(?:the )?{_IN_HOST}\b|\.cpu\(|\.to\([\"']?cpu|"
     rf"\b(?:to|into) (?:the )?(?:host|cpu)\b|\bfrom (?:the |an? |its )?{_GPU}\b|"
     r"\breadback|\bread(?:ing)? back\b|\bback\b|\bdownloads?\b",

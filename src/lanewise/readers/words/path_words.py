@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lanewise import late_re as re
+from lanewise.readers.words.directions import D2H, H2D
 
 _PATHS = (
     ("service", re.compile(r"\btok(?:en)?s?\b|\d ?t/s\b|\breq(?:uest)?s?\b|infer(?:ence)?s?\b|\bv?llm\b|triton|\bqps\b|"
@@ -23,11 +24,9 @@ _PATHS = (
     ("host memory", re.compile(r"\bmemory bandwidth\b|\bstream\b.{0,20}triad|\bmemcpy\b|\bdram\b|\bddr[2-6]\b|"
                                r"\bdimms?\b|\bram (?:speed|bandwidth)", re.I)),
 )  # fmt: skip
-_READS = re.compile(
-    r"(?-i:\bGETs?\b)|\bread(?:s|ing)?\b|\brd\b|download|\brx\b|recv|receiv\w*|\bc2h\b|\bd2h\b|\bdtoh\b", re.I
-)
+_READS = re.compile(r"(?-i:\bGETs?\b)|\bread(?:s|ing)?\b|\brd\b|download|\brx\b|recv|receiv\w*|\bc2h\b|" + D2H, re.I)
 _WRITES = re.compile(
-    r"(?-i:\bPUTs?\b)|\bwrit(?:e|es|ing|ten)\b|\bwrote\b|\bwr\b|upload|\btx\b|\bsen[dt]\w*|\bh2c\b|\bh2d\b|\bhtod\b",
+    r"(?-i:\bPUTs?\b)|\bwrit(?:e|es|ing|ten)\b|\bwrote\b|\bwr\b|upload|\btx\b|\bsen[dt]\w*|\bh2c\b|" + H2D,
     re.I,
 )
 # Before a figure: what its writer wants of it. "Slower than expected" and "as it should" are said of what was measured.

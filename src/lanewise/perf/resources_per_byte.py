@@ -25,7 +25,7 @@ from lanewise.topology.model import LinkKind, System
 
 
 @memoized_by_figures
-def route_demand(system: System, route: Route, peer_read: bool) -> Mapping[Resource, float]:
+def resources_per_byte(system: System, route: Route, peer_read: bool) -> Mapping[Resource, float]:
     """What one byte of goodput over `route` takes of each resource: wire bytes of a link, seconds of a window."""
     amounts = summed(_amounts(system, route, peer_read))
     return {as_measured(system, resource): amount for resource, amount in amounts.items()}
