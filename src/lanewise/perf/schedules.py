@@ -31,7 +31,8 @@ class Schedule:
     Copies of one flow run in order. With `in_order_from` so do all copies out of one source, with `in_order_into` all
     into one destination; copies that may run take turns on the engine of their `engine_at` end: the one that could
     begin first, or with `any_order` whichever, as one engine serves the queues of its streams. With `one_by_one` a copy
-    begins when the one before has ended. A schedule of no rounds has all flows running all the time. `first_only` counts only the first flow: the others are there to disturb it.
+    begins when the one before has ended. A schedule of no rounds has all flows running all the time. `first_only`
+    counts only the first flow: the others are there to disturb it.
     `opposite` says how copies of both directions of a pair are issued, `copied_by` what moves the data.
     """
 
