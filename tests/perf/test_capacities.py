@@ -407,7 +407,8 @@ def test_writes_to_one_numa_node_do_not_slow_reads_of_another() -> None:
             "{from: cpu0, to: 'gpu[0-1]', pcie: gen5 x16}",
         )
         reads.append(lanewise.predict(system, "host0->gpu0, gpu1->host0").rates[0].rate)
-    assert reads == [pytest.approx(0.448 * 358.4e9 / 2 / (1 + 1.48)), pytest.approx(55.249e9, rel=1e-5)]  # of one node, half
+    # Of one node, half.
+    assert reads == [pytest.approx(0.448 * 358.4e9 / 2 / (1 + 1.48)), pytest.approx(55.249e9, rel=1e-5)]
 
 
 def test_what_one_host_loses_is_not_taken_of_another() -> None:

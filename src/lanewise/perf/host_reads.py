@@ -3,9 +3,9 @@
 Reads wait for their data, which the host sends in completions of its own size and time (PCI Express Base Specification,
 read completion boundary); what GPUs write to hosts waits for credits alone, and is the same at both. Of GPUs that were
 measured at both makers' CPUs Intel's give 0.964 to 0.965: A100 at Gen4 (Ice Lake, Rome), H200 (Emerald Rapids, Genoa)
-and B300 (Granite Rapids, Turin) at Gen5; 0.994 of an RTX 5090 whose EPYC has two of twelve channels. Which property of the
-host it is, nobody published. A figure is the median of its hosts, whoever made their CPUs; where those are known, it is
-brought to the maker of the host in question.
+and B300 (Granite Rapids, Turin) at Gen5; 0.994 of an RTX 5090 whose EPYC has two of twelve channels. Which property of
+the host it is, nobody published. A figure is the median of its hosts, whoever made their CPUs; where those are known,
+it is brought to the maker of the host in question.
 """
 
 from __future__ import annotations
