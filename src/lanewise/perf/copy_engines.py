@@ -22,6 +22,9 @@ _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "
 # answers later gives less. Copies from memory of 15 hosts that are not named and held out got 0.66 to 1.10 of what is
 # predicted, 14 of them from 0.81 on, and copies to it, which wait for credits alone, 0.94 and more.
 UNNAMED_READS = (0.80, 1.0)
+# What a GPU reads of a peer, of what it reads of a host: 0.84 (A40), 0.92 (Arc Pro B70), 0.95 (RTX PRO 6000), 1.05 (RTX
+# A6000), 1.06 (P100).
+_READS_OF_PEERS = (0.84, 1.07)
 
 
 def copy_demand(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
@@ -95,6 +98,7 @@ def _stand_in(system: System, part: Part, kind: str, engine: Resource) -> Range:
     same = (each for each in system.catalog.parts.values() if each.kind == "gpu" and maker(each) == maker(part))
     measured = any(each.figure(f"engine.{kind}.gen{gen}").known for each in same for gen in GENERATIONS)
     own = RANGES[CARRIED_OVER if measured else "planning"]
+    own = widest([own, _READS_OF_PEERS]) if kind == "p2p_read" else own
     return product(engine.factors, own) if engine.basis == "typical" else widest([engine.factors, own])
 
 
