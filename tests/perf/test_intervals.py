@@ -272,13 +272,13 @@ def test_copies_to_the_host_stand_for_peer_writes_with_a_wider_range() -> None:
     ada = builtin().get("rtx-6000-ada")
     bare = builtin().with_part(ada.with_figure("engine.p2p_write.gen4", Figure(None, "B/s", "this test")))
     ends = []
-    for gpu, catalog in (("rtx-6000-ada", builtin()), ("rtx-6000-ada", bare), ("rx-6900-xt", builtin())):
+    for gpu, catalog in (("rtx-6000-ada", builtin()), ("rtx-6000-ada", bare), ("radeon-pro-w7900", builtin())):
         text = ONE_GPU.replace("gpu0: {gpu: l40s}", f'"gpu[0-1]": {{gpu: {gpu}}}') % LINK.replace("gpu0", '"gpu[0-1]"')
         demand = flow_demand(read_system(text, "s.yaml", {}, catalog), Flow("gpu0", "gpu1"))
         ends.append(next(each.factors for each in demand.per_byte if each.kind == "p2p_write"))
     assert ends[0] == pytest.approx(RANGES["calibrated"])
     assert ends[1] == pytest.approx(RANGES["carried over"])
-    # Nobody measured peer copies of AMD's over PCIe, nor the copies of an RX 6900 XT to its host.
+    # Nobody measured peer copies of AMD's over PCIe, nor the copies of a Radeon PRO W7900 to its host.
     assert ends[2] == pytest.approx(product(RANGES["typical"], RANGES["planning"]), rel=0.02)
 
 

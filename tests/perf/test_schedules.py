@@ -43,6 +43,9 @@ ALL_TO_ALL = " ".join(f"{a}{b}" for a in range(4) for b in range(4) if a != b)
         ("pytorch", "01 02", {"02": 0.5}, 2 / 3),
         ("null-stream", "01 02", {"02": 0.5}, 2 / 3),
         ("together", "01 02", {"02": 0.5}, 1.0),
+        # One copy at a time, whatever the two share: 2 / (1/1 + 1/0.5).
+        ("one-by-one", "01 10", {"10": 0.5}, 2 / 3),
+        ("one-by-one", "01 23", {}, 1.0),
         # The reader's engine takes turns: 2 / (1/0.5 + 1/0.5); two readers share what the source sends.
         ("p2pmark", "10 20", {"10": 0.5, "20": 0.5}, 0.5),
         ("p2pmark", "01 02", {}, 1.0),
@@ -74,6 +77,18 @@ def test_a_prediction_counts_what_the_tool_counts() -> None:
     first = lanewise.predict("rack-16gpu", flows, schedule="nvbandwidth")
     assert [rate.rate for rate in first.rates] == [together.rates[0].rate]
     assert first.loads == together.loads
+
+
+def test_copies_one_by_one_take_nothing_from_each_other() -> None:
+    # Both ways at once Acks and credits of one copy cost the other: here the links carry one copy at a time.
+    flows = "gpu0->gpu1, gpu1->gpu0"
+    (alone,) = lanewise.predict("rack-16gpu", "gpu0->gpu1").rates
+    in_turns = lanewise.predict("rack-16gpu", flows, schedule="one-by-one")
+    assert in_turns.total == pytest.approx(alone.rate)
+    assert {rate.limit for rate in in_turns.rates} == {"order of the copies (one-by-one)"}
+    down_and_up = lanewise.predict("rack-16gpu", "gpu0->host0, host0->gpu1", schedule="one-by-one")
+    legs = [lanewise.predict("rack-16gpu", leg).total for leg in ("gpu0->host0", "host0->gpu1")]
+    assert down_and_up.rates[0].rate == pytest.approx(1 / (1 / legs[0] + 1 / legs[1]))
 
 
 def test_a_resource_that_is_full_all_the_time_is_the_limit_not_the_order() -> None:

@@ -31,17 +31,24 @@ def test_the_interval_of_a_copy_of_host_memory_begins_at_the_least_that_was_seen
     translated, plain = (predicted(mode, flow).rates[0] for mode in ("translate", "passthrough"))
     assert translated.low == pytest.approx(20e9)  # 0.8 of 200 Gb/s
     assert translation.DOUBT in translated.doubt
-    # Writes of a CPU that nobody measured: the median of EPYC 7002 and a Core i5, 21.5 and 20.5 GB/s.
-    assert translated.rate == (pytest.approx(21e9) if flow == "gpu0->host0" else plain.rate)
+    # Of a CPU that nobody measured: the medians of EPYC 7002 and a Core i5, 21.5 and 20.5 GB/s, 25.2 and 21.8.
+    assert translated.rate == pytest.approx(21e9 if flow == "gpu0->host0" else 23.5e9)
     assert translated.high == plain.high
     assert plain.low > 45e9
     assert not plain.doubt
 
 
+def test_walks_serve_both_directions_one_after_the_other() -> None:
+    both = predicted("translate", "host0->gpu0, gpu0->host0")
+    assert both.total == pytest.approx(2 / (1 / 21 + 1 / 23.5) * 1e9)
+    apart = predicted("translate", "host0->gpu0, gpu1->host0")  # below two ports
+    assert apart.total == pytest.approx((21 + 23.5) * 1e9)
+
+
 def test_both_directions_of_a_root_port_share_its_translations_and_two_ports_do_not() -> None:
     both = predicted("translate", "host0->gpu0, gpu0->host0")
     two = predicted("translate", "host0->gpu[0-1]")
-    assert both.total_low == pytest.approx(20e9, rel=0.01)
+    assert both.total_low == pytest.approx(20e9, rel=0.015)
     assert two.total_low == pytest.approx(40e9)
     assert both.total_high >= predicted("off", "host0->gpu0, gpu0->host0").total_high
 
@@ -62,10 +69,10 @@ def test_copies_to_the_host_are_slower_where_that_was_measured_unless_pages_are_
     assert translated.high == plain.high > 26e9
 
 
-@pytest.mark.parametrize("flow", ["host0->gpu0", "ssd0->host0"])
-def test_copies_from_the_host_and_of_drives_keep_their_rate_there(flow: str) -> None:
-    translated, plain = (predicted(mode, flow, "rome").rates[0] for mode in ("translate", "passthrough"))
-    assert translated.rate == plain.rate
+def test_copies_from_the_host_lose_less_and_those_of_drives_nothing() -> None:
+    assert predicted("translate", "host0->gpu0", "rome").total == pytest.approx(25.2e9)
+    drives = [predicted(mode, "ssd0->host0", "rome").total for mode in ("translate", "passthrough")]
+    assert drives[0] == drives[1]
 
 
 def test_copies_staged_in_buffers_of_the_driver_keep_their_rate_there() -> None:

@@ -154,7 +154,7 @@ def test_four_gpus_below_one_switch_are_spread_over_root_ports():
     assert isinstance(found, Placement)
     assert found.current is not None
     assert found.current.score.total / 1e9 == pytest.approx(57.5, abs=0.1)  # the best copy published, of a B200
-    assert found.best.score.total / 1e9 == pytest.approx(4 * 26.8, rel=0.01)
+    assert found.best.score.total / 1e9 == pytest.approx(4 * 25.86, rel=0.01)  # 26.8 of AMD, at a Xeon
     assert len(found.best.moves) == 2
     assert not found.doubt
 

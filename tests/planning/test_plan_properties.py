@@ -138,7 +138,7 @@ def test_where_candidates_run_out_the_plan_says_so():
 
 
 def test_ctrl_c_keeps_the_best_found():
-    question = asked(box([16, 8, 4], [0] * 4), "resnet50 300000 each 43367")
+    question = asked(box([16, 8, 4], [0] * 4), "resnet50 310000 each 43367")
     choices = Choices(question)
     judged: list[Pick] = []
 

@@ -170,8 +170,8 @@ def predict(
 
     `flows` is text, 'gpu0->gpu4, host0->gpu1', or Flow objects; they share resources by max-min fairness. `p2p` False:
     the flows of a text between GPUs go through host memory; a Flow has its own `p2p`. `schedule` is the tool whose
-    order of copies, and whose way to count them, is predicted: "pytorch", "null-stream", "p2pmark",
-    "p2pBandwidthLatencyTest", "nvbandwidth" or "TransferBench".
+    order of copies, and whose way to count them, is predicted: "pytorch", "null-stream",
+    "one-by-one", "p2pmark", "p2pBandwidthLatencyTest", "nvbandwidth" or "TransferBench".
 
     Raises FormatError for text that is not a list of flows, InputError for a flow with a size or a start (see
     finish_times), UnknownName for an end or a schedule that does not exist, and Unreachable for a flow without a route.

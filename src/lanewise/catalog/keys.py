@@ -57,6 +57,9 @@ _PLAIN: dict[str, Key] = {
     "memory.translated_writes": Key(
         ("cpu",), "B/s", "what GPUs below one root port write to host memory whose pages an IOMMU translates, measured"
     ),
+    "memory.translated_reads": Key(
+        ("cpu",), "B/s", "what GPUs below one root port read of such memory, measured; both directions share the walks"
+    ),
     "memory.write_weight": Key(
         ("cpu",), "1", "rate of a device that writes over that of one that reads, where the memory limits both"
     ),

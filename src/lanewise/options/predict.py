@@ -11,7 +11,7 @@ from lanewise.options.option import Options, option
 SCENARIOS = ("server", "offline", "single-stream", "multi-stream")
 DIVISIONS = ("closed", "network")
 SCHEDULES = (
-    "together", "pytorch", "null-stream", "p2pmark", "p2pBandwidthLatencyTest",
+    "together", "pytorch", "null-stream", "one-by-one", "p2pmark", "p2pBandwidthLatencyTest",
     "p2pBandwidthLatencyTest-cuda9", "nvbandwidth", "TransferBench",
 )  # fmt: skip
 

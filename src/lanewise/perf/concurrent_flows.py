@@ -18,6 +18,7 @@ from lanewise.perf.resources import REQUESTS, Resource, summed
 from lanewise.perf.segments import PACKET_LINKS
 from lanewise.perf.sharing import SolverFlow, share
 from lanewise.perf.staging import Opposite
+from lanewise.perf.translation import with_walks_in_turn
 from lanewise.perf.turns import NO_TURNS, with_others
 from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, System
@@ -69,6 +70,8 @@ def concurrent_demands(
         replace(demand, per_byte=_requests_apart(demand), sender=demand.sender if copied_by == "engines" else NO_TURNS)
         for demand in demands
     ]
+    if copied_by == "engines":  # of kernels page walks are reckoned apart (collectives/translation.py)
+        demands = [replace(demand, per_byte=with_walks_in_turn(demand.per_byte)) for demand in demands]
     resources, solver_flows = solver_input(demands)
     shares = share([resource.capacity for resource in resources], solver_flows)
     full = {resources[index] for index in shares.limits if index is not None and resources[index].kind in _FULL}

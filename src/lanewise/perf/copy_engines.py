@@ -8,6 +8,7 @@ from dataclasses import replace
 from lanewise.catalog import Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
+from lanewise.perf.host_reads import read_factor
 from lanewise.perf.known_parts import link_with_speed, maker, part_of
 from lanewise.perf.resources import LABELS, Resource, cite, weakest
 from lanewise.perf.segments import Segment, link_speed, slowest_link
@@ -21,6 +22,9 @@ _ENGINE_FIGURES = {"p2p_write": ("p2p_write", "d2h"), "p2p_read": ("p2p_read", "
 # answers later gives less. Copies from memory of 15 hosts that are not named and held out got 0.66 to 1.10 of what is
 # predicted, 14 of them from 0.81 on, and copies to it, which wait for credits alone, 0.94 and more.
 UNNAMED_READS = (0.80, 1.0)
+# What a GPU reads of a peer, of what it reads of a host: 0.84 (A40), 0.92 (Arc Pro B70), 0.95 (RTX PRO 6000), 1.05 (RTX
+# A6000), 1.06 (P100).
+_READS_OF_PEERS = (0.84, 1.07)
 
 
 def copy_demand(system: System, segment: Segment) -> Iterator[tuple[Resource, float]]:
@@ -42,7 +46,7 @@ def copy_demand(system: System, segment: Segment) -> Iterator[tuple[Resource, fl
     if slowest is None:
         return
     for kind in kinds:
-        demand = engine_demand(system, gpu, kind, slowest)
+        demand = engine_demand(system, gpu, kind, slowest, system.part(segment.src) if kind == "h2d" else None)
         if demand is not None:
             engine, amount = demand
             ends = (slowest_link(system, segment, bound) for bound in ("low", "high"))
@@ -63,13 +67,16 @@ def _reads_of_gpu(system: System, gpu: str, link: Link) -> Iterator[tuple[Resour
         yield replace(sends, kind="completions", name=f"reads of {gpu} by drives and cards"), amount
 
 
-def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[Resource, float] | None:
+def engine_demand(
+    system: System, device: str, kind: str, link: Link, cpu: Part | None = None
+) -> tuple[Resource, float] | None:
     """A GPU's engine (h2d, d2h, p2p_write, p2p_read), and what a byte takes of it on a path as fast as link.
 
     The engine's capacity is its figure of the newest generation; a byte over a slower path holds it longer. A figure of
     another generation is scaled by the ratio of raw rates: an engine that keeps 80 % of a Gen4 link busy is taken to
     keep 80 % of a Gen3 link busy. Peer writes leave through the engine that writes to the host, and peer reads through
-    the one that reads it, so those figures are taken. None where the part states none.
+    the one that reads it, so those figures are taken. Of host memory `cpu` says which CPU it is at, as hosts differ by
+    maker. None where the part states none.
     """
     part = part_of(system, device)
     if part is None or part.kind != "gpu" or link.gen is None or link.lanes is None:
@@ -78,6 +85,10 @@ def engine_demand(system: System, device: str, kind: str, link: Link) -> tuple[R
         figures = {gen: key for gen in GENERATIONS if part.figure(key := f"engine.{name}.gen{gen}").known}
         if figures:
             engine, amount = _engine(part, device, kind, figures, (link.gen, link.lanes))
+            factor = read_factor(system, part, _nearest(figures, link.gen), cpu)
+            if cpu is not None and factor != 1:
+                engine = replace(engine, rests_on=f"{engine.rests_on}, times {factor:.3g} at CPUs of {maker(cpu)}")
+                amount /= factor
             return engine if name == kind else engine.within(_stand_in(system, part, kind, engine)), amount
     return None
 
@@ -87,14 +98,19 @@ def _stand_in(system: System, part: Part, kind: str, engine: Resource) -> Range:
     same = (each for each in system.catalog.parts.values() if each.kind == "gpu" and maker(each) == maker(part))
     measured = any(each.figure(f"engine.{kind}.gen{gen}").known for each in same for gen in GENERATIONS)
     own = RANGES[CARRIED_OVER if measured else "planning"]
+    own = widest([own, _READS_OF_PEERS]) if kind == "p2p_read" else own
     return product(engine.factors, own) if engine.basis == "typical" else widest([engine.factors, own])
+
+
+def _nearest(figures: dict[int, str], gen: int) -> int:
+    return min(figures, key=lambda generation: (abs(generation - gen), -generation))
 
 
 def _engine(
     part: Part, device: str, kind: str, figures: dict[int, str], speed: tuple[int, int]
 ) -> tuple[Resource, float]:
     best = part.number(figures[max(figures)]) or 0.0
-    gen = min(figures, key=lambda generation: (abs(generation - speed[0]), -generation))
+    gen = _nearest(figures, speed[0])
     figure = part.figure(figures[gen])
     scale = packets.raw_rate(*speed) / packets.raw_rate(gen, 16)
     rests = cite(part, figures[gen], figure)

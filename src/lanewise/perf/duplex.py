@@ -34,6 +34,7 @@ from lanewise.catalog import Figure, Part
 from lanewise.catalog.keys import GENERATIONS
 from lanewise.catalog.typical import both_ways_share, completed
 from lanewise.perf import packets
+from lanewise.perf.host_reads import read_factor
 from lanewise.perf.known_parts import is_of_amd, part_of
 from lanewise.perf.link_capacity import DMA_ENGINE_DOUBT
 from lanewise.perf.measured_capacity import as_measured
@@ -265,7 +266,7 @@ def _starved_reads(system: System, flow: RunningFlow) -> float:
 
 @memoized_by_figures
 def _duplex_part(system: System, gpu: str) -> Part | None:
-    """The part of a GPU with the duplex figures of its host: those at CPUs of AMD, where it has some and a CPU is.
+    """The part of a GPU with the figures of its host: those at CPUs of AMD, where it has some and a CPU is.
 
     Their ranges still hold what all hosts showed: no host of AMD with a switch above its GPUs was measured.
     """
@@ -273,12 +274,22 @@ def _duplex_part(system: System, gpu: str) -> Part | None:
     if part is None:
         return None
     cpus = (system.part(cpu) for cpu in system.of_kind(Kind.CPU, host=system.device(gpu).host))
-    if not any(cpu is not None and is_of_amd(cpu) for cpu in cpus):
+    of_amd = next((cpu for cpu in cpus if cpu is not None and is_of_amd(cpu)), None)
+    if of_amd is None:
         return part
     keys = [(f"engine.duplex_{kind}", f".gen{gen}") for kind in _OTHER for gen in GENERATIONS]
     figures = {stem + gen: (part.figure(f"{stem}_amd{gen}"), part.figure(stem + gen)) for stem, gen in keys}
     known = {key: _with_ends_of(other, figure) for key, (figure, other) in figures.items() if figure.known}
-    return replace(part, figures={**part.figures, **known}) if known else part
+    return replace(part, figures={**part.figures, **_reads_at(system, part, of_amd), **known}) if known else part
+
+
+def _reads_at(system: System, part: Part, cpu: Part) -> dict[str, Figure]:
+    """What its engine reads alone of a host with such a CPU, which its duplex figures were measured beside."""
+    figures = {gen: part.figure(f"engine.h2d.gen{gen}") for gen in GENERATIONS}
+    return {
+        f"engine.h2d.gen{gen}": replace(figure, value=value * read_factor(system, part, gen, cpu), low=None, high=None)
+        for gen, figure in figures.items() if isinstance(value := figure.value, float)
+    }  # fmt: skip
 
 
 def _with_ends_of(other: Figure, figure: Figure) -> Figure:

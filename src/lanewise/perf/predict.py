@@ -99,7 +99,11 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
     Unreachable or UnknownName if one of them cannot run.
     """
     # Of each flow: its routes, and what a byte takes of each resource.
-    demands = arbitrated(flow_demands(system, flows, schedule.opposite, schedule.copied_by))
+    at_once = [[flow] for flow in flows] if schedule.one_by_one else [flows]
+    demands = [
+        demand for each in at_once
+        for demand in arbitrated(flow_demands(system, each, schedule.opposite, schedule.copied_by))
+    ]  # fmt: skip
     resources, solver_flows = solver_input(demands)  # the same as the solver takes it
     capacities = [resource.capacity for resource in resources]
     solution = share_in_order(schedule, capacities, flows, solver_flows)

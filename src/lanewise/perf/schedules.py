@@ -30,8 +30,9 @@ class Schedule:
 
     Copies of one flow run in order. With `in_order_from` so do all copies out of one source, with `in_order_into` all
     into one destination; copies that may run take turns on the engine of their `engine_at` end: the one that could
-    begin first, or with `any_order` whichever, as one engine serves the queues of its streams. A schedule of no rounds
-    has all flows running all the time. `first_only` counts only the first flow: the others are there to disturb it.
+    begin first, or with `any_order` whichever, as one engine serves the queues of its streams. With `one_by_one` a copy
+    begins when the one before has ended. A schedule of no rounds has all flows running all the time. `first_only`
+    counts only the first flow: the others are there to disturb it.
     `opposite` says how copies of both directions of a pair are issued, `copied_by` what moves the data.
     """
 
@@ -43,6 +44,7 @@ class Schedule:
     in_order_into: bool = False
     engine_at: Literal["source", "destination"] | None = None
     any_order: bool = False
+    one_by_one: bool = False
     first_only: bool = False
     opposite: Opposite = Opposite.AFTER
     copied_by: Copier = "engines"
@@ -67,6 +69,13 @@ SCHEDULES = {
             "peer copies on the default stream of each source: copies from one source run in order",
             "CUDA C++ programming guide, default stream",
             rounds=100, in_order_from=True,
+        ),
+        Schedule(
+            "one-by-one",
+            "each copy begins when the one before has ended: a program waits for it, or as Tensor.copy_ on the default "
+            "streams of two GPUs it holds both streams, so that opposite copies take turns whatever joins the GPUs",
+            "PyTorch, aten/src/ATen/native/cuda/Copy.cu: barriers with both current streams",
+            rounds=100, one_by_one=True,
         ),
         Schedule(
             "p2pmark",
@@ -178,6 +187,7 @@ def _waits(schedule: Schedule, flows: Sequence[Flow], order: Sequence[int]) -> l
         chains: list[tuple[str, ...]] = [("flow", str(number))]
         chains += [("from", flow.src)] if schedule.in_order_from else []
         chains += [("into", flow.dst)] if schedule.in_order_into else []
+        chains += [("all",)] if schedule.one_by_one else []
         chains += [("engine", _engine(schedule, flow))] if schedule.any_order else []
         waits += [(copy, earlier) for earlier in sorted({latest[chain] for chain in chains if chain in latest})]
         latest |= dict.fromkeys(chains, copy)
