@@ -31,8 +31,10 @@ def _lots(*names: str) -> list[str]:
 
 
 UNSEEN = _lots(
-    "2026-11-28-unseen-machines-eleventh", "2026-11-28-unseen-machines-twelfth", "2026-11-28-unseen-machines-thirteenth",
-)  # fmt: skip
+    "2026-11-28-unseen-machines-eleventh",
+    "2026-11-28-unseen-machines-twelfth",
+    "2026-11-28-unseen-machines-thirteenth",
+)
 TEACH_SINCE = _lots(
     "2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
     "2026-11-24-accuracy-unseen-6", "2026-11-24-accuracy-unseen-7", "2026-11-27-unseen-machines",
