@@ -11,8 +11,8 @@ from lanewise.readers.typed import machine, values
 from lanewise.readers.typed.fields import BY_ALGORITHM
 from lanewise.readers.typed.keys import near_miss, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
-from lanewise.readers.typed.said_beside import with_keys_for_all
 from lanewise.readers.typed.stated_values import known_key, meant
+from lanewise.readers.typed.value_words import with_keys_for_all
 from lanewise.readers.words.machines import NamedMachine
 from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
@@ -66,7 +66,7 @@ def read_text(text: str, file: str) -> ImportedResults:
     of_others = {key: node for key, node in stated.items() if key != machine.GPU and not _PEERS.fullmatch(key)}
     posted = _posted({**shared, **of_others}, file)
     posted = replace(posted, devices=_devices(fields) or machine.gpu_names(maps))
-    known = machine.named(stated.values())
+    known = machine.named(stated.values(), fields["gpus"])
     if known is not None:
         posted = _of_named_machine(posted, known, file, says_line=any(row.how.get("line") for row in rows))
     return ImportedResults("typed in", tuple(rows), posted=posted)

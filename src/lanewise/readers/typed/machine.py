@@ -40,9 +40,10 @@ def gpu_names(rows: Sequence[YamlNode]) -> dict[str, str]:
     return {gpu: names.pop() for gpu, names in found.items() if len(names) == 1}
 
 
-def named(stated: Iterable[YamlNode]) -> NamedMachine | None:
-    """The server or cloud instance that one of the asker's own words names, if it is known."""
+def named(stated: Iterable[YamlNode], gpus: YamlNode) -> NamedMachine | None:
+    """The server or cloud instance that one of the asker's own words or the name of the GPUs says, if it is known."""
     words = [node.as_written() for node in stated if node.given and _OF_A_MACHINE.fullmatch(str(node.key))]
+    words += [gpus.value] if isinstance(gpus.value, str) else []
     return next((machine for word in words for machine in machines_in(word)), None)
 
 

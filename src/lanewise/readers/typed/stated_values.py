@@ -46,7 +46,7 @@ _BY_CASE = {key.casefold(): key for key in STATEMENTS}
 _SIZE_OF_BAR = re.compile(r"(\d+) ?([MG])(?:i?B)?")
 # 8x ConnectX-7 400G, 2x 400G, 8 x NDR: how many cards, and what stands for the rate of each.
 _CARDS = re.compile(
-    r"(?P<count>\d{1,2})(?: ?[x×*] ?| (?=\D)|$)(?P<card>(?:ConnectX|CX|BlueField|BF)-?\d\w{0,2})?[ ,(]*(?P<rate>[^)]*)\)?"
+    r"(?P<count>\d{1,2})(?: ?[x×*] ?| (?=\D)|$)(?:(?:ConnectX|CX|BlueField|BF)-?\d\w{0,2})?[ ,(]*(?P<rate>[^)]*)\)?"
 )
 
 
@@ -62,8 +62,8 @@ def meant(key: str, value: str) -> str:
     return next((word for written, word in _PATTERNS.get(key, ()) if written.fullmatch(value)), value)
 
 
-# What people call the words of STATEMENTS, with the values of which they mean it: `nic: 400G` is a line, `pcie: gen4 x8`
-# a slot. Case, hyphens and underscores do not count.
+# What people call the words of STATEMENTS, with the values of which they mean it: `nic: 400G` is a line,
+# `pcie: gen4 x8` a slot. Case, hyphens and underscores do not count.
 _RATE = r"(?:\d[\d.]* ?(?:G|Gb|GbE|Gbps|Gbit|[GT]b/s)\b.*|[FEHNX]DR\b.*|\d{1,3} ?(?:Gigabit|Gb).*)"
 _LANES = r".*(?:gen ?\d|pcie|\d\.0|\bx ?\d{1,2}\b|chipset|\bpch\b).*"
 _KEYS: tuple[tuple[str, str, str], ...] = (

@@ -28,7 +28,7 @@ _MACHINES = tuple(
         (r"DGX[ -]?2H?", "Tesla V100-SXM3-32GB", "8 x 100 Gb/s"), (r"DGX[ -]?1\b.{0,12}V100", _V100, "4 x 100 Gb/s"),
         (r"DGX[ -]A100", _A100, "8 x 200 Gb/s"), (r"DGX[ -]H100", _H100, "8 x 400 Gb/s"),
         (r"DGX[ -]H200", _H200, "8 x 400 Gb/s"), (r"DGX[ -]B200", _B200, "8 x 400 Gb/s"),
-        (r"DGX[ -]B300", "NVIDIA B300", "8 x 800 Gb/s"), (r"DGX[ -]Sparks?", "NVIDIA GB10", "1 x 200 Gb/s"),
+        (r"DGX[ -]B300", "NVIDIA B300", "8 x 800 Gb/s"), (r"DGX[ -]Sparks?|GB10", "NVIDIA GB10", "1 x 200 Gb/s"),
         (r"(?:DGX[ -]Station|HGX)[ -]A100|A100[ -]HGX", _A100), (r"HGX[ -]A800|A800[ -]HGX", "NVIDIA A800-SXM4-80GB"),
         (r"HGX[ -]H100|H100[ -]HGX", _H100), (r"HGX[ -]H800|H800[ -]HGX", "NVIDIA H800 SXM"),
         (r"HGX[ -]H200|H200[ -]HGX", _H200), (r"HGX[ -]H20|H20[ -]HGX", "NVIDIA H20"),
