@@ -17,6 +17,7 @@ from evidence.description_rewritings import COMPARISONS, Comparison, as_yaml, ma
 
 from lanewise import package_data
 from lanewise.errors import LanewiseError
+from lanewise.evidence.prediction import PredictedRow
 
 
 @dataclass(slots=True)
@@ -48,10 +49,11 @@ def add(count: Count, comparison: Comparison, name: str) -> None:
     count.rows += rows
 
 
-def shown(row) -> str:
+def shown(row: PredictedRow) -> str:
     """Value and interval of a row in GB/s or us."""
     seen, scale = row.observation, 1e6 if row.row.latency else 1e-9
-    return " to ".join("unknown" if each is None else f"{each * scale:.4g}" for each in (seen.low, seen.value, seen.high))
+    ends = (seen.low, seen.value, seen.high)
+    return " to ".join("unknown" if each is None else f"{each * scale:.4g}" for each in ends)
 
 
 def counts_of(words: Sequence[str], name: str) -> dict[str, Count]:

@@ -468,8 +468,12 @@ def second_host(first: bool) -> Rewriting:
         own = _devices(text, lambda name, entry: {"host": hosts[0], **entry} if "cpu" in entry else entry)
         other = renamed(own, {**{name: f"other-{name}" for name in system["devices"]}, hosts[0]: "other"})
         both = [other["system"], own["system"]] if first else [own["system"], other["system"]]
-        joined = {**system, "hosts": ["other", *hosts] if first else [*hosts, "other"],
-                  "devices": {**both[0]["devices"], **both[1]["devices"]}, "links": both[0]["links"] + both[1]["links"]}  # fmt: skip
+        joined = {
+            **system,
+            "hosts": ["other", *hosts] if first else [*hosts, "other"],
+            "devices": {**both[0]["devices"], **both[1]["devices"]},
+            "links": both[0]["links"] + both[1]["links"],
+        }
         volumes = {f"other-{name}": volume for name, volume in other["system"].get("volumes", {}).items()}
         if volumes:
             joined["volumes"] = {**system["volumes"], **volumes}

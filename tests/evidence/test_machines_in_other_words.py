@@ -7,11 +7,17 @@ from functools import cache
 
 import pytest
 from evidence.description_rewritings import (
-    COMPARISONS, LESS, SAME, SLOWER, Rewriting, Text, as_yaml, ends_of, machine_text, predicted, renamed, system_of,
+    COMPARISONS,
+    SAME,
+    SLOWER,
+    Rewriting,
+    Text,
+    as_yaml,
+    machine_text,
+    predicted,
 )
 
 from lanewise import package_data
-from lanewise.catalog import builtin
 from lanewise.errors import LanewiseError
 from lanewise.evidence.prediction import PredictedRow
 

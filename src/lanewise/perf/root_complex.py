@@ -57,8 +57,9 @@ def peer_demand(system: System, segment: Segment) -> Iterator[tuple[Resource, fl
         link = settled_link(system, out.link)
         if link.gen is None:
             continue
-        resource = _measured_peer_port(system, out.start, link, link.gen)
-        resource = resource or _slowed_as_newer(system, out.start, link, unmeasured_peer_port(system, out.start, link))
+        width_share = (link.lanes or 16) / 16
+        resource = figure_resource(system, out.start, f"peer.rate.gen{link.gen}", "peer_root_port", width_share)
+        resource = resource or unmeasured_peer_port(system, out.start, link)
         if resource is not None:
             resource = replace(resource, high=max(resource.high, _split_writes(system, out.start, link)))
             if segment.is_read and system.device(segment.hops[-1].end).kind is not Kind.GPU:
@@ -67,22 +68,6 @@ def peer_demand(system: System, segment: Segment) -> Iterator[tuple[Resource, fl
             # One capacity for each root port that peer traffic leaves by, whichever port it came in at.
             name = f"{resource.name} at {out.link.port or out.end}"
             yield replace(resource, place=out.direction, name=name), 1.0
-
-
-def _measured_peer_port(system: System, cpu: str, link: Link, gen: int) -> Resource | None:
-    """What a CPU was measured to pass at a generation, in as many lanes as the link has."""
-    return figure_resource(system, cpu, f"peer.rate.gen{gen}", "peer_root_port", (link.lanes or 16) / 16)
-
-
-def _slowed_as_newer(system: System, cpu: str, link: Link, resource: Resource | None) -> Resource | None:
-    """An unmeasured port, no faster than the CPU was measured to be at a newer generation: the same root complex."""
-    newer = [_measured_peer_port(system, cpu, link, gen) for gen in GENERATIONS if gen > (link.gen or 0)]
-    slowest = min((each for each in newer if each is not None), key=lambda each: each.capacity, default=None)
-    own = resource.capacity if resource is not None else packets.raw_rate(link.gen or 1, link.lanes or 16)
-    if slowest is None or slowest.capacity >= own:
-        return resource
-    ends = resource or slowest
-    return replace(slowest, low=min(slowest.low, ends.low), high=max(slowest.high, ends.high))
 
 
 def _split_writes(system: System, cpu: str, link: Link) -> float:
