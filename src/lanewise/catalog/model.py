@@ -316,11 +316,14 @@ def _letters(name: str) -> str:
 
 @lru_cache(maxsize=16)
 def _written_otherwise(names: tuple[tuple[str, str], ...], titles: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Parts by the letters of their names, and of their titles in full; without those that several parts share."""
-    owners: dict[str, set[str]] = {}
-    for written, owner in (*names, *titles):
-        owners.setdefault(_letters(written), set()).add(owner)
-    return {letters: next(iter(parts)) for letters, parts in owners.items() if len(parts) == 1}
+    """Parts by the letters of their names, else of their titles in full; without those that several parts share."""
+    by_letters: dict[str, str] = {}
+    for source in (titles, names):  # a name goes before another part's title: RTX4090 is no card with another driver
+        owners: dict[str, set[str]] = {}
+        for written, owner in source:
+            owners.setdefault(_letters(written), set()).add(owner)
+        by_letters |= {letters: next(iter(parts)) if len(parts) == 1 else "" for letters, parts in owners.items()}
+    return {letters: part for letters, part in by_letters.items() if part}
 
 
 def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:
