@@ -45,7 +45,7 @@ def link_with_speed(system: System, link: Link, bound: Bound = "nominal") -> Lin
              if (part := system.part(end)) is not None]  # fmt: skip
     gen, lanes = (_least(figures, bound) for figures in zip(*ports, strict=True)) if ports else (None, None)
     ends = (system.device(end) for end in (link.a, link.b))
-    if any(end.kind is Kind.SSD and end.part is None for end in ends):
+    if link.gen is not None and any(end.kind is Kind.SSD and end.part is None for end in ends):
         lanes = min(lanes or DRIVE_LANES, DRIVE_LANES)
     return replace(link, gen=link.gen or gen, lanes=link.lanes or lanes)
 
