@@ -156,11 +156,16 @@ def sample(expect: str) -> str:
 
 def _lookup(unit: str) -> tuple[str, float]:
     try:
-        return _SCALE[unit]
+        return _SCALE[unit] if unit in _SCALE else _SCALE[_per_second(unit)]
     except KeyError:
         raise FormatError(
             f"unknown unit '{unit}'", hint="units: B KiB GB B/s GB/s GiB/s Gb/s s ms us ns QPS % GT/s m"
         ) from None
+
+
+def _per_second(unit: str) -> str:
+    """A unit of rates as _SCALE has it: Gbps, Gbit/s and Gb/sec are Gb/s, GBps and GB/sec are GB/s."""
+    return re.sub(r"(?<=[bB])(?:ps|/sec)$", "/s", unit.replace("bit", "b"))
 
 
 def _example(expect: str) -> str:

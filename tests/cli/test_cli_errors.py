@@ -38,7 +38,7 @@ def test_an_unknown_part_names_its_line_and_the_nearest_parts(lanewise, tmp_path
     path = broken(tmp_path, "a100-pcie-40gb", "a100-pcie-4gb")
     assert complaint(lanewise, "system", "show", path) == snapshot("""\
 error: small.yaml:6: unknown gpu part 'a100-pcie-4gb'
-hint:  did you mean a100-pcie-40gb or a100-pcie-80gb?
+hint:  did you mean a100-pcie-40gb or a100-pcie-80gb? If it is another part: null, or lanewise parts template gpu
 """)
 
 

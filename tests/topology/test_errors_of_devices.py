@@ -39,7 +39,7 @@ devices:
 """
     assert refused(body) == snapshot("""\
 error: s.yaml:5: unknown gpu part 'l4s'
-hint:  did you mean l40s or l4 or l40?\
+hint:  did you mean l40s or l4 or l40? If it is another part: null, or lanewise parts template gpu\
 """)
 
 
@@ -51,7 +51,7 @@ devices:
 """
     assert refused(body) == snapshot("""\
 error: s.yaml:4: unknown gpu part 'rtx-pro-6000-blackwell-max-q'
-hint:  did you mean nvidia-rtx-pro-6000-blackwell-max-q-workstation-edition?\
+hint:  did you mean nvidia-rtx-pro-6000-blackwell-max-q-workstation-edition? If it is another part: null, or lanewise parts template gpu\
 """)
 
 

@@ -378,7 +378,7 @@ devices:
 """
     assert refused(body) == snapshot("""\
 error: s.yaml:4: unknown cpu part 'skylake'
-hint:  did you mean skylake-sp?
+hint:  did you mean skylake-sp? If it is another part: null, or lanewise parts template cpu
 also:  s.yaml:5: unknown gpu part 'l4s'
 also:  s.yaml:6: the range in 'x[2-0]' runs backwards\
 """)

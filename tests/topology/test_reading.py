@@ -12,7 +12,7 @@ from lanewise.catalog import builtin
 from lanewise.errors import LanewiseError, Location
 from lanewise.topology.model import Kind, LinkKind, System
 from lanewise.topology.read import read_system
-from lanewise.topology.speeds import NETWORKS, read_network, read_pcie
+from lanewise.topology.speeds import NETWORKS, is_ethernet, read_network, read_pcie
 
 Read = Callable[..., System]
 
@@ -383,8 +383,38 @@ def test_generation_and_lanes_may_stand_in_one_word() -> None:
     assert read_pcie("Gen5x16") == read_pcie("gen5 x16")
 
 @pytest.mark.parametrize(
-    "printed", ["PCIe 5.0 x16", "5.0 x16", "PCIe5.0x16", "PCIe Gen5 x16", "PCI-E 5.0 x16", "PCI Express Gen 5.0 x16"]
-)
-def test_speeds_are_read_as_manuals_print_them(printed: str) -> None:
+    "printed",
+    [
+        "PCIe 5.0 x16", "5.0 x16", "PCIe5.0x16", "PCIe Gen5 x16", "PCI-E 5.0 x16", "PCI Express Gen 5.0 x16",
+        "pcie5 x16", "PCIe 5 x16", "PCIe Gen 5 x16", "PCIe Gen5 (x16)", "x16 PCIe 5.0", "Gen-5, x16", "gen5-x16",
+        "16 lanes of PCIe 5.0", "gen5 x 16", "PCIe 5.0 \u00d716", "Speed 32GT/s, Width x16", "32.0 GT/s PCIe x16",
+    ],
+)  # fmt: skip
+def test_speeds_are_read_as_manuals_and_lspci_print_them(printed: str) -> None:
     assert read_pcie(printed) == read_pcie("gen5 x16")
-    assert read_network("400 GbE") == read_network("400gbe")
+
+
+@pytest.mark.parametrize("printed", ["PCIe 4.1 x16", "33 GT/s x16", "x16 (x8)", "gen4 gen5", "4 x4", "16"])
+def test_what_may_mean_another_speed_is_refused(printed: str) -> None:
+    with pytest.raises(LanewiseError):
+        read_pcie(printed)
+
+
+@pytest.mark.parametrize(
+    ("printed", "rate", "ethernet"),
+    [
+        ("400 GbE", "400gbe", True), ("100G Ethernet", "100gbe", True), ("RoCE 100 Gb/s", "100gbe", True),
+        ("25 GB/s Ethernet", "200gbe", True), ("InfiniBand HDR", "hdr", False), ("HDR200", "hdr", False),
+        ("200G", "hdr", False), ("200 Gbps", "hdr", False), ("200 Gbit/s", "hdr", False), ("25 GB/s", "hdr", False),
+    ],
+)  # fmt: skip
+def test_networks_are_read_as_people_write_them(printed: str, rate: str, ethernet: bool) -> None:
+    assert read_network(printed) == read_network(rate)
+    assert is_ethernet(printed) == ethernet
+
+
+@pytest.mark.parametrize("printed", ["3 UPI", "3x UPI links", "x3", "3 links", "UPI x3"])
+def test_numbers_of_links_are_read_as_manuals_print_them(printed: str) -> None:
+    text = "lanewise: 1\nsystem: s\ndevices: {a: {cpu: null}, b: {cpu: null}}\n"
+    (link,) = read_system(f"{text}links: [{{from: a, to: b, socket: {printed}}}]\n", "s.yaml").links
+    assert (link.count, link.count_known) == (3, True)

@@ -8,13 +8,18 @@ from functools import lru_cache
 from lanewise import late_re as re
 
 # Model numbers name the generation: the last digit of an EPYC, the second of a Xeon Scalable, v2 to v4 of a Xeon E5.
-# Between words may be blanks or hyphens, so that "EPYC 9554" and "epyc-9554" are the same name.
-_GAP = r"[\s-]+"
-_SCALABLE = rf"(?:platinum|gold|silver|bronze){_GAP}\d"
+# Between words may be blanks, hyphens or underscores, so that "EPYC 9554" and "epyc-9554" are the same name.
+_GAP = r"[\s_-]+"
+_SCALABLE = rf"(?:platinum|gold|silver|bronze|xeon(?={_GAP}8[1-5]\d\d)){_GAP}\d"  # Xeon 8480+ is a Platinum
+_CORE = rf"(?:core{_GAP})?"
 _MODELS = tuple(
     (re.compile(rf"\b{pattern}", re.IGNORECASE), part)
     for pattern, part in (
         (rf"epyc{_GAP}(7742|7452)\b", r"epyc-\1"),
+        (rf"epyc{_GAP}(naples|rome|milan|genoa|siena|turin)\b", r"\1"),
+        # Others of the same I/O die, and Frontier's CPU (AMD: EPYC 7003X, 9004X, 97x4, 7A53).
+        (r"(?:milan-x|trento)\b", "milan"),
+        (r"(?:genoa-x|bergamo)\b", "genoa"),
         (rf"(?:gold{_GAP})(6454s|6526y|6530|5120t)\b", r"xeon-gold-\1"),
         (rf"epyc{_GAP}7\w\w1[a-z]?\b", "naples"),
         (rf"epyc{_GAP}7\w\w2[a-z]?\b", "rome"),
@@ -59,12 +64,12 @@ _MODELS = tuple(
         (rf"e5{_GAP}16\d\d{_GAP}v3\b", "haswell-e"),
         (rf"e5{_GAP}16\d\d{_GAP}v4\b", "broadwell-e"),
         # Core: the generation is what stands before the last three digits; a few of the large socket count as another.
-        (rf"core{_GAP}i[79]{_GAP}(?:79|98|109)[0-9]{{2}}xe?\b", "xeon-w-2200"),
-        (rf"core{_GAP}i7{_GAP}(?:58[23]0|5960)[kx]\b", "haswell-e"),
-        (rf"core{_GAP}i7{_GAP}(?:68[05]0|6900|6950)[kx]\b", "broadwell-e"),
-        (rf"core{_GAP}i[3579]{_GAP}(?:[6-9]|10)\d{{3}}(?:[kft]|kf|ks)?\b", "core-6-to-10"),
-        (rf"core{_GAP}i[3579]{_GAP}11\d{{3}}(?:[kft]|kf)?\b", "core-11"),
-        (rf"core{_GAP}i[3579]{_GAP}1[234]\d{{3}}(?:[kft]|kf|ks)?\b", "core-12-to-14"),
+        (rf"{_CORE}i[79]{_GAP}(?:79|98|109)[0-9]{{2}}xe?\b", "xeon-w-2200"),
+        (rf"{_CORE}i7{_GAP}(?:58[23]0|5930|5960)[kx]\b", "haswell-e"),
+        (rf"{_CORE}i7{_GAP}(?:68[05]0|6900|6950)[kx]\b", "broadwell-e"),
+        (rf"{_CORE}i[3579]{_GAP}(?:[6-9]|10)\d{{3}}(?:[kft]|kf|ks)?\b", "core-6-to-10"),
+        (rf"{_CORE}i[3579]{_GAP}11\d{{3}}(?:[kft]|kf)?\b", "core-11"),
+        (rf"{_CORE}i[3579]{_GAP}1[234]\d{{3}}(?:[kft]|kf|ks)?\b", "core-12-to-14"),
         (rf"core{_GAP}ultra{_GAP}[3579]{_GAP}2\d{{2}}(?:[kft]|kf)?\b", "core-ultra-200s"),
     )
 )

@@ -12,11 +12,15 @@ from types import MappingProxyType
 from typing import Any, TypedDict
 
 from lanewise.catalog.cpu_models import generation_of
+from lanewise.catalog.drive_models import drive_series
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.errors import Contradiction, FormatError, unknown_name
 
 NOT_THERE = "not in the catalogue"
-_MAKERS = ("nvidia", "geforce", "tesla", "amd", "instinct", "mellanox", "broadcom")  # manuals leave these words out
+# Manuals leave these words out.
+_MAKERS = ("nvidia", "geforce", "tesla", "amd", "instinct", "mellanox", "broadcom", "plx")
+# lspci ends a line with the name that people use: MT2910 Family [ConnectX-7], GH100 [H100 SXM5 80GB].
+_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 # What divides or bounds something: nothing can run at 0 B/s or over 0 lanes. A time may be zero.
 _NEVER_ZERO_UNITS = ("B", "B/s", "T/s", "1/s")
 _NEVER_ZERO = ("pcie.gen", "pcie.lanes", "pcie.tags", "switch.window_tags")
@@ -200,8 +204,11 @@ class Catalog:
     def _canonical(self, name: str) -> str | None:
         plain = plain_name(name)
         known = self._index.get(plain) or self._index.get(without_maker(plain))
-        known = known if known is not None else self._index.get(generation_of(name) or "")
-        return known or self._names_written_otherwise().get(_letters(plain))
+        known = known or self._index.get(generation_of(name) or "")
+        known = known or self._names_written_otherwise().get(_letters(plain))
+        known = known or self._index.get(drive_series(name) or "")
+        bracketed = _BRACKETS.search(name) if known is None else None
+        return self._canonical(bracketed[1]) if bracketed is not None else known
 
     def _names_written_otherwise(self) -> dict[str, str]:
         if not self._otherwise:
@@ -309,11 +316,14 @@ def _letters(name: str) -> str:
 
 @lru_cache(maxsize=16)
 def _written_otherwise(names: tuple[tuple[str, str], ...], titles: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Parts by the letters of their names, and of their titles in full; without those that several parts share."""
-    owners: dict[str, set[str]] = {}
-    for written, owner in (*names, *titles):
-        owners.setdefault(_letters(written), set()).add(owner)
-    return {letters: next(iter(parts)) for letters, parts in owners.items() if len(parts) == 1}
+    """Parts by the letters of their names, else of their titles in full; without those that several parts share."""
+    by_letters: dict[str, str] = {}
+    for source in (titles, names):  # a name goes before another part's title: RTX4090 is no card with another driver
+        owners: dict[str, set[str]] = {}
+        for written, owner in source:
+            owners.setdefault(_letters(written), set()).add(owner)
+        by_letters |= {letters: next(iter(parts)) if len(parts) == 1 else "" for letters, parts in owners.items()}
+    return {letters: part for letters, part in by_letters.items() if part}
 
 
 def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:

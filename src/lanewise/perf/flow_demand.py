@@ -153,7 +153,7 @@ def _other_route(system: System, flow: Flow, route: Route) -> OtherRoute | None:
         if crossed is None:  # two NUMA nodes of one socket
             return None
         least = None if known_scope(system, crossed.start) else least_peer_writes(system, crossed.start)
-        return None if least is None else OtherRoute(least, PEER_SCOPE_DOUBT.format(crossed.start))
+        return None if least is None else OtherRoute(least, PEER_SCOPE_DOUBT.format(crossed.start), is_direct=True)
     return None
 
 

@@ -41,7 +41,7 @@ from dataclasses import replace
 
 from lanewise.catalog import Part
 from lanewise.perf import packets
-from lanewise.perf.known_parts import is_of_amd, part_of
+from lanewise.perf.known_parts import is_of_amd, part_of, settled_link
 from lanewise.perf.resources import Resource, cite, figure_resource
 from lanewise.perf.uncertainty import product
 from lanewise.routes.endpoints import memory_node
@@ -89,8 +89,12 @@ def _writes(system: System, memory: Resource, share: float) -> Resource:
 
 
 def _unmeasured_bridge(system: System, cpu: str, bridge: str) -> Resource | None:
-    """What the ports of a host bridge carry together, possibly less; None for one port or where a speed is unknown."""
-    ports = [link for link in system.links_at(cpu) if link.bridge == bridge and link.a == cpu]
+    """What the ports of a host bridge carry together, possibly less; None for one port or where a speed is unknown.
+
+    Never less than its widest port: none that was measured slows a port alone.
+    """
+    at_bridge = [link for link in system.links_at(cpu) if link.bridge == bridge and link.a == cpu]
+    ports = [settled_link(system, link) for link in at_bridge]
     rates = [packets.raw_rate(link.gen, link.lanes) for link in ports if link.gen and link.lanes]
     if len(ports) < 2 or len(rates) < len(ports):
         return None
@@ -98,7 +102,7 @@ def _unmeasured_bridge(system: System, cpu: str, bridge: str) -> Resource | None
     ports_alone = Resource(
         kind="host_bridge", place=(cpu,), name=f"host bridge of {cpu}", capacity=carried, basis="typical",
         rests_on="its ports; the three bridges that were measured carry 0.57 to 0.64 of the raw rate of two",
-    ).within((BRIDGE_LEAST, 1.0))  # fmt: skip
+    ).within((max(BRIDGE_LEAST, max(rates) / sum(rates)), 1.0))  # fmt: skip
     typical = _typical_bridge(system, cpu)
     if typical is None or typical >= carried:
         return ports_alone

@@ -9,6 +9,7 @@ from lanewise.catalog import Figure, Part
 from lanewise.catalog.ports import is_chipset, port
 from lanewise.catalog.typical import completed, typical_part
 from lanewise.perf.uncertainty import Bound
+from lanewise.topology.expand_links import DRIVE_LANES
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
 _TYPICAL = (Kind.CPU, Kind.GPU, Kind.SWITCH)
@@ -43,7 +44,16 @@ def link_with_speed(system: System, link: Link, bound: Bound = "nominal") -> Lin
     ports = [port(_named(system, part), is_upper) for end, is_upper in ((link.a, True), (link.b, False))
              if (part := system.part(end)) is not None]  # fmt: skip
     gen, lanes = (_least(figures, bound) for figures in zip(*ports, strict=True)) if ports else (None, None)
+    ends = (system.device(end) for end in (link.a, link.b))
+    if link.gen is not None and any(end.kind is Kind.SSD and end.part is None for end in ends):
+        lanes = min(lanes or DRIVE_LANES, DRIVE_LANES)
     return replace(link, gen=link.gen or gen, lanes=link.lanes or lanes)
+
+
+def settled_link(system: System, link: Link) -> Link:
+    """A PCIe link with the speed that its ends settle where the description has none, else as it is."""
+    least, most = (link_with_speed(system, link, bound) for bound in ("low", "high"))
+    return least if (least.gen, least.lanes) == (most.gen, most.lanes) else link
 
 
 def _named(system: System, part: Part) -> Part:

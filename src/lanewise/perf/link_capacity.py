@@ -9,7 +9,7 @@ from lanewise.perf import packets
 from lanewise.perf.known_parts import is_of_amd, link_with_speed
 from lanewise.perf.resources import UNKNOWN_LINK, Resource, cite, on_link
 from lanewise.perf.socket_links import socket_direction
-from lanewise.perf.uncertainty import figure_range
+from lanewise.perf.uncertainty import RANGES, figure_range
 from lanewise.routes.model import Hop
 from lanewise.topology.model import Kind, LinkKind, System
 from lanewise.units import show
@@ -59,19 +59,19 @@ def _of_unknown_speed(system: System, hop: Hop) -> Resource:
 
     Of kind UNKNOWN_LINK where the ends are not known either, so that nothing tells the rate.
     """
-    link, least, most = (link_with_speed(system, hop.link, bound) for bound in ("nominal", "low", "high"))
+    link, slow, fast = (link_with_speed(system, hop.link, bound) for bound in ("nominal", "low", "high"))
     is_known = link.gen is not None and link.lanes is not None
     gen, lanes = link.gen or NEWEST_SLOT[0], link.lanes or NEWEST_SLOT[1]
-    fast_gen, fast_lanes = most.gen or gen, most.lanes or lanes
-    slow_gen = hop.link.gen or min(least.gen or gen, SLOWEST_SLOT[0])
-    slow_lanes = hop.link.lanes or min(least.lanes or lanes, SLOWEST_SLOT[1])
+    fast_gen, fast_lanes = fast.gen or gen, fast.lanes or lanes
+    slow_gen = hop.link.gen or min(slow.gen or gen, SLOWEST_SLOT[0])
+    slow_lanes = hop.link.lanes or min(slow.lanes or lanes, SLOWEST_SLOT[1])
     label = f"of unknown speed, at most Gen{fast_gen} x{fast_lanes}" if is_known else "of unknown speed"
     rests = "what its ends can do" if is_known else "the slowest and the fastest slots in use"
     low, capacity, high = (packets.raw_rate(*speed) * packets.PACKET_SHARE
                            for speed in ((slow_gen, slow_lanes), (gen, lanes), (fast_gen, fast_lanes)))  # fmt: skip
     resource = on_link(hop, label, capacity, "typical", rests, SPEED_DOUBT.format(link.name))
-    kind = resource.kind if is_known else UNKNOWN_LINK
-    return replace(resource, low=min(low, capacity), high=high, kind=kind)
+    kind, (least, most) = resource.kind if is_known else UNKNOWN_LINK, RANGES["physics"]
+    return replace(resource, low=min(low, capacity) * least, high=high * most, kind=kind)
 
 
 def _nvlink(system: System, hop: Hop) -> Resource | None:

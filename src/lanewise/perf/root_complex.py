@@ -13,12 +13,11 @@ from lanewise.catalog.keys import GENERATIONS
 from lanewise.perf import packets
 from lanewise.perf.best_copy import best_read
 from lanewise.perf.copy_engines import engine_demand
-from lanewise.perf.known_parts import is_of_amd
+from lanewise.perf.known_parts import is_of_amd, settled_link
 from lanewise.perf.link_demand import link_demand
 from lanewise.perf.resources import UNKNOWN_LINK, Resource, cite, figure_resource
 from lanewise.perf.segments import PACKET_LINKS, Segment, is_cpu, slowest_link
 from lanewise.perf.uncertainty import BOUNDS, RANGES, UNKNOWN, figure_range
-from lanewise.routes.model import Hop
 from lanewise.routes.paths import memoized_by_figures
 from lanewise.topology.model import Kind, Link, LinkKind, System
 
@@ -36,13 +35,14 @@ def host_read_demand(system: System, segment: Segment) -> Iterator[tuple[Resourc
     first = next((hop for hop in segment.hops if hop.link.kind in PACKET_LINKS), None)
     if not segment.is_read or first is None or not is_cpu(system, first.start):
         return
-    if first.link.gen is None or first.link.lanes is None:
+    link = settled_link(system, first.link)
+    if link.gen is None or link.lanes is None:
         return
-    best = best_read(system, first.link.gen)
+    best = best_read(system, link.gen)
     if best is not None:
-        name = f"reads through root port {first.link.port} of {first.start}"
+        name = f"reads through root port {link.port} of {first.start}"
         yield Resource(
-            kind="root_port", place=first.direction, name=name, capacity=best.rate * first.link.lanes / 16,
+            kind="root_port", place=first.direction, name=name, capacity=best.rate * link.lanes / 16,
             basis=best.basis, rests_on=best.rests_on,
         ), 1.0  # fmt: skip
 
@@ -52,14 +52,16 @@ def peer_demand(system: System, segment: Segment) -> Iterator[tuple[Resource, fl
     if not segment.is_peer(system):
         return
     for out in segment.hops[1:]:
-        if not is_cpu(system, out.start) or out.link.kind is LinkKind.SOCKET or out.link.gen is None:
+        if not is_cpu(system, out.start) or out.link.kind is LinkKind.SOCKET:
             continue
-        key = f"peer.rate.gen{out.link.gen}"
-        width_share = (out.link.lanes or 16) / 16
-        resource = figure_resource(system, out.start, key, "peer_root_port", width_share)
-        resource = resource or unmeasured_peer_port(system, out.start, out.link)
+        link = settled_link(system, out.link)
+        if link.gen is None:
+            continue
+        width_share = (link.lanes or 16) / 16
+        resource = figure_resource(system, out.start, f"peer.rate.gen{link.gen}", "peer_root_port", width_share)
+        resource = resource or unmeasured_peer_port(system, out.start, link)
         if resource is not None:
-            resource = replace(resource, high=max(resource.high, _split_writes(system, out)))
+            resource = replace(resource, high=max(resource.high, _split_writes(system, out.start, link)))
             if segment.is_read and system.device(segment.hops[-1].end).kind is not Kind.GPU:
                 doubt = resource.doubt or READ_DOUBT.format(segment.hops[-1].end, out.start)
                 resource = replace(resource, low=min(resource.low, _READ_LEAST * resource.capacity), doubt=doubt)
@@ -68,16 +70,16 @@ def peer_demand(system: System, segment: Segment) -> Iterator[tuple[Resource, fl
             yield replace(resource, place=out.direction, name=name), 1.0
 
 
-def _split_writes(system: System, out: Hop) -> float:
+def _split_writes(system: System, cpu: str, link: Link) -> float:
     """The most that a link carries of packets of `peer.payload` (B/s), 0 if the CPU does not split them.
 
     Hosts with Intel's CPUs get 0.89 to 1.0 of it (RTX 4090 on Emerald Rapids, V100 on an unnamed Xeon): no one's own
     figure says how much of it the next host gets.
     """
-    payload = system.number(out.start, "peer.payload")
-    if not payload or out.link.gen is None:
+    payload = system.number(cpu, "peer.payload")
+    if not payload or link.gen is None:
         return 0.0
-    raw = packets.raw_rate(out.link.gen, out.link.lanes or 16)
+    raw = packets.raw_rate(link.gen, link.lanes or 16)
     return raw / packets.wire_bytes(payload, packets.REQUEST_64BIT)
 
 

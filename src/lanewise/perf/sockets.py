@@ -181,7 +181,9 @@ def _one_link(system: System, hop: Hop, hops: Sequence[Hop]) -> Iterator[tuple[R
     if link.doubt == SOCKET_DOUBT and isinstance(between.value, float):
         capacity = min(max(between.value, low), link.high)
         link = replace(link, capacity=capacity, rests_on=cite(part, "intersocket.peer_rate", between))
-    yield replace(link, kind="socket_link", place=(*hop.direction, f"link {number}"), name=name, low=low), 1.0
+    # Which link data takes the other way is not known, so none of several is named alike both ways.
+    which = f"{hop.start} link {number}" if count > 1 else "link"
+    yield replace(link, kind="socket_link", place=(*hop.direction, which), name=name, low=low), 1.0
 
 
 def least_peer_writes(system: System, cpu: str) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lanewise.perf import packets
-from lanewise.perf.known_parts import is_of_amd
+from lanewise.perf.known_parts import is_of_amd, settled_link
 from lanewise.perf.measured_capacity import as_measured
 from lanewise.perf.resources import Resource, cite, summed
 from lanewise.perf.staging import NOT_MEASURED, Amounts, Stages, gap_of, stage_time, stages_of
@@ -31,7 +31,7 @@ _OVERLAP = (
 
 def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amounts]) -> list[tuple[Resource, float]]:
     """What a byte takes of the link that both stages of a copy cross, the slowest and of these the one at the CPU."""
-    hop = _shared_hop(routes, stages)
+    hop = _shared_hop(system, routes, stages)
     if hop is None:
         return []
     # Of what crosses the link one way and the other: seconds a byte.
@@ -39,14 +39,14 @@ def shared_port(system: System, routes: Sequence[Route], stages: Sequence[Amount
     times = [
         max(amount / r.capacity for r, amount in summed(amounts).items() if r.place == way) for amounts, way in ways
     ]
-    time, shares = sum(times) / 2, _PORT_SHARES.get(hop.link.gen or 0, _PORT_SHARE)
+    time, shares = sum(times) / 2, _PORT_SHARES.get(settled_link(system, hop.link).gen or 0, _PORT_SHARE)
     in_turns = _time_in_turns(system, routes[0].src, stages)
     if stages_of(system, routes[0].src) is Stages.IN_TURNS:
-        return [(_port(system, hop, _PORT_SHARE_IN_TURNS, _TURNS), _raw_rate(hop) * in_turns)]
+        return [(_port(system, hop, _PORT_SHARE_IN_TURNS, _TURNS), _raw_rate(system, hop) * in_turns)]
     if gap_of(system, routes[0].src)[1] == NOT_MEASURED:
         nominal, low, high = shares
         shares = (nominal, min(low, _PORT_SHARE_IN_TURNS[1] * time / in_turns), high)
-    return [(_port(system, hop, shares, _OVERLAP.format(shares[0])), _raw_rate(hop) * time)]
+    return [(_port(system, hop, shares, _OVERLAP.format(shares[0])), _raw_rate(system, hop) * time)]
 
 
 def beside_opposite_copy(
@@ -63,29 +63,31 @@ def beside_opposite_copy(
     src, far = routes[0].src, [resource for each in stages for resource, _ in each if resource.kind == "far_memory"]
     idle = gap_of(system, src)[0]["nominal"] * len(far) / 2
     amounts = [(resource, idle * resource.capacity) for resource in dict.fromkeys(far)]
-    hop, turns = _shared_hop(routes, stages), _turns_at_port(system, routes[0])
+    hop, turns = _shared_hop(system, routes, stages), _turns_at_port(system, routes[0])
     if hop is not None and turns:
         port = replace(_port(system, hop, _PORT_SHARE_BEHIND_WRITES, turns), kind="port_in_turns")
-        amounts.append((port, _raw_rate(hop) * _time_in_turns(system, src, stages)))
+        amounts.append((port, _raw_rate(system, hop) * _time_in_turns(system, src, stages)))
     return amounts
 
 
-def _shared_hop(routes: Sequence[Route], stages: Sequence[Amounts]) -> Hop | None:
+def _shared_hop(system: System, routes: Sequence[Route], stages: Sequence[Amounts]) -> Hop | None:
     if len(stages) != 2 or len(routes) != 1:
         return None
     first, second = routes[0].stages
     back = {hop.direction for hop in second.hops}
-    shared = [hop for hop in first.hops if hop.reverse.direction in back and hop.link.gen and hop.link.lanes]
-    return min(reversed(shared), key=_raw_rate, default=None)
+    shared = [hop for hop in first.hops if hop.reverse.direction in back and _raw_rate(system, hop)]
+    return min(reversed(shared), key=lambda hop: _raw_rate(system, hop), default=None)
 
 
-def _raw_rate(hop: Hop) -> float:
-    return packets.raw_rate(hop.link.gen or 0, hop.link.lanes or 0)
+def _raw_rate(system: System, hop: Hop) -> float:
+    """Raw B/s of one direction of a link, 0 where its speed is not known."""
+    link = settled_link(system, hop.link)
+    return packets.raw_rate(link.gen, link.lanes) if link.gen and link.lanes else 0.0
 
 
 def _port(system: System, hop: Hop, shares: tuple[float, float, float], rests_on: str) -> Resource:
     """What a link passes of both stages, nominal, least and most as shares of its raw rate."""
-    (share, low, high), raw, ends = shares, _raw_rate(hop), sorted((hop.start, hop.end))
+    (share, low, high), raw, ends = shares, _raw_rate(system, hop), sorted((hop.start, hop.end))
     port = Resource(
         kind="staged_port", place=(*ends,), name=f"link {ends[0]}<->{ends[1]} (both stages of copies through it)",
         capacity=share * raw, basis="typical", low=low * raw, high=high * raw, rests_on=rests_on,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 from lanewise.routes.classify import bridges
@@ -27,7 +28,8 @@ def staging_socket(system: System, a: str, b: str) -> str | None:
     parts = [system.part(cpu) for cpu in cpus]
     on_xgmi = all(part is not None and part.figure("intersocket.kind").value == "xgmi" for part in parts)
     whole = all(len(system.numa_nodes(cpu)) < 2 for cpu in cpus)
-    return cpus[0] if len(cpus) > 1 and on_xgmi and whole else None
+    first = min(cpus, key=lambda cpu: system.numa_nodes(cpu) or (math.inf,), default=None)
+    return first if len(cpus) > 1 and on_xgmi and whole else None
 
 
 def peer_scope(system: System, cpu: str) -> str:

@@ -134,6 +134,8 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
                 f"lanewise parts list --kind {kind} has the names; write null{_OR_CHIPSET * (kind == 'switch')}, or "
                 f"add it: lanewise parts template {kind} NAME -o new.yaml, and parts: [new.yaml] at the top"
             )
+        elif unknown.hint:  # the nearest name need not be the same chip
+            unknown.hint += f" If it is another part: null, or lanewise parts template {legal[0]}"
         slots = generations_of_maker(name) if word == "cpu" else {}
         if slots:
             generations = ", ".join(f"{part} (Gen{gen})" for gen, part in slots.items())

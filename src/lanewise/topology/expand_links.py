@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from lanewise.topology.scope import Scope
 
 DRIVE_LANES = 4  # of U.2, M.2 and E3.S drives; wider ones are parts that say so
-# What a manual prints where a number of links is meant: 3 UPI, 4x xGMI, x3, or a word alone.
-_NO_COUNT = re.compile(r"[a-zA-Z?]+|x\d+|\d+\s*[a-zA-Z].*")
+# What manuals and `nvidia-smi topo -m` print where a number of links is meant: 3 UPI, 4x xGMI links, x3, NV12.
+_LINK_WORDS = r"(?:nvlinks?|upi|qpi|xgmi|x-?bus|infinity fabric)"
+_COUNT = re.compile(rf"(?:x|nv|{_LINK_WORDS}\s*x)?\s*(\d+)\s*x?\s*{_LINK_WORDS}?(?:\s*links?)?", re.IGNORECASE)
+_NO_COUNT = re.compile(r"[a-zA-Z?]+|[a-zA-Z]+\s+[\w.]+|\d+\s*[a-zA-Z].*")
 _CPU, _GPU, _NV, _NIC, _NET = Kind.CPU, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.NETSWITCH
 # Which kinds of device each medium may end at, and what to write where it may not.
 ENDS: dict[LinkKind, tuple[frozenset[Kind], str]] = {
@@ -157,8 +159,10 @@ def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], s
         return network_speed(link, scope.text(str(stated)), parts)
     if link.kind is LinkKind.SOCKET and str(stated).strip() == speeds.UNKNOWN:
         return replace(link, count_known=False)
-    if isinstance(stated, str) and stated.strip() == speeds.AUTO:
+    if isinstance(stated, str) and stated.strip().lower() == speeds.AUTO:
         return bonded(link, None, parts)
+    if isinstance(stated, str) and (count := _COUNT.fullmatch(stated.strip())):
+        stated = int(count[1])
     if isinstance(stated, str) and _NO_COUNT.fullmatch(stated.strip()):
         unknown = f", or '{speeds.UNKNOWN}' where nobody knows" if link.kind is LinkKind.SOCKET else ""
         hint = f"write {link.kind}: 3, or auto to follow the parts{unknown}"

@@ -14,9 +14,20 @@ AUTO = "auto"
 UNKNOWN = "?"
 _PREFIXES = {"B": ("KiB", "MiB", "GiB"), "B/s": ("Gb/s", "GB/s", "MB/s")}
 _WORD = re.compile(r"(gen|x)(\d{1,3}|\?)")
-_JOINED = re.compile(r"(?<=\d)x(?=\d)")  # gen5x16 is gen5 x16
-# What manuals print: PCIe 5.0 x16, PCI-E Gen5 x16.
-_NAME, _DOTTED = re.compile(r"^\s*pci[ -]?e(?:xpress)?\s*"), re.compile(r"^(?:gen\s*)?([1-6])\.0(?=\s|x|$)")
+# What manuals and lspci print: PCIe 5.0 x16, PCI-E Gen 5 (x16), x16 PCIe 5, 16 lanes of Gen5, Speed 32GT/s, Width x16.
+_PCIE_WORDS = tuple(
+    (re.compile(pattern), written)
+    for pattern, written in (
+        ("\u00d7", "x"),  # the sign of multiplication
+        (r"\bpci[ -]?e(?:xpress)?\s*(?=[1-6](?:\.0)?(?:\s|x\d|$))", " gen"),
+        (r"\bpci[ -]?e(?:xpress)?|\b(?:speed|width|of|lnk(?:cap|sta):)(?=\s)|[,()/]|(?<=\d)-(?=x|gen)", " "),
+        (r"(?<=\d)x(?=\d)", " x"),  # gen5x16
+        (r"\bx\s+(?=\d)|\b(\d+)[ -]?lanes?\b", r"x\1"),
+        (r"\b(?:gen(?:eration)?\s*|g)?(?<![\d.x])([1-6])\.0(?=\s|$)", r" gen\1"),
+        (r"\bg(?:en(?:eration)?)?[ -]*([1-6?])(?=\s|$)", r" gen\1"),
+    )
+)
+_TRANSFERS = re.compile(r"\b\d+(?:\.\d+)?\s*gt\s?(?:/?s)?(?![a-z])")
 _HINT = "write 'gen4 x16', 'gen4', 'x8' or 'auto'; gen? and x? say unknown"
 
 # Data rates after line encoding, Gb/s, one direction, 4x ports. InfiniBand: IBTA roadmap (FDR 56.25 Gb/s on
@@ -32,6 +43,8 @@ NETWORKS: dict[str, float] = {
     "xdr": 800.0,
     **{f"{rate}gbe": float(rate) for rate in (10, 25, 40, 50, 100, 200, 400, 800)},
 }
+_NETWORK_KIND = re.compile(r"\b(?:infiniband|ib|ethernet|roce(?:v2)?)\b", re.IGNORECASE)
+_NAMED_TWICE = {"edr100": "edr", "hdr200": "hdr", "ndr400": "ndr", "xdr800": "xdr"}  # by generation and rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +62,7 @@ def read_pcie(text: str) -> Pcie:
     if text.strip().lower() == AUTO:
         return Pcie()
     stated: dict[str, int | None] = {}
-    plain = _DOTTED.sub(r"gen\1 ", _NAME.sub("", text.strip().lower()))
-    for word in _JOINED.sub(" x", plain).split():
+    for word in _pcie_words(text).split():
         match = _WORD.fullmatch(word)
         if not match or match[1] in stated:
             raise FormatError(f"'{text}' is not a PCIe speed", hint=_HINT)
@@ -63,6 +75,14 @@ def read_pcie(text: str) -> Pcie:
     if lanes is not None and lanes not in LANES:
         raise FormatError(f"a PCIe link cannot have {lanes} lanes", hint=f"lanes are {', '.join(map(str, LANES))}")
     return Pcie(gen, lanes, "gen" not in stated, "x" not in stated)
+
+
+def _pcie_words(text: str) -> str:
+    """A speed as people write it in the words of the format; what is none of them stays."""
+    plain = _TRANSFERS.sub(lambda rate: f"gen{generation(rate[0].upper()[:-1] + 's') or rate[0]}", text.lower())
+    for pattern, written in _PCIE_WORDS:
+        plain = pattern.sub(written, plain)
+    return plain
 
 
 def generation(text: str) -> int | None:
@@ -78,17 +98,27 @@ def write_pcie(gen: int | None, lanes: int | None) -> str:
 
 def read_network(text: str) -> float:
     """The data rate in B/s of a named network or a quantity like '100 Gb/s'; UnknownName, FormatError."""
-    word = re.sub(r"(?<=\d)\s+(?=gbe$)", "", text.strip().lower())  # 400 GbE
+    word = _network_word(text)
     if word in NETWORKS:
         return units.to_si(NETWORKS[word], "Gb/s")
     if not word[:1].isdigit() or word.endswith("gbe"):
-        raise unknown_name("network", word, [*NETWORKS, AUTO])
-    return read_positive(text, "B/s")
+        raise unknown_name("network", text.strip().lower(), [*NETWORKS, AUTO])
+    return read_positive(word, "B/s")
 
 
 def is_ethernet(text: str) -> bool:
-    """Whether the words of a network name Ethernet: 100gbe, 400 GbE."""
-    return text.strip().lower().endswith("gbe")
+    """Whether the words of a network name Ethernet: 100gbe, 400 GbE, 100G RoCE."""
+    return re.search(r"ethernet|roce|gbe", text, re.IGNORECASE) is not None
+
+
+def _network_word(text: str) -> str:
+    """A network as people write it by its name in NETWORKS or as a rate: InfiniBand HDR200 is hdr, 200G 200 Gb/s."""
+    plain = " ".join(text.split())
+    bare = _NETWORK_KIND.sub("", plain).strip()
+    rate = re.fullmatch(r"(\d+)\s*G(?:b(?:it)?(?:/s|ps)?|be?)?(?:/s)?", bare, re.IGNORECASE)
+    if rate is not None and "GB/" not in bare:
+        return f"{rate[1]}gbe" if is_ethernet(text) else f"{rate[1]} Gb/s"
+    return _NAMED_TWICE.get(bare.lower(), bare.lower() if bare.lower() in NETWORKS else bare)
 
 
 def write_network(rate: float, ethernet: bool) -> str:
