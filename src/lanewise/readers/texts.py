@@ -26,6 +26,8 @@ _ENTITIES = {"&lt;": "<", "&gt;": ">", "&nbsp;": " ", "&quot;": '"', "&#39;": "'
 _OPTION = re.compile(r"(?<=\s)[\u2013\u2014](?=[a-z]\w{0,40}[-_=]\w)")
 # A mark that Markdown needs before a sign of its own, and a prompt with no command.
 _ESCAPE, _PROMPT = re.compile(r"\\(?=[_*#])"), re.compile(r"[^\s|]{1,80}(?: [^\s|]{1,40})?[$#>]")
+# A figure that somebody emphasized within an output.
+_BOLD = re.compile(r"(?<![\w*])\*\*(\d[\d.,]{0,24})\*\*(?![\w*])")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 # What mpirun (--tag-output), CI systems, containers and journals write before each line.
 _TIME = r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:out|err) F)?(?=\s|$)"
@@ -67,6 +69,8 @@ def _unmarked(line: str) -> str:
         line = _ELEMENTS.sub("", line)
     if "\\" in line:
         line = _ESCAPE.sub("", line)
+    if "**" in line:
+        line = _BOLD.sub(r"\1", line)
     line = line.rstrip()
     if line.startswith("`") and line.endswith("`"):
         line = line[1:-1] if line.count("`") == 2 else line

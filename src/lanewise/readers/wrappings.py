@@ -25,13 +25,13 @@ _SURE = (
     re.compile(r"^\([^()]{0,64}\bpid=\d+[^()]{0,64}\)(?: |$)"),
 )  # fmt: skip
 # Ranks (mpirun, srun -l, torchrun), pods and hosts (kubectl --prefix, pdsh), containers (docker compose), bars of a
-# terminal's panes, the plus of a patch.
+# terminal's panes, the plus of a patch, the bullets of a list.
 _LAUNCHERS = tuple(
     re.compile(rf"^ {{0,8}}{tag}")
     for tag in (
         r"\[(?=[A-Za-z@.:-]{0,95}[\d/])[\w./:@-]{1,96}\](?:<std(?:out|err)>)?:? ?",
         r"\d{1,5}:(?: |$)", r"[\w./-]{1,64} {1,16}\|(?: |$)",
-        r"[\u2502\u2503\u2551](?: |$)", r"\+(?! ?-{2,400}\+)",
+        r"[\u2502\u2503\u2551](?: |$)", r"\+(?! ?-{2,400}\+)", r"[*\u2022](?: |$)",
     )
 )  # fmt: skip
 _REPEATED = (*_LAUNCHERS, re.compile(r"^[\w.-]{1,64}:(?: |$)"))
@@ -53,6 +53,9 @@ def bared(lines: Sequence[str]) -> list[str]:
         inner, texts = list(lines), [line for line in lines if line]
     if len(texts) >= _LEAST and all(line.endswith("\\") for line in texts[:-1]):
         inner = [line.removesuffix("\\").rstrip() for line in inner]
+    margin = min((len(line) - len(line.lstrip(" ")) for line in texts), default=0)
+    if margin and len(texts) >= _LEAST:  # a quotation or a list on a page sets all lines in
+        inner, texts = [line[margin:] for line in inner], [line[margin:] for line in texts]
     tagged = any(len(texts) >= _LEAST and all(map(form.match, texts)) for form in _TIMES) or _is_tagged(texts)
     return _without_tags(inner) if tagged else inner
 

@@ -20,7 +20,7 @@ from lanewise.results.observation import Observation
 
 # Also as a row of a table that a page or a report made of it: 'Copy | 73,876.7 |', '| triad | 2493 MB/s |'.
 _STREAM = re.compile(
-    r"\s*\|? ?(Copy|Scale|Add|Triad)\s*[:|]{1,2}\s{0,20}(\d[\d,.]{0,15})\s{0,40}(?:MB/s)?\s{0,40}(?:\||\s\d|$)",
+    r"\s*\|? ?(Copy|Scale|Add|Triad)\s*[:|]{1,2}\s{0,20}(\d[\d,.]{0,15})\s{0,80}(?:MB/s)?\s{0,80}(?:\||\s\d|$)",
     re.IGNORECASE,
 )
 _STREAM_HEAD = re.compile(r"(?:Best )?Rate \(?MB/s\)?|\bSTREAM\b|Bandwidth\b.{0,120}\bEfficiency", re.IGNORECASE)

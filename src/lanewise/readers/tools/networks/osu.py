@@ -79,7 +79,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             at, begun = Location(file, number), True
             rows.append(_row(table, ends, count(match[1], at), figure(match[2], at), name))
             check_rows(rows, at)
-        elif not line.startswith("#") and (begun or line.strip(" .[]")):
+        elif not line.lstrip().startswith("#") and (begun or line.strip(" .[]")):
             table = ""
     return ImportedResults(TOOL, tuple(rows))
 

@@ -26,8 +26,9 @@ _HEADS = re.compile(
     r"#bytes|#sl|#iterations|BW peak\[(?P<peak>\w+)/sec\]|BW average\[(?P<unit>\w+)/sec\]|MsgRate\[Mpps\]"
     r"|t_\w{1,20}\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%\]"
 )
-# A key of one or two words, and a value whose words one blank parts; no letter is read for two keys or two values.
-_FIELD = re.compile(r'(?<![\w.#])([\w.#]++(?: \w++)?+)"?+\s*+:\s*+"?+([^",{}\s]++(?: [^",{}\s]++)*+)')
+# What stands above a table, two to a line, also where a page left one blank between them; a key and value of the JSON.
+_STATED = re.compile(r"\b(Number of qps|TX depth|Device)\s*:\s*(\S{1,80})")
+_FIELD = re.compile(r'(?<![\w.])"?([A-Za-z][\w.]{0,40})"?\s{0,8}:\s{0,8}"?([^",{}\s]{1,80})')
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _SCALES = {"MB": MIB, "MiB": MIB, "Gb": 1e9 / 8}
 _WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
@@ -84,8 +85,8 @@ class _Test:
         self.bandwidth = titles[-1][3] == "BW" if titles else not pasted.endswith("_lat")
         kind = f"{'bw' if self.bandwidth else 'lat'}{' bidirectional' if self.both else ''}"
         self.name = f"ib_{_WORDS[self.verb]}_{kind}" if self.verb else "perftest, a test of bandwidth"
-        texts = (line.replace("Number of qps", "Number_of_qps") for line in lines)
-        self.fields = {match[1]: match[2] for text in texts for match in _FIELD.finditer(text)}
+        fields = [match for line in lines for match in (*_FIELD.finditer(line), *_STATED.finditer(line))]
+        self.fields = {match[1].replace(" ", "_"): match[2] for match in fields}
         self.card = self.fields.get("Device", "") or options.get("-d", options.get("--ib-dev", ""))
         picked = [match[1] for line in lines if (match := _PICKED.search(line))]
         gpu = options.get("--use_cuda", options.get("--use_rocm", picked[-1] if picked else ""))
@@ -94,8 +95,8 @@ class _Test:
 
     def settings(self, size: float) -> dict[str, int]:
         settings = {"bytes": int(size)}
-        for key, names in (("connections", ("Number of qps", "Number_of_qps")), ("depth", ("TX depth", "TX_depth"))):
-            value = units.whole(next((self.fields[name] for name in names if name in self.fields), ""))
+        for key, name in (("connections", "Number_of_qps"), ("depth", "TX_depth")):
+            value = units.whole(self.fields.get(name, ""))
             if value is not None:
                 settings[key] = value
         return settings

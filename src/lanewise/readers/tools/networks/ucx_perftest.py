@@ -18,7 +18,7 @@ from lanewise.results.observation import Observation
 TOOL = "ucx_perftest"
 _HEAD = re.compile(r"\|\s{1,40}(overhead|latency) \(usec\)\s{1,40}\|\s{1,20}bandwidth \(MB/s\)")
 _MADE = re.compile(r"\s*\|?(?:\s*:?-{3,}:?\s*\|){2,}")
-_ROW = re.compile(r"(?:\[thread \d{1,4}\]|Final:)?\s{1,40}\d{1,15}((?:\s{1,20}[\d.]{1,20}){7})\s*$")
+_ROW = re.compile(r"\s*(?:\[thread \d{1,4}\]|Final:)?\s{1,40}\d{1,15}((?:\s{1,20}[\d.]{1,20}){7})\s*$")
 _TITLE = re.compile(r"\|\s{0,20}(Test|Send memory|Recv memory|Message size):\s{0,40}([^|]{1,80}?)\s{0,100}\|")
 _OPTION = re.compile(r"(?:^|\s)-(t|m|s) ?([\w.,:]{1,60})")
 _LOCAL = re.compile(r"\blocalhost\b|\b127\.0\.0\.1\b")

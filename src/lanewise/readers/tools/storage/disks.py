@@ -18,22 +18,22 @@ from lanewise.results.observation import Observation
 
 # Where a locale writes commas for points, so does dd.
 _DD = re.compile(
-    r"\d{1,18} bytes .{0,60}copied, {1,2}\d[\d.,e-]{0,14} s(?:econds)?, {1,2}(\d[\d.,]{0,12}) ([kMGT]?)B/s"
+    r"\d{1,18} bytes .{0,60}copied,\s{1,2}\d[\d.,e-]{0,14} s(?:econds)?,\s{1,2}(\d[\d.,]{0,12}) ([kMGT]?)B/s"
 )
-_COMMAND = re.compile(r"(?:^|[\s$#`])dd ((?:\S{1,200} {0,4}){1,16})")
+_COMMAND = re.compile(r"(?:^|[\s$#`])dd ((?:\S{1,200}\s{0,4}){1,16})")
 _OPERAND = re.compile(r"\b(if|of|bs|iflag|oflag)=(\S{1,200})")
 _NO_FILE = re.compile(r"/dev/(?:zero|null|u?random|shm/)|^-$")
 _HDPARM = re.compile(
-    r"\s*Timing (buffered disk|O_DIRECT disk) reads: .{0,40} seconds = {1,3}(\d[\d.]{0,12}) ([kMG]B)/sec"
+    r"\s*Timing (buffered disk|O_DIRECT disk) reads: .{0,40} seconds =\s{1,3}(\d[\d.]{0,12}) ([kMG]B)/sec"
 )
 _DISK = re.compile(r"/dev/([\w/-]{1,40}):$")
 _MARK = re.compile(
-    r"\s*(?:(?P<kind>SEQ|RND) {1,6}(?P<size>\d{1,4})(?P<unit>[KM]i?B)|(?P<old>Sequential|Random) (?P<way>Read|Write)"
-    r"(?: (?P<old_size>\d{1,4})(?P<old_unit>[KM]i?B))?) ?\(Q= {0,4}(?P<depth>\d{1,4}), ?T= {0,4}(?P<threads>\d{1,4})\)"
-    r" ?: {1,12}(?P<rate>\d[\d.]{0,12}) MB/s"
+    r"\s*(?:(?P<kind>SEQ|RND)\s{1,6}(?P<size>\d{1,4})(?P<unit>[KM]i?B)|(?P<old>Sequential|Random) (?P<way>Read|Write)"
+    r"(?: (?P<old_size>\d{1,4})(?P<old_unit>[KM]i?B))?) ?\(Q=\s{0,4}(?P<depth>\d{1,4}), ?T=\s{0,4}(?P<threads>\d{1,4})\)"
+    r" ?:\s{1,12}(?P<rate>\d[\d.]{0,12}) MB/s"
 )
 _TABLE = re.compile(
-    r"\s*(?P<tool>HDParm|DD|FIO|IOZone) {2,24}(?P<test>Disk Read|Disk Write|4k (?:random )?(?:read|write)) {2,24}"
+    r"\s*(?P<tool>HDParm|DD|FIO|IOZone)\s{2,24}(?P<test>Disk Read|Disk Write|4k (?:random )?(?:read|write))\s{2,24}"
     r"(?:\d{1,9} IOPS \()?(?P<rate>\d[\d.]{0,12}) ?(?P<unit>[KMG]B)/s"
 )
 # What empties the page cache between two runs.

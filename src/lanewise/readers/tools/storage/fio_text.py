@@ -27,13 +27,13 @@ _GROUP = re.compile(r"\s*(READ|WRITE): .{0,40}?(?:bw|aggrb)=(\d[\d.]{0,12})([KMG
 _NO_NAME = re.compile(r"\W*$|\s*(?:READ|WRITE): |Run status group|Disk stats")
 _IOPS = re.compile(r"(?:IOPS|iops)=(\d[\d.]{0,12})([kM]?)")
 _UNIT = re.compile(r"\s*clat percentiles \((nsec|usec|msec)\)")
-_PERCENTILE = re.compile(r"(?<![\d.])(50|99|99\.9)(?:\.00|0)?th=\[ {0,12}(\d{1,12})\]")
+_PERCENTILE = re.compile(r"(?<![\d.])(50|99|99\.9)(?:\.00|0)?th=\[\s{0,12}(\d{1,12})\]")
 _FILE = re.compile(r"filename[= ](?:/\S*/)?([\w.-]{1,60})")
-_DISK = re.compile(r"\s+(\w{2,20}): ios=\d")
+_DISK = re.compile(r"\s*(\w{2,20}): ios=\d")
 _VERSION = re.compile(r"\s*fio-\d[\w.-]{0,30}\s*$")
 # Rates of each half second of a job.
 _SAMPLES = re.compile(
-    r"\s*bw \(.{3,12}\): .{0,60}avg= {0,12}(\d{1,12}(?:\.\d{1,6})?), stdev= {0,12}(\d{1,12}(?:\.\d{1,6})?), "
+    r"\s*bw \(.{3,12}\): .{0,60}avg=\s{0,12}(\d{1,12}(?:\.\d{1,6})?), stdev=\s{0,12}(\d{1,12}(?:\.\d{1,6})?), "
     r"samples=(\d{1,9})"
 )
 # How near samples are to each other that no drive but a limiter gives: those of drives differ by per cents.
