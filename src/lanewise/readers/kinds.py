@@ -12,7 +12,7 @@ from lanewise.readers.plain_text.claims import said_line, with_claims
 from lanewise.readers.posted.statements import posted_facts
 from lanewise.readers.programs import lines as program_lines
 from lanewise.readers.tables import pasted_tables, timed_sizes
-from lanewise.readers.texts import json_in, lines_of, short_lines
+from lanewise.readers.texts import jsons_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
 from lanewise.readers.tools import host_memory
 from lanewise.readers.tools.collectives import deepep, hccl, mscclpp, nccl_tests, oneccl, size_tables, torch_collectives
@@ -120,8 +120,7 @@ def _results(lines: list[str], file: str) -> ImportedResults:
     posted = _said_and_listed(sentences(short), short, file)
     distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
-    if not results:
-        results = _from_json("\n".join(lines), file)
+    results += _from_json("\n".join(lines), file, needed=not results)
     if not results and program_lines.is_text(short):
         results = [program_lines.read_text(short, file)]
     elif results and all(row.path in _OF_NO_GPU for each in results for row in each.observations):
@@ -170,8 +169,13 @@ def read_posted(text: str, file: str) -> ImportedResults:
     return ImportedResults("", (), posted=posted_facts(short_lines(lines_of(text)), file))
 
 
-def _from_json(text: str, file: str) -> list[ImportedResults]:
+def _from_json(text: str, file: str, *, needed: bool) -> list[ImportedResults]:
+    """The results of JSON objects within a text; FormatError for one that cannot be read if there is `needed` one."""
     if not any(f'"{key}"' in text for key in ("nvbandwidth", "fio version")):
         return []
-    data = json_in(text, file)
-    return [kind.read_json(data, file) for kind in _JSONS if kind.is_json(data)]
+    objects = [*jsons_in(text, file)]
+    results = [kind.read_json(data, file) for data in objects for kind in _JSONS if kind.is_json(data)]
+    errors = [data for data in objects if isinstance(data, FormatError)]
+    if needed and not results and errors:
+        raise errors[0]
+    return results

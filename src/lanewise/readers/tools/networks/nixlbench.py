@@ -40,9 +40,13 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
         elif heads and re.match(r"\s*\d+\s+\d[\d.]*\s", line):
             rows += _row(options, heads, line.split(), Location(file, number))
             check_rows(rows, Location(file, number))
+        elif line.strip(" -*="):
+            heads = []  # the table ends
     if not rows:
         raise FormatError("the table of nixlbench has no rows", location=Location(file, len(lines)), hint=WHOLE)
-    return ImportedResults(TOOL, tuple(rows))
+    told = any("seg_type" in line for line in lines)
+    notes = () if told else (f"{file}: nixlbench's memory is not stated; taken for the host's, as it is unless asked",)
+    return ImportedResults(TOOL, tuple(rows), notes=notes)
 
 
 def _row(options: Mapping[str, str], heads: Sequence[str], words: Sequence[str], at: Location) -> list[Observation]:

@@ -55,16 +55,18 @@ def _is_head(line: str) -> bool:
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every row of every table, or the one result of a JSON; FormatError with the line of a table without rows."""
-    if any("test_info" in line for line in lines):
-        return _read_json(lines, file)
     rows: list[Observation] = []
-    last = 0
+    last = end = 0
     for at, line in enumerate(lines):
-        if _is_head(line):
+        if "test_info" in line:
+            end = _end_of_json(lines, at, file)
+            rows += _read_json(lines[last:end], last, file)
+            last = end
+        elif _is_head(line) and at >= end:
             test = _Test(lines[last:at], Location(file, at + 1), line)
             rows += _table(test, lines, at, file)
-            check_rows(rows, Location(file, at + 1))
             last = at
+        check_rows(rows, Location(file, at + 1))
     return ImportedResults("perftest", tuple(rows))
 
 
@@ -152,14 +154,24 @@ def _row(test: _Test, figures: Mapping[str, float], unit: str) -> Iterator[Obser
     yield from test.latencies(figures, size)
 
 
-def _read_json(lines: list[str], file: str) -> ImportedResults:
-    test = _Test(lines, Location(file, 1))
+def _end_of_json(lines: Sequence[str], at: int, file: str) -> int:
+    """The line after the results of the JSON that begins in line `at`; FormatError if it breaks off before."""
+    inside = False
+    for number, line in enumerate(lines[at:], at + 1):
+        _, results, rest = line.partition("results")
+        inside = inside or bool(results)
+        if inside and "}" in (rest if results else line):
+            return number
+    raise FormatError("perftest's JSON breaks off", location=Location(file, len(lines)), hint="give the whole file")
+
+
+def _read_json(lines: list[str], above: int, file: str) -> list[Observation]:
+    """The figures of one JSON, with so many lines of the file above it."""
+    test = _Test(lines, Location(file, above + 1))
     fields = test.fields
-    if "MsgSize" not in fields or not lines or not any(line.strip() == "}" for line in lines):
-        raise FormatError("perftest's JSON breaks off", location=Location(file, len(lines)), hint="give the whole file")
     try:
         figures = {
-            key: figure(value, _place(lines, value, file)) for key, value in fields.items() if _NUMBER.fullmatch(value)
+            key: figure(value, _place(lines, value, above, file)) for key, value in fields.items() if _NUMBER.fullmatch(value)
         }
         size = figures["MsgSize"]
         rows = [*test.latencies(figures, size)]
@@ -168,12 +180,12 @@ def _read_json(lines: list[str], file: str) -> ImportedResults:
     except KeyError as error:
         cause = f"perftest's JSON lacks {error}"
         raise FormatError(cause, location=Location(file), hint="give the whole file") from None
-    return ImportedResults("perftest", tuple(rows))
+    return rows
 
 
-def _place(lines: Sequence[str], value: str, file: str) -> Location:
+def _place(lines: Sequence[str], value: str, above: int, file: str) -> Location:
     """The first line that has that value."""
-    return Location(file, next((number for number, line in enumerate(lines, 1) if value in line), 0))
+    return Location(file, next((number for number, line in enumerate(lines, above + 1) if value in line), 0))
 
 
 def _rate(test: _Test, average: float, messages: float, size: float) -> Observation:

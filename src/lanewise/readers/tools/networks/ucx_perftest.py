@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
@@ -65,7 +66,7 @@ class _UcxTest:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold a table of ucx_perftest, not one that somebody made with its columns."""
-    return any(_HEAD.search(line) for line in lines) and not any(_MADE.match(line) for line in lines)
+    return any(_HEAD.search(line) and not _MADE.match(below) for line, below in pairwise([*lines, ""]))
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
