@@ -48,7 +48,7 @@ from lanewise.readers.tools.storage import disks, file_systems, fio, fio_text, g
 from lanewise.readers.typed import figures
 from lanewise.readers.words.gpus import sentences, spoken_facts
 from lanewise.readers.words.host_cards import network_cards
-from lanewise.readers.wrappings import bared, unwrapped
+from lanewise.readers.wrappings import bared, rejoined, unwrapped, with_whole_end
 from lanewise.results.posted import PostedFacts, join
 
 KNOWN = (
@@ -88,8 +88,10 @@ def read_results(text: str, file: str) -> ImportedResults:
     lines = lines_of(text)
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
-    inner = bared(lines)
+    inner = bared(with_whole_end(text, lines))
     plain = _attempt(inner, file)
+    if (joined := rejoined(inner)) != inner and _told(whole := _attempt(joined, file)) > _told(plain):
+        plain, inner = whole, joined
     if isinstance(plain, ImportedResults):
         return _renumbered(plain, file, len(inner) - len(lines))
     # Nothing read: perhaps each line has the tag of a log or of a launcher before it.
@@ -98,6 +100,12 @@ def read_results(text: str, file: str) -> ImportedResults:
         if isinstance(results, ImportedResults) and results.observations:
             return _renumbered(results, file, len(bare) - len(lines))
     raise plain
+
+
+def _told(results: ImportedResults | FormatError) -> tuple[int, int]:
+    """How many figures a reading has, and how many circumstances of them."""
+    rows = results.observations if isinstance(results, ImportedResults) else ()
+    return len(rows), sum(len(row.settings) + len(row.how) for row in rows)
 
 
 def _renumbered(results: ImportedResults, file: str, added: int) -> ImportedResults:

@@ -41,8 +41,48 @@ _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LEAST, _SHARE = 3, 0.8
 # So many lines that all begin alike are a log's even if something could be read of them as they are.
 _LEAST_ALIKE = 5
+# The narrowest terminal that breaks lines of tools.
+_LEAST_WIDTH = 60
+_DIGITS = re.compile(r"\d+(?:\.\d*)?")
 # Rounds of tags one within another: a pod's, a time, a rank.
 _ROUNDS = 4
+
+
+def with_whole_end(text: str, lines: list[str]) -> list[str]:
+    """The lines without the last if a copy of a terminal or file ended within its last figure.
+
+    Such a text has no line end, and the figure fewer decimals than that above it or none behind its point.
+    """
+    texts = [line for line in lines if line.strip()][-2:]
+    if text.endswith(("\n", "\r")) or len(texts) < 2 or lines[-1] != texts[1]:
+        return lines
+    above, words = (line.split() for line in texts)
+    column = len(words) - 1
+    if len(above) <= column or not _DIGITS.fullmatch(words[column]):
+        return lines
+    fewer = _DIGITS.fullmatch(above[column]) and _decimals(words[column]) < _decimals(above[column])
+    return lines[:-1] if fewer or words[column].endswith(".") else lines
+
+
+def _decimals(word: str) -> int:
+    return len(word.partition(".")[2])
+
+
+def rejoined(lines: Sequence[str]) -> list[str]:
+    """The lines as they were before a terminal of a width broke them; the same ones if no width says so."""
+    width = max(map(len, lines), default=0)
+    broken = [len(line) == width and bool(below) for line, below in pairwise([*lines, ""])]
+    if width < _LEAST_WIDTH or sum(broken) < 2:
+        return list(lines)
+    joined: list[str] = []
+    goes_on = False
+    for line, breaks in zip(lines, broken, strict=True):
+        if goes_on:
+            joined[-1] += line
+        else:
+            joined.append(line)
+        goes_on = breaks
+    return joined
 
 
 def bared(lines: Sequence[str]) -> list[str]:
