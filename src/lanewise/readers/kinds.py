@@ -15,7 +15,16 @@ from lanewise.readers.tables import pasted_tables, timed_sizes
 from lanewise.readers.texts import jsons_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
 from lanewise.readers.tools import host_memory
-from lanewise.readers.tools.collectives import deepep, hccl, mscclpp, nccl_tests, oneccl, size_tables, torch_collectives
+from lanewise.readers.tools.collectives import (
+    deepep,
+    hccl,
+    mscclpp,
+    nccl_json,
+    nccl_tests,
+    oneccl,
+    size_tables,
+    torch_collectives,
+)  # fmt: skip
 from lanewise.readers.tools.gpus import (
     babelstream,
     bandwidth_test,
@@ -37,6 +46,7 @@ from lanewise.readers.tools.gpus import (
 from lanewise.readers.tools.networks import (
     cards_and_fabrics,
     iperf,
+    iperf_json,
     nixlbench,
     osu,
     perftest,
@@ -73,7 +83,9 @@ _TEXTS = (
 )  # fmt: skip
 # A tool of GPUs prints lines that look like a program's; these print none of copies between host and GPU.
 _OF_NO_GPU = ("network", "storage", "host memory")
-_JSONS = (nvbandwidth, fio)
+_JSONS = (nvbandwidth, fio, iperf_json, nccl_json)
+# A key that stands in no JSON but that of one of them.
+_KEYS = ("nvbandwidth", "fio version", "test_start", "nccl_version")
 
 
 def read_results(text: str, file: str) -> ImportedResults:
@@ -90,7 +102,7 @@ def read_results(text: str, file: str) -> ImportedResults:
         return lanewise_json.read_samples(lines, file)
     inner = bared(with_whole_end(text, lines))
     plain = _attempt(inner, file)
-    if (joined := rejoined(inner)) != inner and _told(whole := _attempt(joined, file)) > _told(plain):
+    if (joined := rejoined(inner)) != inner and _tells_more(whole := _attempt(joined, file), plain):
         plain, inner = whole, joined
     if isinstance(plain, ImportedResults):
         return _renumbered(plain, file, len(inner) - len(lines))
@@ -102,10 +114,11 @@ def read_results(text: str, file: str) -> ImportedResults:
     raise plain
 
 
-def _told(results: ImportedResults | FormatError) -> tuple[int, int]:
-    """How many figures a reading has, and how many circumstances of them."""
-    rows = results.observations if isinstance(results, ImportedResults) else ()
-    return len(rows), sum(len(row.settings) + len(row.how) for row in rows)
+def _tells_more(joined: ImportedResults | FormatError, plain: ImportedResults | FormatError) -> bool:
+    """Whether lines that were joined have more figures, or as many with more circumstances."""
+    readings = [reading.observations if isinstance(reading, ImportedResults) else () for reading in (joined, plain)]
+    told = [(len(rows), sum(len(row.settings) + len(row.how) for row in rows)) for rows in readings]
+    return told[0] > told[1]
 
 
 def _renumbered(results: ImportedResults, file: str, added: int) -> ImportedResults:
@@ -179,7 +192,7 @@ def read_posted(text: str, file: str) -> ImportedResults:
 
 def _from_json(text: str, file: str, *, needed: bool) -> list[ImportedResults]:
     """The results of JSON objects within a text; FormatError for one that cannot be read if there is `needed` one."""
-    if not any(f'"{key}"' in text for key in ("nvbandwidth", "fio version")):
+    if not any(f'"{key}"' in text for key in _KEYS):
         return []
     objects = [*jsons_in(text, file)]
     results = [kind.read_json(data, file) for data in objects for kind in _JSONS if kind.is_json(data)]

@@ -48,9 +48,10 @@ _GPU = re.compile(r"GPU ?(\d{1,3})$", re.IGNORECASE)
 # A plain word, no path, option or name of a part; lines of tools and tables have fewer than three.
 _WORD, _LEAST_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])"), 3
 # A fraction after a comma, not a list of numbers; figures with a point, not versions and addresses.
-_COMMA = re.compile(r"(?:(?<=[\s|(-])|^)\d{1,9},(\d{1,9})(?![\d.,])(?=[\s|)%-]|$|[A-Za-z])")
+_COMMA = re.compile(r"(?:(?<=[\s|(-])|^)(?P<whole>\d{1,9}),(?P<digits>\d{1,9})(?![\d.,])(?=[\s|)%-]|$|[A-Za-z])")
 _POINT = re.compile(r"(?<![\w.,-])\d{1,9}\.\d{1,9}(?![\w.])")
 _LEAST_COMMAS = 3
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3}){1,5}(?:\.\d{1,9})?")
 # Objects that cannot be read before the rest is left alone: each costs a pass over what follows.
 _MOST_REFUSED = 4
 _OBJECT = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
@@ -65,8 +66,10 @@ _MAX_LINE = 8192
 
 def _with_points(lines: list[str]) -> list[str]:
     """The lines with decimal points, if people or a locale wrote most of the fractions with commas."""
-    fractions = [match[1] for line in lines if "," in line for match in _COMMA.finditer(line)]
-    if sum(len(digits) != 3 for digits in fractions) < _LEAST_COMMAS:  # 48,213 may be a whole number
+    fractions = [match for line in lines if "," in line for match in _COMMA.finditer(line)]
+    # 48,213 may be a whole number; 0,213 and 48,2 are none.
+    sure = [match for match in fractions if len(match["digits"]) != 3 or match["whole"][0] == "0"]
+    if len(sure) < _LEAST_COMMAS:
         return lines
     if sum(len(_POINT.findall(line)) for line in lines) > len(fractions) / 2:
         return lines
@@ -121,6 +124,11 @@ def figure(word: str | float | int, location: Location) -> float:
         cause = f"'{text if len(text) <= 40 else text[:37] + '...'}' is no figure that a tool reports"
         raise FormatError(cause, location=location, hint=WHOLE)
     return value
+
+
+def grouped_figure(word: str, location: Location) -> float:
+    """A figure that may have commas: 1,234 and 1,234.5 have thousands, 12,5 a fraction; FormatError as `figure`."""
+    return figure(word.replace(",", "") if _THOUSANDS.fullmatch(word) else word.replace(",", "."), location)
 
 
 def count(word: str, location: Location) -> int:

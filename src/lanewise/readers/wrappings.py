@@ -42,7 +42,7 @@ _LEAST, _SHARE = 3, 0.8
 # So many lines that all begin alike are a log's even if something could be read of them as they are.
 _LEAST_ALIKE = 5
 # The narrowest terminal that breaks lines of tools.
-_LEAST_WIDTH = 60
+_LEAST_WIDTH, _WIDTHS = 60, (80, 100, 120, 132, 160)
 _DIGITS = re.compile(r"\d+(?:\.\d*)?")
 # Rounds of tags one within another: a pod's, a time, a rank.
 _ROUNDS = 4
@@ -51,28 +51,29 @@ _ROUNDS = 4
 def with_whole_end(text: str, lines: list[str]) -> list[str]:
     """The lines without the last if a copy of a terminal or file ended within its last figure.
 
-    Such a text has no line end, and the figure fewer decimals than that above it or none behind its point.
+    Such a text has no line end, and the figure none behind its point, or fewer decimals than that above it or, below
+    heads, before it.
     """
     texts = [line for line in lines if line.strip()][-2:]
     if text.endswith(("\n", "\r")) or len(texts) < 2 or lines[-1] != texts[1]:
         return lines
     above, words = (line.split() for line in texts)
     column = len(words) - 1
-    if len(above) <= column or not _DIGITS.fullmatch(words[column]):
+    if not _DIGITS.fullmatch(words[column]):
         return lines
-    fewer = _DIGITS.fullmatch(above[column]) and _decimals(words[column]) < _decimals(above[column])
-    return lines[:-1] if fewer or words[column].endswith(".") else lines
+    whole = _decimals(above[column] if column < len(above) else "") or _decimals(words[column - 1])
+    return lines[:-1] if _decimals(words[column]) < whole or words[column].endswith(".") else lines
 
 
 def _decimals(word: str) -> int:
-    return len(word.partition(".")[2])
+    return len(word.partition(".")[2]) if _DIGITS.fullmatch(word) else 0
 
 
 def rejoined(lines: Sequence[str]) -> list[str]:
     """The lines as they were before a terminal of a width broke them; the same ones if no width says so."""
     width = max(map(len, lines), default=0)
     broken = [len(line) == width and bool(below) for line, below in pairwise([*lines, ""])]
-    if width < _LEAST_WIDTH or sum(broken) < 2:
+    if width not in _WIDTHS and (width < _LEAST_WIDTH or sum(broken) < 2):
         return list(lines)
     joined: list[str] = []
     goes_on = False

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from lanewise import late_re as re
 from lanewise.errors import Location
-from lanewise.readers.texts import figure
+from lanewise.readers.texts import figure, grouped_figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
 from lanewise.readers.tools.commands import cpu_node, memory_node
 from lanewise.results.observation import Observation
@@ -88,7 +88,7 @@ def _streams(lines: Sequence[str], file: str) -> Iterator[tuple[int, _Rate]]:
         return
     for number, line in enumerate(lines, 1):
         if match := _STREAM.match(line):
-            rate = figure(match[2].replace(",", ""), Location(file, number)) * 1e6
+            rate = grouped_figure(match[2], Location(file, number)) * 1e6
             yield number, _Rate("STREAM", match[1].capitalize(), rate)
 
 

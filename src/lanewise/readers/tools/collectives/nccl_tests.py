@@ -246,7 +246,8 @@ def _complete(job: NcclJob, heads: Sequence[str], lines: Sequence[str]) -> None:
             rate, bus = float(columns["algbw"]), float(columns["busbw"])
             if _DATA.match(line) and rate >= 1 and 0.01 / rate < tolerance:
                 ratio, tolerance = bus / rate, 0.01 / rate
-                reduces = columns.get("root") == "-1" and columns.get("redop", "none") != "none"
+                # Before 2.11 only tests with a root have that column.
+                reduces = columns.get("root", "-1") == "-1" and columns.get("redop", "none") != "none"
     if not ratio:
         return
     if job.collective == UNNAMED and reduces and len(job.ranks) != 1:

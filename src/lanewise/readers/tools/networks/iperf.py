@@ -17,7 +17,7 @@ from lanewise.results.posted import PostedFacts, Statement
 
 _LINE = re.compile(
     r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[(?P<way>[RT]X)-[CS]\])?\s{1,16}(?P<start>\d[\d.]{0,9})-\s?"
-    r"(?P<end>\d[\d.]{0,9})\s{1,16}sec\s{1,16}\d[\d.]{0,9} \w?Bytes\s{1,16}(?P<rate>\d[\d.]{0,12}) (?P<unit>[KMG]?)bits/sec"
+    r"(?P<end>\d[\d.]{0,9})\s{1,16}sec\s{1,16}\d[\d.]{0,9} \w?Bytes\s{1,16}(?P<rate>\d[\d.]{0,12}) (?P<unit>[KMGT]?(?:bits|Bytes))/sec"
     r"(?P<rest>.{0,60})"
 )
 # Segments (B) of packets of 1500 B. Of a path with 0.1 ms of delay a loss of 1e-3 leaves a connection 3.7 Gb/s:
@@ -39,7 +39,10 @@ _CPU = re.compile(r"CPU Utilization: local/\w{6,8} (\d[\d.]{0,6})% .{0,40}remote
 _FIRST_TRIP = re.compile(r"icwnd/mss/irtt=\d{1,9}/(\d{1,5})/(\d{1,9})\)")
 _ENHANCED = re.compile(r"\s{1,12}\d{1,12}/\d{1,12}\s{1,16}(\d{1,10})\s{1,16}-?\d{1,9}K/\d")
 _SEGMENTS = re.compile(r"\s*TCP MSS: (\d{1,5}) ")
-_GIGABYTES = {"": 1e-9 / 8, "K": 1e-6 / 8, "M": 1e-3 / 8, "G": 1.0 / 8}  # a second
+# Bits count by 1000, bytes (-f M) by 1024: units.c.
+_GIGABYTES = {f"{letter}bits": 1e-9 / 8 * 1000**power for power, letter in enumerate(("", *"KMGT"))} | {
+    f"{letter}Bytes": 1e-9 * 1024**power for power, letter in enumerate(("", *"KMGT"))
+}  # a second
 
 
 @dataclass
@@ -55,7 +58,7 @@ class _Run:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold rates of iperf or iperf3."""
-    return any("bits/sec" in line and _LINE.search(line) for line in lines)
+    return any("/sec" in line and _LINE.search(line) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:

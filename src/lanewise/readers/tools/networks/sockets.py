@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from lanewise import late_re as re
 from lanewise.errors import Location
-from lanewise.readers.texts import figure
+from lanewise.readers.texts import figure, grouped_figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, observation
 from lanewise.readers.tools.repeated_tables import labels_above, told_apart
 from lanewise.results.observation import Observation
@@ -96,7 +96,7 @@ def _qperf(lines: Sequence[str], file: str, settings: dict[str, int]) -> Iterato
                 rows = {}
                 runs.append((labels_above(lines, number - 1), rows))
         elif test and (match := _QPERF.match(line)):
-            value, unit = figure(match[2].replace(",", ""), Location(file, number)), match[3]
+            value, unit = grouped_figure(match[2], Location(file, number)), match[3]
             if unit in _TIMES:
                 kind = ToolValue("host0->host1", "host0->host1", "latency_mean", "us", "network")
                 rows[test] = observation("qperf", test, kind, value * _TIMES[unit], {}, settings)
