@@ -26,7 +26,14 @@ def cut_anywhere(texts: dict[str, str], chance: random.Random) -> Counter[str]:
     for text in texts.values():
         whole = rows(text)
         for _ in range(_CUTS):
-            kinds[compared(whole, rows(text[: chance.randrange(len(text) // 4, len(text))]))] += 1
+            rest = rows(text[: chance.randrange(len(text) // 4, len(text))])
+            kind = compared(whole, rest)
+            if kind == "others" and not isinstance(rest, str) and not isinstance(whole, str):
+                values = [row.value for row in whole]
+                plain = rest[0].how.get("tool") == "plain text"
+                known = all(row.value in values for row in rest)
+                kind = "plain text" if plain else "figures by other names" if known else "other figures"
+            kinds[kind] += 1
     return kinds
 
 
@@ -41,7 +48,8 @@ def scaled(texts: dict[str, str], chance: random.Random) -> Counter[str]:
             if isinstance(after, str) or len(after) != len(before):
                 kinds["another number of rows"] += 1
                 continue
-            factors = [(b.value or 0) / (a.value or 1) for a, b in zip(before, after, strict=True) if a.value != b.value]
+            pairs = ((a.value or 1, b.value or 0) for a, b in zip(before, after, strict=True) if a.value != b.value)
+            factors = [b / a for a, b in pairs]
             whole = all(min(abs(factor / 4 - 1), abs(4 * factor - 1)) < 0.03 for factor in factors)
             kinds["no row" if not factors else "its row" if len(factors) == 1 and whole else "others"] += 1
     return kinds

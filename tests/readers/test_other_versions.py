@@ -86,7 +86,8 @@ def test_a_figure_four_times_as_large_scales_its_row_alone(name: str):
         after = rows(text[: match.start()] + larger + text[match.end() :])
         assert len(after) == len(before), match[0]
         changed = [(at, b.value / a.value) for at, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
-        assert len(changed) < 2 and all(factor == pytest.approx(4, rel=1e-3) for _, factor in changed), match[0]
+        assert len(changed) < 2, match[0]
+        assert [factor for _, factor in changed] == pytest.approx([4] * len(changed), rel=1e-3)
         moved |= {at for at, _ in changed}
     whole = {at for at, row in enumerate(before) if not _is_shown_with_a_point(row, text)}
     assert moved | whole == set(range(len(before)))
@@ -102,8 +103,10 @@ def _is_shown_with_a_point(row, text: str) -> bool:
 
 
 # A copy of a terminal ends anywhere, also within a figure.
-@pytest.mark.parametrize("name", ["p2p.txt", "nvbandwidth-0.8.txt", "bus-grind.txt", "transfer-bench.txt",
-                                  "rocm-bandwidth.txt", "ib_write_bw.txt", "gdsio.txt", "bandwidth-test.txt"])  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "p2p.txt", "nvbandwidth-0.8.txt", "bus-grind.txt", "transfer-bench.txt", "rocm-bandwidth.txt", "ib_write_bw.txt",
+    "gdsio.txt", "bandwidth-test.txt",
+])  # fmt: skip
 @pytest.mark.parametrize("step", [1, 7])
 def test_of_a_text_that_lost_its_end_nothing_else_is_read(name: str, step: int):
     text = OUTPUTS[f"readers/data/{name}"]
@@ -120,8 +123,8 @@ def test_ranks_whose_list_lost_its_first_lines_are_counted():
 
 
 def test_outputs_of_two_tools_in_one_text_are_read_as_each_alone():
-    names = [f"readers/data/{name}.txt" for name in ("nvbandwidth-0.8", "nccl-tests", "fio-3", "ib_write_bw", "nixlbench",
-                                                     "rocm-bandwidth", "p2p", "osu-bw", "iperf3")]  # fmt: skip
+    tools = "nvbandwidth-0.8 nccl-tests fio-3 ib_write_bw nixlbench rocm-bandwidth p2p osu-bw iperf3"
+    names = [f"readers/data/{name}.txt" for name in tools.split()]
     for one, other in (*pairwise(names), *pairwise(names[::-1])):
         together = rows(f"{OUTPUTS[one]}\n\n{OUTPUTS[other]}")
         assert compared([*ROWS[one], *ROWS[other]], together) == "equal", (one, other)
@@ -159,14 +162,15 @@ def test_the_json_of_a_tool_says_what_its_text_says(data, name: str, indent):
 def test_the_json_of_iperf3_in_reverse_and_both_ways():
     reverse = {**IPERF, "start": {"test_start": {"protocol": "TCP", "num_streams": 2, "reverse": 1}}}
     assert [row.flow for row in rows(json.dumps(reverse))] == ["host1->host0"]
-    end = IPERF["end"] | {f"{key}_bidir_reverse": value | {"bits_per_second": 8e9} for key, value in IPERF["end"].items()}
+    back = {f"{key}_bidir_reverse": value | {"bits_per_second": 8e9} for key, value in IPERF["end"].items()}
+    end = IPERF["end"] | back
     both = rows(json.dumps(IPERF | {"end": end}))
     assert [(row.flow, row.value) for row in both] == [("host0->host1", 4.4e9), ("host1->host0", 1e9)]
 
 
 @pytest.mark.parametrize("end", [{}, {"sum_sent": {}}])
 def test_a_json_of_iperf3_without_a_rate_is_refused(end):
-    with pytest.raises(FormatError, match="without a rate|iperf3 says"):
+    with pytest.raises(FormatError, match=r"without a rate|iperf3 says"):
         read_results(json.dumps(IPERF | {"end": end, "intervals": [], "error": "unable to connect"}), "f")
 
 

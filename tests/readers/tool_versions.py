@@ -27,7 +27,8 @@ def nvbandwidth_verbose(text: str) -> str:
     """With -v: the samples of each copy above the matrix, least and most below it."""
     sample = "\tSample 0: Host 0 -> Device 1: 55.10 GB/s\n\tSample 1: Host 0 -> Device 1: 54.90 GB/s\n"
     text = re.sub(r"^(Running \w+\.\n)", rf"\1{sample}", text, flags=re.MULTILINE)
-    return re.sub(r"^SUM (\w+) ([\d.]+)$", r"SUM \1 \2\nMIN \1 1.00\nMAX \1 99.00\nAVG \1 9.00", text, flags=re.MULTILINE)
+    below = r"\g<0>\nMIN \1 1.00\nMAX \1 99.00\nAVG \1 9.00"
+    return re.sub(r"^SUM (\w+) [\d.]+$", below, text, flags=re.MULTILINE)
 
 
 def nvbandwidth_json(text: str) -> str:
@@ -180,7 +181,7 @@ def perftest_json(text: str) -> str:
         return text
     fields = {key: re.search(rf"{key}\s*: (\S+)", text) for key in ("Device", "Number of qps", "TX depth")}
     info = {key.replace(" ", "_"): match[1] for key, match in fields.items() if match}
-    size, iterations, peak, _, average, _, rate = (re.split(r"\s+", found[0][0].strip()) + [*found[0][1:]])[:7]
+    size, iterations, peak, _, average, _, rate = [*found[0][0].split(), *found[0][1:]]
     results = {"MsgSize": int(size), "n_iterations": int(iterations), "BW_peak": float(peak)}
     results |= {"BW_average": float(average), "MsgRate": float(rate)}
     name = f"{title[1]}{(title[2] or '').replace(' ', '_')}_BW_Test"
@@ -214,7 +215,8 @@ def fio_gibibytes(text: str) -> str:
 def fio_2(text: str) -> str:
     """The result lines of version 2: binary units without the i, IOPS behind the rate."""
     return re.sub(
-        r"^  (read|write): IOPS=([\d.]+k?), BW=([\d.]+)([KMG])iB/s \([\d.]+[kMG]?B/s\) ?\(([\d.]+)([KMG])iB/(\d+)msec\)",
+        r"^  (read|write): IOPS=([\d.]+k?), BW=([\d.]+)([KMG])iB/s \([\d.]+[kMG]?B/s\) ?"
+        r"\(([\d.]+)([KMG])iB/(\d+)msec\)",
         lambda m: f"  {m[1]:5}: io={m[5]}{m[6]}B, bw={m[3]}{m[4]}B/s, iops={m[2]}, runtime={m[7]}msec",
         text,
         flags=re.MULTILINE,

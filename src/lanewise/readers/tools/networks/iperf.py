@@ -17,8 +17,8 @@ from lanewise.results.posted import PostedFacts, Statement
 
 _LINE = re.compile(
     r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[(?P<way>[RT]X)-[CS]\])?\s{1,16}(?P<start>\d[\d.]{0,9})-\s?"
-    r"(?P<end>\d[\d.]{0,9})\s{1,16}sec\s{1,16}\d[\d.]{0,9} \w?Bytes\s{1,16}(?P<rate>\d[\d.]{0,12}) (?P<unit>[KMGT]?(?:bits|Bytes))/sec"
-    r"(?P<rest>.{0,60})"
+    r"(?P<end>\d[\d.]{0,9})\s{1,16}sec\s{1,16}\d[\d.]{0,9} \w?Bytes\s{1,16}"
+    r"(?P<rate>\d[\d.]{0,12}) (?P<unit>[KMGT]?(?:bits|Bytes))/sec(?P<rest>.{0,60})"
 )
 # Segments (B) of packets of 1500 B. Of a path with 0.1 ms of delay a loss of 1e-3 leaves a connection 3.7 Gb/s:
 # segment / delay * sqrt(1.5 / loss), Mathis et al., CCR 27(3), 1997.
@@ -116,8 +116,12 @@ def _read_way(run: _Run, file: str, label: str) -> ImportedResults:
     received = [each for each in sums or whole if "receiver" in each[1]["rest"]] or sums or whole
     connections = len({match["id"] for _, match in matches} - {"SUM"})
     tool = "iperf3" if run.iperf3 else "iperf"
-    number, match = received[-1]
-    rate = figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]]
+    ended = any(match["rest"].rstrip().endswith(("sender", "receiver")) for _, match in received)
+    alike = not ended and len({match["id"] for _, match in received}) == 1
+    # A run that broke off has no result: the mean of its intervals is nearer to one than the last of them.
+    counted = received if alike else received[-1:]
+    rates = [figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]] for number, match in counted]
+    rate = sum(rates) / len(rates)
     flow = "host1->host0" if run.reverse else "host0->host1"
     value = ToolValue(flow, flow, unit="GB/s", path="network")
     how = _circumstances(run, received[-1][1])

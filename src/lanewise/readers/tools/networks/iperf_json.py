@@ -35,9 +35,7 @@ def read_json(data: Mapping[str, Any], file: str) -> ImportedResults:
         hint = "let iperf3 finish, or give the whole file"
         raise FormatError("iperf3's JSON without a rate", location=Location(file), hint=hint)
     results = iperf.read_text(lines, file)
-    posted = replace(
-        results.posted, statements=tuple(replace(each, source=file) for each in results.posted.statements)
-    )
+    posted = replace(results.posted, statements=tuple(replace(each, source=file) for each in results.posted.statements))
     return replace(results, posted=posted)
 
 

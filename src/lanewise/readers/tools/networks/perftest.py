@@ -171,7 +171,9 @@ def _read_json(lines: list[str], above: int, file: str) -> list[Observation]:
     fields = test.fields
     try:
         figures = {
-            key: figure(value, _place(lines, value, above, file)) for key, value in fields.items() if _NUMBER.fullmatch(value)
+            key: figure(value, _place(lines, value, above, file))
+            for key, value in fields.items()
+            if _NUMBER.fullmatch(value)
         }
         size = figures["MsgSize"]
         rows = [*test.latencies(figures, size)]

@@ -22,7 +22,8 @@ _DD = re.compile(
 )
 # Of other systems, whose own rates have other units: macOS and BSD ("transferred in 0.5 secs"), BusyBox ("2.0GB/s").
 _DD_ELSEWHERE = re.compile(
-    r"(\d{1,18}) bytes (?:\(.{1,30}\) copied,|transferred in)\s{1,2}(\d[\d.]{0,14}) sec(?:ond)?s(?: \(\d|, \d[\d.]{0,12}[kMGT]?B/s)"
+    r"(\d{1,18}) bytes (?:\(.{1,30}\) copied,|transferred in)\s{1,2}(\d[\d.]{0,14}) sec(?:ond)?s"
+    r"(?: \(\d|, \d[\d.]{0,12}[kMGT]?B/s)"
 )
 _COMMAND = re.compile(r"(?:^|[\s$#`])dd ((?:\S{1,200}\s{0,4}){1,16})")
 _OPERAND = re.compile(r"\b(if|of|bs|iflag|oflag)=(\S{1,200})")
@@ -33,8 +34,8 @@ _HDPARM = re.compile(
 _DISK = re.compile(r"/dev/([\w/-]{1,40}):$")
 _MARK = re.compile(
     r"\s*(?:(?P<kind>SEQ|RND)\s{1,6}(?P<size>\d{1,4})(?P<unit>[KM]i?B)|(?P<old>Sequential|Random) (?P<way>Read|Write)"
-    r"(?: (?P<old_size>\d{1,4})(?P<old_unit>[KM]i?B))?) ?\(Q=\s{0,4}(?P<depth>\d{1,4}), ?T=\s{0,4}(?P<threads>\d{1,4})\)"
-    r" ?:\s{1,12}(?P<rate>\d[\d.]{0,12}) MB/s"
+    r"(?: (?P<old_size>\d{1,4})(?P<old_unit>[KM]i?B))?) ?"
+    r"\(Q=\s{0,4}(?P<depth>\d{1,4}), ?T=\s{0,4}(?P<threads>\d{1,4})\) ?:\s{1,12}(?P<rate>\d[\d.]{0,12}) MB/s"
 )
 _TABLE = re.compile(
     r"\s*(?P<tool>HDParm|DD|FIO|IOZone)\s{2,24}(?P<test>Disk Read|Disk Write|4k (?:random )?(?:read|write))\s{2,24}"
