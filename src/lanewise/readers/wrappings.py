@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from lanewise import late_re as re
 from lanewise.readers.texts import TAG
@@ -43,6 +43,7 @@ _LEAST, _SHARE = 3, 0.8
 _LEAST_ALIKE = 5
 # The narrowest terminal that breaks lines of tools.
 _LEAST_WIDTH, _WIDTHS = 60, (80, 100, 120, 132, 160)
+_RULE = re.compile(r"[\s+|=*_-]+")
 _DIGITS = re.compile(r"\d+(?:\.\d*)?")
 # Rounds of tags one within another: a pod's, a time, a rank.
 _ROUNDS = 4
@@ -61,8 +62,15 @@ def with_whole_end(text: str, lines: list[str]) -> list[str]:
     column = len(words) - 1
     if not _DIGITS.fullmatch(words[column]):
         return lines
-    whole = _decimals(above[column] if column < len(above) else "") or _decimals(words[column - 1])
+    whole = _decimals(above[column] if column < len(above) else "") or _decimals_before(words[:column])
     return lines[:-1] if _decimals(words[column]) < whole or words[column].endswith(".") else lines
+
+
+def _decimals_before(words: Sequence[str]) -> int:
+    """The decimals that all fractions at the end of a row have; 0 where they differ."""
+    row = [*takewhile(_DIGITS.fullmatch, reversed(words))]
+    decimals = {_decimals(word) for word in row if "." in word}
+    return decimals.pop() if len(decimals) == 1 else 0
 
 
 def _decimals(word: str) -> int:
@@ -70,19 +78,25 @@ def _decimals(word: str) -> int:
 
 
 def rejoined(lines: Sequence[str]) -> list[str]:
-    """The lines as they were before a terminal of a width broke them; the same ones if no width says so."""
+    """The lines as they were before a terminal of a width broke them; the same ones if no width says so.
+
+    A line that was broken is as wide as the terminal, and its end stands in a shorter line below: rows and rules of a
+    table are as long as each other.
+    """
     width = max(map(len, lines), default=0)
-    broken = [len(line) == width and bool(below) for line, below in pairwise([*lines, ""])]
+    broken = [False] * (len(lines) + 1)
+    for at in range(len(lines) - 2, -1, -1):
+        below = lines[at + 1]
+        ends = 0 < len(below) < width or broken[at + 1]
+        broken[at] = len(lines[at]) == width and ends and not (_RULE.fullmatch(lines[at]) or _RULE.fullmatch(below))
     if width not in _WIDTHS and (width < _LEAST_WIDTH or sum(broken) < 2):
         return list(lines)
     joined: list[str] = []
-    goes_on = False
-    for line, breaks in zip(lines, broken, strict=True):
-        if goes_on:
+    for at, line in enumerate(lines):
+        if at and broken[at - 1]:
             joined[-1] += line
         else:
             joined.append(line)
-        goes_on = breaks
     return joined
 
 

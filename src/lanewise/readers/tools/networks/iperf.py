@@ -116,12 +116,8 @@ def _read_way(run: _Run, file: str, label: str) -> ImportedResults:
     received = [each for each in sums or whole if "receiver" in each[1]["rest"]] or sums or whole
     connections = len({match["id"] for _, match in matches} - {"SUM"})
     tool = "iperf3" if run.iperf3 else "iperf"
-    ended = any(match["rest"].rstrip().endswith(("sender", "receiver")) for _, match in received)
-    alike = not ended and len({match["id"] for _, match in received}) == 1
-    # A run that broke off has no result: the mean of its intervals is nearer to one than the last of them.
-    counted = received if alike else received[-1:]
-    rates = [figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]] for number, match in counted]
-    rate = sum(rates) / len(rates)
+    number, match = received[-1]
+    rate = figure(match["rate"], Location(file, number)) * _GIGABYTES[match["unit"]]
     flow = "host1->host0" if run.reverse else "host0->host1"
     value = ToolValue(flow, flow, unit="GB/s", path="network")
     how = _circumstances(run, received[-1][1])
