@@ -177,7 +177,7 @@ def ends_within(lines: Sequence[str], number: int, words: Sequence[str], expecte
     if number >= len(lines) or not lines[number].strip(" `\t"):
         return True
     decimals = [len(word.partition(".")[2]) for word in words[1:] if word not in _EMPTY]
-    short = len(decimals) > 1 and len(set(decimals[:-1])) == 1 and decimals[-1] < decimals[0]
+    short = len(decimals) > 2 and len(set(decimals[:-1])) == 1 and decimals[-1] < decimals[0]
     return len(words) < expected or short
 
 
