@@ -19,11 +19,12 @@ def main() -> None:
     found: dict[str, list[tuple[str, str, list[str]]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         for typist, question in questions():
-            got = verdict(question["rows"], Path(folder))
-            found[typist].append((question["question"], got, question["verdicts"]))
+            answers = found[typist]
+            answers.append((question["question"], verdict(question["rows"], Path(folder)), question["verdicts"]))
     for typist, answers in found.items():
         wrong = [answer for answer in answers if answer[1] not in answer[2]]
-        print(f"{typist}: {len(answers) - len(wrong)} of {len(answers)}, refused {sum(a[1] == 'refused' for a in wrong)}")
+        refused = sum(got == "refused" for _, got, _ in wrong)
+        print(f"{typist}: {len(answers) - len(wrong)} of {len(answers)}, refused {refused}")
         for name, got, right in wrong:
             print(f"    {name}: {got}, not {' or '.join(right)}")
 

@@ -214,7 +214,6 @@ CUT = [
     ("rocm-bandwidth.txt", "          3         28.268", "          9         28.268", "ends after 3 of 4 rows"),
     ("transfer-bench.txt", "  GPU 01  ->     55.59        57.41   2152.51\n", "", "the matrix ends after 2 rows"),
     ("bus-grind.txt", "56.17  56.21", "56.17", "1 cells for 2 columns"),
-    ("nixlbench.txt", "Batch Size     B/W", "Batch Size B/W", "run into each other"),
     ("nixlbench.txt", "2844.5         2851.0", "2844.5", "9 figures below 10 heads"),
 ]
 

@@ -12,10 +12,19 @@ from lanewise.readers.plain_text.claims import said_line, with_claims
 from lanewise.readers.posted.statements import posted_facts
 from lanewise.readers.programs import lines as program_lines
 from lanewise.readers.tables import pasted_tables, timed_sizes
-from lanewise.readers.texts import json_in, lines_of, short_lines
+from lanewise.readers.texts import jsons_in, lines_of, short_lines
 from lanewise.readers.tool_results import ImportedResults, merge
 from lanewise.readers.tools import host_memory
-from lanewise.readers.tools.collectives import deepep, hccl, mscclpp, nccl_tests, oneccl, size_tables, torch_collectives
+from lanewise.readers.tools.collectives import (
+    deepep,
+    hccl,
+    mscclpp,
+    nccl_json,
+    nccl_tests,
+    oneccl,
+    size_tables,
+    torch_collectives,
+)  # fmt: skip
 from lanewise.readers.tools.gpus import (
     babelstream,
     bandwidth_test,
@@ -37,6 +46,7 @@ from lanewise.readers.tools.gpus import (
 from lanewise.readers.tools.networks import (
     cards_and_fabrics,
     iperf,
+    iperf_json,
     nixlbench,
     osu,
     perftest,
@@ -48,7 +58,7 @@ from lanewise.readers.tools.storage import disks, file_systems, fio, fio_text, g
 from lanewise.readers.typed import figures
 from lanewise.readers.words.gpus import sentences, spoken_facts
 from lanewise.readers.words.host_cards import network_cards
-from lanewise.readers.wrappings import bared, unwrapped
+from lanewise.readers.wrappings import bared, rejoined, unwrapped, with_whole_end
 from lanewise.results.posted import PostedFacts, join
 
 KNOWN = (
@@ -73,7 +83,9 @@ _TEXTS = (
 )  # fmt: skip
 # A tool of GPUs prints lines that look like a program's; these print none of copies between host and GPU.
 _OF_NO_GPU = ("network", "storage", "host memory")
-_JSONS = (nvbandwidth, fio)
+_JSONS = (nvbandwidth, fio, iperf_json, nccl_json)
+# A key that stands in no JSON but that of one of them.
+_KEYS = ("nvbandwidth", "fio version", "test_start", "nccl_version")
 
 
 def read_results(text: str, file: str) -> ImportedResults:
@@ -88,8 +100,10 @@ def read_results(text: str, file: str) -> ImportedResults:
     lines = lines_of(text)
     if lanewise_json.is_samples(lines):
         return lanewise_json.read_samples(lines, file)
-    inner = bared(lines)
+    inner = bared(with_whole_end(text, lines))
     plain = _attempt(inner, file)
+    if (joined := rejoined(inner)) != inner and _tells_more(whole := _attempt(joined, file), plain):
+        plain, inner = whole, joined
     if isinstance(plain, ImportedResults):
         return _renumbered(plain, file, len(inner) - len(lines))
     # Nothing read: perhaps each line has the tag of a log or of a launcher before it.
@@ -98,6 +112,13 @@ def read_results(text: str, file: str) -> ImportedResults:
         if isinstance(results, ImportedResults) and results.observations:
             return _renumbered(results, file, len(bare) - len(lines))
     raise plain
+
+
+def _tells_more(joined: ImportedResults | FormatError, plain: ImportedResults | FormatError) -> bool:
+    """Whether lines that were joined have more figures, or as many with more circumstances."""
+    readings = [reading.observations if isinstance(reading, ImportedResults) else () for reading in (joined, plain)]
+    told = [(len(rows), sum(len(row.settings) + len(row.how) for row in rows)) for rows in readings]
+    return told[0] > told[1]
 
 
 def _renumbered(results: ImportedResults, file: str, added: int) -> ImportedResults:
@@ -120,8 +141,7 @@ def _results(lines: list[str], file: str) -> ImportedResults:
     posted = _said_and_listed(sentences(short), short, file)
     distinct = list(dict.fromkeys(filter(None, short)))  # a tool is known by what lines say, wherever and how often
     results = [kind.read_text(short, file) for kind in _TEXTS if kind.is_text(distinct)]
-    if not results:
-        results = _from_json("\n".join(lines), file)
+    results += _from_json("\n".join(lines), file, needed=not results)
     if not results and program_lines.is_text(short):
         results = [program_lines.read_text(short, file)]
     elif results and all(row.path in _OF_NO_GPU for each in results for row in each.observations):
@@ -170,8 +190,13 @@ def read_posted(text: str, file: str) -> ImportedResults:
     return ImportedResults("", (), posted=posted_facts(short_lines(lines_of(text)), file))
 
 
-def _from_json(text: str, file: str) -> list[ImportedResults]:
-    if not any(f'"{key}"' in text for key in ("nvbandwidth", "fio version")):
+def _from_json(text: str, file: str, *, needed: bool) -> list[ImportedResults]:
+    """The results of JSON objects within a text; FormatError for one that cannot be read if there is `needed` one."""
+    if not any(f'"{key}"' in text for key in _KEYS):
         return []
-    data = json_in(text, file)
-    return [kind.read_json(data, file) for kind in _JSONS if kind.is_json(data)]
+    objects = [*jsons_in(text, file)]
+    results = [kind.read_json(data, file) for data in objects for kind in _JSONS if kind.is_json(data)]
+    errors = [data for data in objects if isinstance(data, FormatError)]
+    if needed and not results and errors:
+        raise errors[0]
+    return results

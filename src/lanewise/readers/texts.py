@@ -26,6 +26,8 @@ _ENTITIES = {"&lt;": "<", "&gt;": ">", "&nbsp;": " ", "&quot;": '"', "&#39;": "'
 _OPTION = re.compile(r"(?<=\s)[\u2013\u2014](?=[a-z]\w{0,40}[-_=]\w)")
 # A mark that Markdown needs before a sign of its own, and a prompt with no command.
 _ESCAPE, _PROMPT = re.compile(r"\\(?=[_*#])"), re.compile(r"[^\s|]{1,80}(?: [^\s|]{1,40})?[$#>]")
+# A figure that somebody emphasized within an output.
+_BOLD = re.compile(r"(?<![\w*])\*\*(\d[\d.,]{0,24})\*\*(?![\w*])")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 # What mpirun (--tag-output), CI systems, containers and journals write before each line.
 _TIME = r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:out|err) F)?(?=\s|$)"
@@ -36,13 +38,23 @@ _WIDE = str.maketrans(
     "\uff0c\uff1a\uff08\uff09\uff1b\u3000\u00a0\u202f\u2002\u2003\u2007\u2009\u2212\u2011\u201c\u201d",
     ',:();       --""',
     "\u200b\u200c\u200d\u2060\ufeff\x00\x07\x08",
-)
+) | {0x2190: "<-", 0x2192: "->", 0x2194: "<->"}
+# Thousands as people and spreadsheets part them, within a line of words or cells; a list of CSV or JSON has no blanks.
+_GROUPED = re.compile(r"(?<=[\s|(=])\d{1,3}(?:,\d{3}){1,4}\.\d{1,6}(?![\d.,])")
 _EMPTY = ("N/A", "NA", "nan", "-nan", "inf", "-", "--", "\u2013", "\u2014", "x", "X", "*")
 # Of a table between bars the line below its heads, what marks its cells, and how it calls a row or column.
 _RULE, _MARKS = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*"), re.compile(r"[*`]|^\s+|\s+$")
 _GPU = re.compile(r"GPU ?(\d{1,3})$", re.IGNORECASE)
 # A plain word, no path, option or name of a part; lines of tools and tables have fewer than three.
 _WORD, _LEAST_WORDS = re.compile(r"(?<![\w/.-])[A-Za-z]?[a-z]{1,14}(?![\w/-])"), 3
+# A fraction after a comma, not a list of numbers; figures with a point, not versions and addresses.
+_COMMA = re.compile(r"(?:(?<=[\s|(-])|^)(?P<whole>\d{1,9}),(?P<digits>\d{1,9})(?![\d.,])(?=[\s|)%-]|$|[A-Za-z])")
+_POINT = re.compile(r"(?<![\w.,-])\d{1,9}\.\d{1,9}(?![\w.])")
+_LEAST_COMMAS = 3
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3}){1,5}(?:\.\d{1,9})?")
+# Objects that cannot be read before the rest is left alone: each costs a pass over what follows.
+_MOST_REFUSED = 4
+_OBJECT = re.compile(r"^[^\S\n]*\{", re.MULTILINE)
 # Numbers by row and column, None where there is none.
 Cells = Sequence[Sequence[float | None]]
 WHOLE = "paste the whole output of the tool"
@@ -52,13 +64,25 @@ MAX_COLUMNS, _MAX_FIGURE = 256, 1e18
 _MAX_LINE = 8192
 
 
+def _with_points(lines: list[str]) -> list[str]:
+    """The lines with decimal points, if people or a locale wrote most of the fractions with commas."""
+    fractions = [match for line in lines if "," in line for match in _COMMA.finditer(line)]
+    # 48,213 may be a whole number; 0,213 and 48,2 are none.
+    sure = [match for match in fractions if len(match["digits"]) != 3 or match["whole"][0] == "0"]
+    if len(sure) < _LEAST_COMMAS:
+        return lines
+    if sum(len(_POINT.findall(line)) for line in lines) > len(fractions) / 2:
+        return lines
+    return [_COMMA.sub(lambda match: match[0].replace(",", "."), line) if "," in line else line for line in lines]
+
+
 def lines_of(text: str) -> list[str]:
     """The lines, whatever ends them, without colours, the marks of a quotation or page, the tags and times of a log."""
     plain = re.sub(r"\r+\n", "\n", _COLOUR.sub("", text).translate(_WIDE)).replace("\r", "\n")
     for entity, sign in _ENTITIES.items() if "&" in plain else ():
         plain = plain.replace(entity, sign)
     lines = (_ELEMENTS.sub("", line) if line.lstrip().startswith("<") else line for line in plain.split("\n"))
-    return [_unmarked(TAG.sub("", _QUOTE.sub("", line))) for line in lines]
+    return _with_points([_unmarked(TAG.sub("", _QUOTE.sub("", line))) for line in lines])
 
 
 def _unmarked(line: str) -> str:
@@ -67,6 +91,10 @@ def _unmarked(line: str) -> str:
         line = _ELEMENTS.sub("", line)
     if "\\" in line:
         line = _ESCAPE.sub("", line)
+    if "**" in line:
+        line = _BOLD.sub(r"\1", line)
+    if "," in line:
+        line = _GROUPED.sub(lambda match: match[0].replace(",", ""), line)
     line = line.rstrip()
     if line.startswith("`") and line.endswith("`"):
         line = line[1:-1] if line.count("`") == 2 else line
@@ -96,6 +124,11 @@ def figure(word: str | float | int, location: Location) -> float:
         cause = f"'{text if len(text) <= 40 else text[:37] + '...'}' is no figure that a tool reports"
         raise FormatError(cause, location=location, hint=WHOLE)
     return value
+
+
+def grouped_figure(word: str, location: Location) -> float:
+    """A figure that may have commas: 1,234 and 1,234.5 have thousands, 12,5 a fraction; FormatError as `figure`."""
+    return figure(word.replace(",", "") if _THOUSANDS.fullmatch(word) else word.replace(",", "."), location)
 
 
 def count(word: str, location: Location) -> int:
@@ -186,15 +219,20 @@ def _integer(literal: str) -> int | float:
     return int(literal) if len(literal) < 400 else math.inf
 
 
-def json_in(text: str, file: str) -> Any:
-    """The first JSON object of a text that may have other lines before and after; None if there is none.
+def jsons_in(text: str, file: str) -> Iterator[Any]:
+    """The JSON objects of a text that may have other lines around them, a FormatError for each that cannot be read."""
+    end = refused = 0
+    while refused < _MOST_REFUSED and (match := _OBJECT.search(text, end)):
+        try:
+            data, end = _json_at(text, match.end() - 1, file)
+            yield data
+        except FormatError as error:
+            end, refused = match.end(), refused + 1
+            yield error
 
-    FormatError with the line if the object breaks off or is malformed.
-    """
-    match = re.search(r"^[^\S\n]*\{", text, re.MULTILINE)
-    if match is None:
-        return None
-    start = match.end() - 1
+
+def _json_at(text: str, start: int, file: str) -> tuple[Any, int]:
+    """The JSON object that begins there, and where it ends; FormatError with the line if it breaks off or is none."""
 
     def finite(literal: str) -> float:
         if not math.isfinite(float(literal)):
@@ -203,7 +241,7 @@ def json_in(text: str, file: str) -> Any:
 
     try:
         decoder = json.JSONDecoder(parse_float=finite, parse_int=_integer, parse_constant=finite)
-        return decoder.raw_decode(text, start)[0]
+        return decoder.raw_decode(text, start)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
         cause = "the JSON breaks off" if cut else f"not JSON: {error.msg}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from lanewise import late_re as re
 from lanewise.readers.texts import TAG
@@ -25,13 +25,13 @@ _SURE = (
     re.compile(r"^\([^()]{0,64}\bpid=\d+[^()]{0,64}\)(?: |$)"),
 )  # fmt: skip
 # Ranks (mpirun, srun -l, torchrun), pods and hosts (kubectl --prefix, pdsh), containers (docker compose), bars of a
-# terminal's panes, the plus of a patch.
+# terminal's panes, the plus of a patch, the bullets of a list.
 _LAUNCHERS = tuple(
     re.compile(rf"^ {{0,8}}{tag}")
     for tag in (
         r"\[(?=[A-Za-z@.:-]{0,95}[\d/])[\w./:@-]{1,96}\](?:<std(?:out|err)>)?:? ?",
         r"\d{1,5}:(?: |$)", r"[\w./-]{1,64} {1,16}\|(?: |$)",
-        r"[\u2502\u2503\u2551](?: |$)", r"\+(?! ?-{2,400}\+)",
+        r"[\u2502\u2503\u2551](?: |$)", r"\+(?! ?-{2,400}\+)", r"[*\u2022](?: |$)",
     )
 )  # fmt: skip
 _REPEATED = (*_LAUNCHERS, re.compile(r"^[\w.-]{1,64}:(?: |$)"))
@@ -41,8 +41,63 @@ _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LEAST, _SHARE = 3, 0.8
 # So many lines that all begin alike are a log's even if something could be read of them as they are.
 _LEAST_ALIKE = 5
+# The narrowest terminal that breaks lines of tools.
+_LEAST_WIDTH, _WIDTHS = 60, (80, 100, 120, 132, 160)
+_RULE = re.compile(r"[\s+|=*_-]+")
+_DIGITS = re.compile(r"\d+(?:\.\d*)?")
 # Rounds of tags one within another: a pod's, a time, a rank.
 _ROUNDS = 4
+
+
+def with_whole_end(text: str, lines: list[str]) -> list[str]:
+    """The lines without the last if a copy of a terminal or file ended within its last figure.
+
+    Such a text has no line end, and the figure none behind its point, or fewer decimals than that above it or, below
+    heads, before it.
+    """
+    texts = [line for line in lines if line.strip()][-2:]
+    if text.endswith(("\n", "\r")) or len(texts) < 2 or lines[-1] != texts[1]:
+        return lines
+    above, words = (line.split() for line in texts)
+    column = len(words) - 1
+    if not _DIGITS.fullmatch(words[column]):
+        return lines
+    whole = _decimals(above[column] if column < len(above) else "") or _decimals_before(words[:column])
+    return lines[:-1] if _decimals(words[column]) < whole or words[column].endswith(".") else lines
+
+
+def _decimals_before(words: Sequence[str]) -> int:
+    """The decimals that all fractions at the end of a row have; 0 where they differ."""
+    row = [*takewhile(_DIGITS.fullmatch, reversed(words))]
+    decimals = {_decimals(word) for word in row if "." in word}
+    return decimals.pop() if len(decimals) == 1 else 0
+
+
+def _decimals(word: str) -> int:
+    return len(word.partition(".")[2]) if _DIGITS.fullmatch(word) else 0
+
+
+def rejoined(lines: Sequence[str]) -> list[str]:
+    """The lines as they were before a terminal of a width broke them; the same ones if no width says so.
+
+    A line that was broken is as wide as the terminal, and its end stands in a shorter line below: rows and rules of a
+    table are as long as each other.
+    """
+    width = max(map(len, lines), default=0)
+    broken = [False] * (len(lines) + 1)
+    for at in range(len(lines) - 2, -1, -1):
+        below = lines[at + 1]
+        ends = 0 < len(below) < width or broken[at + 1]
+        broken[at] = len(lines[at]) == width and ends and not (_RULE.fullmatch(lines[at]) or _RULE.fullmatch(below))
+    if width not in _WIDTHS and (width < _LEAST_WIDTH or sum(broken) < 2):
+        return list(lines)
+    joined: list[str] = []
+    for at, line in enumerate(lines):
+        if at and broken[at - 1]:
+            joined[-1] += line
+        else:
+            joined.append(line)
+    return joined
 
 
 def bared(lines: Sequence[str]) -> list[str]:
@@ -53,6 +108,9 @@ def bared(lines: Sequence[str]) -> list[str]:
         inner, texts = list(lines), [line for line in lines if line]
     if len(texts) >= _LEAST and all(line.endswith("\\") for line in texts[:-1]):
         inner = [line.removesuffix("\\").rstrip() for line in inner]
+    margin = min((len(line) - len(line.lstrip(" ")) for line in texts), default=0)
+    if margin and len(texts) >= _LEAST:  # a quotation or a list on a page sets all lines in
+        inner, texts = [line[margin:] for line in inner], [line[margin:] for line in texts]
     tagged = any(len(texts) >= _LEAST and all(map(form.match, texts)) for form in _TIMES) or _is_tagged(texts)
     return _without_tags(inner) if tagged else inner
 

@@ -63,6 +63,8 @@ def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -
     """
     channels = _channels(posted, catalog)
     carried, count, source = modules_rate(posted)
+    if posted.stated("memory rate"):
+        return  # whoever says what the modules carry asks about that
     if 0 < count < channels and row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow:
         limit = f"{OF_CHANNELS}, of which {count} modules fill some"
         most = carried / count * channels

@@ -292,11 +292,11 @@ def _with_unit(match: re.Match[str], key: str) -> ProgramQuantity | None:
     if unit in _SECONDS or unit in ("s", "sec", "seconds"):
         return ProgramQuantity("time", number * _SECONDS.get(unit, 1.0), key)
     name, _, per = unit.partition("/") if "/" in unit else (unit.removesuffix("ps"), "", "s" * unit.endswith("ps"))
-    if name.endswith("b"):
-        return ProgramQuantity("rate", number * 1e3 ** _POWERS[name[:-1].lower()] / 8, key) if per else None
     prefix = re.sub(r"[bB](?:ytes)?$", "", name)
     binary, power = prefix.endswith("i"), _POWERS[prefix.rstrip("i").lower()]
     scale = (1024.0 if binary else 1000.0) ** power
+    if name.endswith("b"):
+        return ProgramQuantity("rate", number * scale / 8, key) if per else None
     return ProgramQuantity("rate" if per else "size", number * scale, key, 0 if binary else power)
 
 

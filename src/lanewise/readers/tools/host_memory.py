@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 from lanewise import late_re as re
 from lanewise.errors import Location
-from lanewise.readers.texts import figure
+from lanewise.readers.texts import figure, grouped_figure
 from lanewise.readers.tool_results import MIB, ImportedResults, ToolValue, check_rows, observation
 from lanewise.readers.tools.commands import cpu_node, memory_node
 from lanewise.results.observation import Observation
 
 # Also as a row of a table that a page or a report made of it: 'Copy | 73,876.7 |', '| triad | 2493 MB/s |'.
 _STREAM = re.compile(
-    r"\s*\|? ?(Copy|Scale|Add|Triad)\s*[:|]{1,2}\s{0,20}(\d[\d,.]{0,15})\s{0,40}(?:MB/s)?\s{0,40}(?:\||\s\d|$)",
+    r"\s*\|? ?(Copy|Scale|Add|Triad)\s*[:|]{1,2}\s{0,20}(\d[\d,.]{0,15})\s{0,80}(?:MB/s)?\s{0,80}(?:\||\s\d|$)",
     re.IGNORECASE,
 )
 _STREAM_HEAD = re.compile(r"(?:Best )?Rate \(?MB/s\)?|\bSTREAM\b|Bandwidth\b.{0,120}\bEfficiency", re.IGNORECASE)
@@ -88,7 +88,7 @@ def _streams(lines: Sequence[str], file: str) -> Iterator[tuple[int, _Rate]]:
         return
     for number, line in enumerate(lines, 1):
         if match := _STREAM.match(line):
-            rate = figure(match[2].replace(",", ""), Location(file, number)) * 1e6
+            rate = grouped_figure(match[2], Location(file, number)) * 1e6
             yield number, _Rate("STREAM", match[1].capitalize(), rate)
 
 

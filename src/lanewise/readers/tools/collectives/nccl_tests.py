@@ -6,6 +6,7 @@ algorithm's rate times a factor that makes it comparable with one link of a ring
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ _PROCESS = re.compile(r"\bnThread\s+(\d{1,4})\s+nGpus\s+(\d{1,4})\b")
 _VERSION = re.compile(r"\bnccl-library=(\d{5,6})\b|\bNCCL version (\d+\.\d+\.\d+)")
 # What the tools print when a call fails: host: Test NCCL failure common.cu:1005 'unhandled system error'.
 _FAILURE = re.compile(r"\bTest (?:CUDA|NCCL|HIP) failure \S{1,80}:\d{1,6} '(.{1,160}?)'?\s*$")
-_DATA = re.compile(r"\s*\d+\s+\d+\s+\w+\s")
+_DATA = re.compile(r"\s*\d+\s+\d+\s+[a-z]\w*\s")
 # A whole row, for excerpts without the heads: size, count, type, operation, root, and the two sets of four columns.
 _ROW = re.compile(
     r"\s*\d{1,15}\s+\d{1,15}\s+(?:u?int(?:8|32|64)|half|float|double|bfloat16|fp8\w{0,5}|f8\w{0,5})\s+\w{3,8}\s+-?\d{1,5}"
@@ -63,8 +64,8 @@ _BETWEEN = re.compile(r"\[\d{1,5}(?:,\d{1,5})?\](?:<std(?:out|err)>:)?(?=\s+\d)"
 class NcclJob:
     """The header above a table: which collective, and the ranks' hosts, devices, names and processes.
 
-    `count` of ranks where none is listed and the factor of the bus bandwidth tells it; `highest`: the number of the
-    last rank, where people leave out those between ("...").
+    `count` of ranks where none is listed and the factor of the bus bandwidth tells it; `lowest` and `highest`: the
+    numbers of the first and last rank, where people leave out those between ("...") or a terminal lost the first.
     """
 
     collective: str = UNNAMED
@@ -73,6 +74,7 @@ class NcclJob:
     version: str = ""
     launch: str = ""
     count: int = 0
+    lowest: int = 64 * MAX_COLUMNS
     highest: int = 0
 
     @property
@@ -94,7 +96,8 @@ class NcclJob:
     @property
     def number(self) -> int:
         """How many ranks there are, listed or left out."""
-        return max(len(self.ranks), self.highest + 1 if self._of_several_hosts else 0)
+        partial = self._of_several_hosts or (self.ranks and self.lowest > 0)
+        return max(len(self.ranks), self.highest + 1 if partial else 0)
 
     @property
     def _of_several_hosts(self) -> bool:
@@ -103,8 +106,9 @@ class NcclJob:
     @property
     def hosts(self) -> int:
         """How many hosts the ranks are on; 1 where no rank is listed. Where some are left out, by a host's GPUs."""
-        listed = max(1, len({host for host, _, _ in self.ranks}))
-        each = max((int(device) for _, device, _ in self.ranks), default=0) + 1
+        hosts = Counter(host for host, _, _ in self.ranks)
+        listed = max(1, len(hosts))
+        each = max((*hosts.values(), *(int(device) + 1 for _, device, _ in self.ranks)), default=1)
         left_out = self.number > len(self.ranks) and self.number % each == 0
         return max(listed, self.number // each) if left_out else listed
 
@@ -113,6 +117,7 @@ class NcclJob:
         self.ranks.append((rank[3], str(count(rank[4], at)), rank[5].strip()))
         self.processes.add((rank[3], rank[2]))
         self.highest = max(self.highest, min(count(rank[1], at), 64 * MAX_COLUMNS))
+        self.lowest = min(self.lowest, count(rank[1], at))
         if len(self.ranks) > 64 * MAX_COLUMNS:
             raise FormatError("more ranks than any machine has", location=at, hint=WHOLE)
 
@@ -122,6 +127,8 @@ class NcclJob:
         if self.hosts > 1 or len(devices) < 2:
             many = f"{self.number} GPUs on {self.hosts} hosts" if len(devices) > 1 else "its GPUs"
             return ToolValue(f"{self.collective} of {many}", "", "bus_bandwidth", path="collective")
+        if self.number > len(devices):
+            devices = [f"gpu{number}" for number in range(self.number)]
         ring = ", ".join(f"{a}->{b}" for a, b in zip(devices, [*devices[1:], devices[0]], strict=True))
         return ToolValue(ring, ring, "bus_bandwidth", path="collective")
 
@@ -280,7 +287,8 @@ def _complete(job: NcclJob, heads: Sequence[str], lines: Sequence[str]) -> None:
             rate, bus = float(columns["algbw"]), float(columns["busbw"])
             if _DATA.match(line) and rate >= 1 and 0.01 / rate < tolerance:
                 ratio, tolerance = bus / rate, 0.01 / rate
-                reduces = columns.get("root") == "-1" and columns.get("redop", "none") != "none"
+                # Before 2.11 only tests with a root have that column.
+                reduces = columns.get("root", "-1") == "-1" and columns.get("redop", "none") != "none"
     if not ratio:
         return
     if job.collective == UNNAMED and reduces and len(job.ranks) != 1:

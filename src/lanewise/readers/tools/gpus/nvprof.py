@@ -16,10 +16,10 @@ from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
 
 _COPY = re.compile(
-    r"\s*\d[\d.]{0,14}[mun]?s {1,8}(?P<time>\d[\d.]{0,14})(?P<second>[mun]?s) .{0,120}? (?P<size>\d[\d.]{0,14})"
-    r"(?P<byte>[KMG]?B) {1,8}\d[\d.]{0,14}[KMG]?B/s(?: {1,8}(?P<from>Pageable|Pinned|Device) {1,8}"
-    r"(?P<to>Pageable|Pinned|Device))? {1,8}(?P<name>\S.{0,60}?)(?: \((?P<index>\d{1,2})\))?(?: {1,12}\d{1,6}){2}"
-    r" {1,8}\[CUDA memcpy (?P<way>HtoD|DtoH)(?: async)?\]"
+    r"\s*\d[\d.]{0,14}[mun]?s\s{1,8}(?P<time>\d[\d.]{0,14})(?P<second>[mun]?s) .{0,120}? (?P<size>\d[\d.]{0,14})"
+    r"(?P<byte>[KMG]?B)\s{1,8}\d[\d.]{0,14}[KMG]?B/s(?:\s{1,8}(?P<from>Pageable|Pinned|Device)\s{1,8}"
+    r"(?P<to>Pageable|Pinned|Device))?\s{1,8}(?P<name>\S.{0,60}?)(?: \((?P<index>\d{1,2})\))?(?:\s{1,12}\d{1,6}){2}"
+    r"\s{1,8}\[CUDA memcpy (?P<way>HtoD|DtoH)(?: async)?\]"
 )
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _BYTES = {"B": 1.0, "KB": 2.0**10, "MB": 2.0**20, "GB": 2.0**30}

@@ -33,7 +33,7 @@ _DEVICE = re.compile(r"^Device:\s?(\S.{0,80}?)\s+Mem=[\d.]+GB")
 _FOR = re.compile(r"^\s*for gpu#(\d{1,3}) (\S.{0,80})")
 _NO_PEERS = re.compile(r"peer2peer not supported : (.{1,200})")
 _STREAM_HEAD = re.compile(r"\s*block\w{0,20}\s.{0,120}\bthreads\b.{0,200}\|\s+(\S.*)")
-_STREAM_ROW = re.compile(r"\s*\d{1,5}\s+\d{1,9}\s.*%\s*\|\s*GB/s:\s*([\d. ]{1,200})$")
+_STREAM_ROW = re.compile(r"\s*\d{1,5}\s+\d{1,9}\s.*%\s*\|\s*GB/s:\s*([\d.\s]{1,200})$")
 
 
 def is_text(lines: Sequence[str]) -> bool:

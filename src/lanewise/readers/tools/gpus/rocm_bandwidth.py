@@ -17,7 +17,8 @@ from lanewise.results.posted import PostedFacts, Statement
 
 TOOL = "rocm_bandwidth_test"
 _VERSION = re.compile(r"RocmBandwidthTest Version: *(\S+)")
-_DEVICE = re.compile(r"Device: +(\d+), +(\S.*)")
+# NVIDIA's samples list theirs alike, with a pciBusID.
+_DEVICE = re.compile(r"Device:\s+(\d+),\s+(?!.*pciBusID)(\S.*)")
 _BUS = re.compile(r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{1,2}\.\d$")
 # Version 1 writes "Unidirectional peak bandwidth" and "Bdirectional".
 _RATES = re.compile(r"(Unidirectional|B[i]?directional) (?:copy )?(?:peak )?bandwidth GB/s$")

@@ -20,9 +20,9 @@ TOOL = "RVS"
 _LAST = r"\s+(\d[\d.]{0,15}) GBps\b(?! \(\*\))"
 _COUNT = r"\s*\[ ?\d+/ ?\d+\]"
 # An identifier by itself, or as newer versions print it: '[GPU:: 2 - 42583 - 0000:05:00.0]', '[CPU:: 1]'.
-_GPU = r"\s+(?:\[GPU:: {1,6})?(\d{1,9})(?: - {1,8}\d{1,9} - \S{1,16}\])?"
-_CPU = r"\s+(?:\[CPU:: {1,6})?(\d{1,9})\]?"
-_PEER = re.compile(rf"p2p-bandwidth{_COUNT}{_GPU}{_GPU}\s+bidirectional: {{0,4}}(true|false){_LAST}")
+_GPU = r"\s+(?:\[GPU::\s{1,6})?(\d{1,9})(?: -\s{1,8}\d{1,9} - \S{1,16}\])?"
+_CPU = r"\s+(?:\[CPU::\s{1,6})?(\d{1,9})\]?"
+_PEER = re.compile(rf"p2p-bandwidth{_COUNT}{_GPU}{_GPU}\s+bidirectional:\s{{0,4}}(true|false){_LAST}")
 _HOST = re.compile(rf"pcie-bandwidth{_COUNT}{_CPU}{_GPU}\s+h2d::? ?(true|false)\s+d2h::? ?(true|false){_LAST}")
 # The suite's folders of configurations have the names of GPUs.
 _CONFIGURATION = re.compile(r"\brvs\b.{0,200}conf/(MI\d{3}[AX]?)/")

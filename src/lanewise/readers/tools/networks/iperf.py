@@ -16,9 +16,9 @@ from lanewise.readers.tools.commands import options_of, scaled
 from lanewise.results.posted import PostedFacts, Statement
 
 _LINE = re.compile(
-    r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[(?P<way>[RT]X)-[CS]\])?\s{1,4}(?P<start>\d[\d.]{0,9})-\s?"
-    r"(?P<end>\d[\d.]{0,9}) {1,4}sec {1,4}\d[\d.]{0,9} \w?Bytes {1,4}(?P<rate>\d[\d.]{0,12}) (?P<unit>[KMG]?)bits/sec"
-    r"(?P<rest>.{0,60})"
+    r"\[(?P<id>SUM|\s{0,4}\d{1,6})\](?:\[(?P<way>[RT]X)-[CS]\])?\s{1,16}(?P<start>\d[\d.]{0,9})-\s?"
+    r"(?P<end>\d[\d.]{0,9})\s{1,16}sec\s{1,16}\d[\d.]{0,9} \w?Bytes\s{1,16}"
+    r"(?P<rate>\d[\d.]{0,12}) (?P<unit>[KMGT]?(?:bits|Bytes))/sec(?P<rest>.{0,60})"
 )
 # Segments (B) of packets of 1500 B. Of a path with 0.1 ms of delay a loss of 1e-3 leaves a connection 3.7 Gb/s:
 # segment / delay * sqrt(1.5 / loss), Mathis et al., CCR 27(3), 1997.
@@ -29,7 +29,7 @@ _HEADING = re.compile(r"\[ ?ID\] ?Interval")
 # Lines of the tool and of shells, which name no run.
 _OWN = re.compile(
     r"^\s*(?:\[|- -|---|```|$)|[Cc]onnect(?:ing|ed) to|iperf Done|[Ss]erver listening|Accepted connection|TCP window|"
-    r"Reverse mode|Starting Test|Cookie|MSS|^\s*\S{0,60}[$#] |iperf3? "
+    r"Reverse mode|Starting Test|Cookie|MSS|(?:snd|rcv)_tcp_congestion|CPU Utilization|^\s*\S{0,60}[$#] |iperf3? "
 )
 _ABOVE, _LONGEST_LABEL = 6, 60
 _LOST = re.compile(r"(\d{1,12})/\s{0,8}(\d{1,12}) \(")
@@ -39,7 +39,10 @@ _CPU = re.compile(r"CPU Utilization: local/\w{6,8} (\d[\d.]{0,6})% .{0,40}remote
 _FIRST_TRIP = re.compile(r"icwnd/mss/irtt=\d{1,9}/(\d{1,5})/(\d{1,9})\)")
 _ENHANCED = re.compile(r"\s{1,12}\d{1,12}/\d{1,12}\s{1,16}(\d{1,10})\s{1,16}-?\d{1,9}K/\d")
 _SEGMENTS = re.compile(r"\s*TCP MSS: (\d{1,5}) ")
-_GIGABYTES = {"": 1e-9 / 8, "K": 1e-6 / 8, "M": 1e-3 / 8, "G": 1.0 / 8}  # a second
+# Bits count by 1000, bytes (-f M) by 1024: units.c.
+_GIGABYTES = {f"{letter}bits": 1e-9 / 8 * 1000**power for power, letter in enumerate(("", *"KMGT"))} | {
+    f"{letter}Bytes": 1e-9 * 1024**power for power, letter in enumerate(("", *"KMGT"))
+}  # a second
 
 
 @dataclass
@@ -55,7 +58,7 @@ class _Run:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold rates of iperf or iperf3."""
-    return any("bits/sec" in line and _LINE.search(line) for line in lines)
+    return any("/sec" in line and _LINE.search(line) for line in lines)
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -89,7 +92,7 @@ def _runs(lines: Sequence[str]) -> Iterator[_Run]:
 
 def _label(run: _Run, at: int) -> str:
     """What a text calls one of its runs: the nearest line above it that is none of the tool's own."""
-    words = [line.strip(" `#*:>-") for line in run.above[-_ABOVE:] if not _OWN.search(line)]
+    words = [line.strip(" `#*:>-") for line in [*filter(str.strip, run.above)][-_ABOVE:] if not _OWN.search(line)]
     said = [word for word in words if re.search(r"[^\W\d_]{2}", word)]
     return said[-1][-_LONGEST_LABEL:] if said else f"run {at}"
 

@@ -32,8 +32,8 @@ _LONGEST_LABEL = 60
 _BUFFERS = re.compile(r"# Send Buffer on (HOST|DEVICE|MANAGED)\b.{0,20} Receive Buffer on (HOST|DEVICE|MANAGED)")
 # The same as arguments: osu_bw -d cuda D H.
 _ARGUMENTS = re.compile(r"\bosu_\w.{0,200}\s([DHM]) ([DHM])\s*$")
-# Further columns are message rates, the least, the most and how often.
-_ROW = re.compile(r"\s*(\d{1,15})\s+(\d[\d.]{0,15})(?:\s+\d[\d.]{0,15}){0,4}\s*$")
+# Further columns are message rates, the least, the most and how often, and with -c whether the data came over.
+_ROW = re.compile(r"\s*(\d{1,15})\s+(\d[\d.]{0,15})(?:\s+\d[\d.]{0,15}){0,8}(?:\s+(Pass|Fail))?\s*$")
 _TWO_HOSTS = re.compile(
     r"(?:^|\s)(?:-N ?2|--nodes[= ]2|-(?:H|host|hosts) ?\w[\w.-]*(?::\d+)?,\w|--map-by (?:ppr:1:)?node)"
 )
@@ -79,7 +79,7 @@ def read_text(lines: list[str], file: str) -> ImportedResults:
             at, begun = Location(file, number), True
             rows.append(_row(table, ends, count(match[1], at), figure(match[2], at), name))
             check_rows(rows, at)
-        elif not line.startswith("#") and (begun or line.strip(" .[]")):
+        elif not line.lstrip().startswith("#") and (begun or line.strip(" .[]")):
             table = ""
     return ImportedResults(TOOL, tuple(rows))
 

@@ -26,8 +26,9 @@ _HEADS = re.compile(
     r"#bytes|#sl|#iterations|BW peak\[(?P<peak>\w+)/sec\]|BW average\[(?P<unit>\w+)/sec\]|MsgRate\[Mpps\]"
     r"|t_\w{1,20}\[usec\]|99(?:\.9)?% percentile\[usec\]|tps average|CPU_Util\[%\]"
 )
-# A key of one or two words, and a value whose words one blank parts; no letter is read for two keys or two values.
-_FIELD = re.compile(r'(?<![\w.#])([\w.#]++(?: \w++)?+)"?+\s*+:\s*+"?+([^",{}\s]++(?: [^",{}\s]++)*+)')
+# What stands above a table, two to a line, also where a page left one blank between them; a key and value of the JSON.
+_STATED = re.compile(r"\b(Number of qps|TX depth|Device)\s*:\s*(\S{1,80})")
+_FIELD = re.compile(r'(?<![\w.])"?([A-Za-z][\w.]{0,40})"?\s{0,8}:\s{0,8}"?([^",{}\s]{1,80})')
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _SCALES = {"MB": MIB, "MiB": MIB, "Gb": 1e9 / 8}
 _WORDS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
@@ -54,16 +55,18 @@ def _is_head(line: str) -> bool:
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
     """Every row of every table, or the one result of a JSON; FormatError with the line of a table without rows."""
-    if any("test_info" in line for line in lines):
-        return _read_json(lines, file)
     rows: list[Observation] = []
-    last = 0
+    last = end = 0
     for at, line in enumerate(lines):
-        if _is_head(line):
+        if "test_info" in line:
+            end = _end_of_json(lines, at, file)
+            rows += _read_json(lines[last:end], last, file)
+            last = end
+        elif _is_head(line) and at >= end:
             test = _Test(lines[last:at], Location(file, at + 1), line)
             rows += _table(test, lines, at, file)
-            check_rows(rows, Location(file, at + 1))
             last = at
+        check_rows(rows, Location(file, at + 1))
     return ImportedResults("perftest", tuple(rows))
 
 
@@ -84,8 +87,8 @@ class _Test:
         self.bandwidth = titles[-1][3] == "BW" if titles else not pasted.endswith("_lat")
         kind = f"{'bw' if self.bandwidth else 'lat'}{' bidirectional' if self.both else ''}"
         self.name = f"ib_{_WORDS[self.verb]}_{kind}" if self.verb else "perftest, a test of bandwidth"
-        texts = (line.replace("Number of qps", "Number_of_qps") for line in lines)
-        self.fields = {match[1]: match[2] for text in texts for match in _FIELD.finditer(text)}
+        fields = [match for line in lines for match in (*_FIELD.finditer(line), *_STATED.finditer(line))]
+        self.fields = {match[1].replace(" ", "_"): match[2] for match in fields}
         self.card = self.fields.get("Device", "") or options.get("-d", options.get("--ib-dev", ""))
         picked = [match[1] for line in lines if (match := _PICKED.search(line))]
         gpu = options.get("--use_cuda", options.get("--use_rocm", picked[-1] if picked else ""))
@@ -94,8 +97,8 @@ class _Test:
 
     def settings(self, size: float) -> dict[str, int]:
         settings = {"bytes": int(size)}
-        for key, names in (("connections", ("Number of qps", "Number_of_qps")), ("depth", ("TX depth", "TX_depth"))):
-            value = units.whole(next((self.fields[name] for name in names if name in self.fields), ""))
+        for key, name in (("connections", "Number_of_qps"), ("depth", "TX_depth")):
+            value = units.whole(self.fields.get(name, ""))
             if value is not None:
                 settings[key] = value
         return settings
@@ -151,14 +154,26 @@ def _row(test: _Test, figures: Mapping[str, float], unit: str) -> Iterator[Obser
     yield from test.latencies(figures, size)
 
 
-def _read_json(lines: list[str], file: str) -> ImportedResults:
-    test = _Test(lines, Location(file, 1))
+def _end_of_json(lines: Sequence[str], at: int, file: str) -> int:
+    """The line after the results of the JSON that begins in line `at`; FormatError if it breaks off before."""
+    inside = False
+    for number, line in enumerate(lines[at:], at + 1):
+        _, results, rest = line.partition("results")
+        inside = inside or bool(results)
+        if inside and "}" in (rest if results else line):
+            return number
+    raise FormatError("perftest's JSON breaks off", location=Location(file, len(lines)), hint="give the whole file")
+
+
+def _read_json(lines: list[str], above: int, file: str) -> list[Observation]:
+    """The figures of one JSON, with so many lines of the file above it."""
+    test = _Test(lines, Location(file, above + 1))
     fields = test.fields
-    if "MsgSize" not in fields or not lines or not any(line.strip() == "}" for line in lines):
-        raise FormatError("perftest's JSON breaks off", location=Location(file, len(lines)), hint="give the whole file")
     try:
         figures = {
-            key: figure(value, _place(lines, value, file)) for key, value in fields.items() if _NUMBER.fullmatch(value)
+            key: figure(value, _place(lines, value, above, file))
+            for key, value in fields.items()
+            if _NUMBER.fullmatch(value)
         }
         size = figures["MsgSize"]
         rows = [*test.latencies(figures, size)]
@@ -167,12 +182,12 @@ def _read_json(lines: list[str], file: str) -> ImportedResults:
     except KeyError as error:
         cause = f"perftest's JSON lacks {error}"
         raise FormatError(cause, location=Location(file), hint="give the whole file") from None
-    return ImportedResults("perftest", tuple(rows))
+    return rows
 
 
-def _place(lines: Sequence[str], value: str, file: str) -> Location:
+def _place(lines: Sequence[str], value: str, above: int, file: str) -> Location:
     """The first line that has that value."""
-    return Location(file, next((number for number, line in enumerate(lines, 1) if value in line), 0))
+    return Location(file, next((number for number, line in enumerate(lines, above + 1) if value in line), 0))
 
 
 def _rate(test: _Test, average: float, messages: float, size: float) -> Observation:

@@ -9,22 +9,22 @@ from collections.abc import Iterator, Sequence
 
 from lanewise import late_re as re
 from lanewise.errors import Location
-from lanewise.readers.texts import figure
+from lanewise.readers.texts import figure, grouped_figure
 from lanewise.readers.tool_results import ImportedResults, ToolValue, observation
 from lanewise.readers.tools.repeated_tables import labels_above, told_apart
 from lanewise.results.observation import Observation
 
 _TEST = re.compile(r"((?:tcp|udp|sctp|sdp|rc|uc|ud|xrc|ver)_[a-z0-9_]{2,30}):$")
-_QPERF = re.compile(r"\s{0,8}(bw|recv_bw|latency) {1,12}= {1,6}(\d[\d.,]{0,14}) ([KMG]?B/sec|[KMG]?b/sec|ns|us|ms)")
+_QPERF = re.compile(r"\s{0,8}(bw|recv_bw|latency)\s{1,12}=\s{1,16}(\d[\d.,]{0,14}) ([KMG]?B/sec|[KMG]?b/sec|ns|us|ms)")
 _NETPERF_HEAD = re.compile(r"(MIGRATED )?((?:TCP|UDP)_(?:STREAM|MAERTS|SENDFILE)) TEST from ")
-_NETPERF = re.compile(r"\s*\d{1,9} {1,8}\d{1,9} {1,8}\d{1,9} {1,8}\d[\d.]{0,8} {1,8}(\d[\d.]{0,12})\s*$")
+_NETPERF = re.compile(r"\s*\d{1,9}\s{1,8}\d{1,9}\s{1,8}\d{1,9}\s{1,8}\d[\d.]{0,8}\s{1,8}(\d[\d.]{0,12})\s*$")
 # One sender's result: '337.0 MB /   3.01 sec =  937.9 Mbps 2 %TX 2 %RX 0 retrans 0.25 msRTT'.
 _NUTTCP = re.compile(
-    r"\s*\d[\d.]{0,14} MB / {1,6}\d[\d.]{0,8} sec = {1,6}(\d[\d.]{0,14}) Mbps .{0,30}?%RX"
+    r"\s*\d[\d.]{0,14} MB /\s{1,16}\d[\d.]{0,8} sec =\s{1,16}(\d[\d.]{0,14}) Mbps .{0,30}?%RX"
     r"(?: (\d{1,9}) retrans)?(?: (\d[\d.]{0,8}) msRTT)?"
 )
 _SOCKPERF = re.compile(r"\s*(?:sockperf: )?Summary: (?:Round trip|Latency) is (\d[\d.]{0,14}) usec")
-_SOCKPERF_RANK = re.compile(r"\s*(?:sockperf: )?---> percentile (50|99)\.0{1,3} = {1,6}(\d[\d.]{0,14})\s*$")
+_SOCKPERF_RANK = re.compile(r"\s*(?:sockperf: )?---> percentile (50|99)\.0{1,3} =\s{1,16}(\d[\d.]{0,14})\s*$")
 _SOCKPERF_RUN = re.compile(r"\bsockperf (?:ping-pong|pp|under-load|ul|playback)\b|sockperf: == version ")
 # The size of each message as the command or the words above say it.
 _SIZE = re.compile(
@@ -96,7 +96,7 @@ def _qperf(lines: Sequence[str], file: str, settings: dict[str, int]) -> Iterato
                 rows = {}
                 runs.append((labels_above(lines, number - 1), rows))
         elif test and (match := _QPERF.match(line)):
-            value, unit = figure(match[2].replace(",", ""), Location(file, number)), match[3]
+            value, unit = grouped_figure(match[2], Location(file, number)), match[3]
             if unit in _TIMES:
                 kind = ToolValue("host0->host1", "host0->host1", "latency_mean", "us", "network")
                 rows[test] = observation("qperf", test, kind, value * _TIMES[unit], {}, settings)

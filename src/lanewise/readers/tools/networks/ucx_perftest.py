@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lanewise import late_re as re
 from lanewise.errors import FormatError, Location
@@ -18,7 +19,7 @@ from lanewise.results.observation import Observation
 TOOL = "ucx_perftest"
 _HEAD = re.compile(r"\|\s{1,40}(overhead|latency) \(usec\)\s{1,40}\|\s{1,20}bandwidth \(MB/s\)")
 _MADE = re.compile(r"\s*\|?(?:\s*:?-{3,}:?\s*\|){2,}")
-_ROW = re.compile(r"(?:\[thread \d{1,4}\]|Final:)?\s{1,40}\d{1,15}((?:\s{1,20}[\d.]{1,20}){7})\s*$")
+_ROW = re.compile(r"\s*(?:\[thread \d{1,4}\]|Final:)?\s{1,40}\d{1,15}((?:\s{1,20}[\d.]{1,20}){7})\s*$")
 _TITLE = re.compile(r"\|\s{0,20}(Test|Send memory|Recv memory|Message size):\s{0,40}([^|]{1,80}?)\s{0,100}\|")
 _OPTION = re.compile(r"(?:^|\s)-(t|m|s) ?([\w.,:]{1,60})")
 _LOCAL = re.compile(r"\blocalhost\b|\b127\.0\.0\.1\b")
@@ -65,7 +66,7 @@ class _UcxTest:
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold a table of ucx_perftest, not one that somebody made with its columns."""
-    return any(_HEAD.search(line) for line in lines) and not any(_MADE.match(line) for line in lines)
+    return any(_HEAD.search(line) and not _MADE.match(below) for line, below in pairwise([*lines, ""]))
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:

@@ -19,9 +19,11 @@ from lanewise.results.observation import Observation
 
 TOOL = "training loop"
 _NOW = r"(\d{1,5}\.\d{1,9})"
-_TIME = re.compile(rf"(?<![\w_])[Tt]ime:? {{0,3}}{_NOW}s?(?:, {{0,4}}[\d.]{{1,12}}/s)?(?: {{0,4}}\( {{0,4}}{_NOW})?")
-_DATA = re.compile(rf"(?<![\w_])(?:Data|data|data_time):? {{0,3}}{_NOW}(?: {{0,4}}\( {{0,4}}{_NOW})?")
-_STEP = re.compile(r"(?:\[ {0,6}|iter: {0,3})(\d{1,8})(?= {0,3}/ {0,6}\d|  )")
+_TIME = re.compile(
+    rf"(?<![\w_])[Tt]ime:?\s{{0,3}}{_NOW}s?(?:,\s{{0,4}}[\d.]{{1,12}}/s)?(?:\s{{0,4}}\(\s{{0,4}}{_NOW})?"
+)
+_DATA = re.compile(rf"(?<![\w_])(?:Data|data|data_time):?\s{{0,3}}{_NOW}(?:\s{{0,4}}\(\s{{0,4}}{_NOW})?")
+_STEP = re.compile(r"(?:\[\s{0,6}|iter:\s{0,3})(\d{1,8})(?=\s{0,3}/\s{0,6}\d|\s\s|\t)")
 _WORKERS = re.compile(r"\s(?:-j|--(?:num[_-])?workers)[= ](\d{1,4})\b|\bnum_workers ?[=:] ?(\d{1,4})\b")
 # "4.31 s/step", "2.1 it/s" (tqdm), Megatron's "elapsed time per iteration (ms): 12345.6".
 _ALONE = re.compile(
@@ -31,7 +33,9 @@ _ALONE = re.compile(
 )
 # PyTorch's benchmark of distributed training (benchmarks/distributed/ddp/benchmark.py): seconds and examples a second
 # of each GPU, by percentile: "  16 GPUs --    2M/8G:  p50:  0.442s      72/s  p75: ...".
-_DDP = re.compile(r"\s{0,8}(?P<gpus>\d{1,5}) GPUs -- {1,12}(?P<kind>\S.{0,30}?): {1,8}p50: {1,8}(?P<s>\d[\d.]{0,9})s ")
+_DDP = re.compile(
+    r"\s{0,8}(?P<gpus>\d{1,5}) GPUs --\s{1,12}(?P<kind>\S.{0,30}?):\s{1,8}p50:\s{1,8}(?P<s>\d[\d.]{0,9})s\s"
+)
 _LONGEST = 600
 
 

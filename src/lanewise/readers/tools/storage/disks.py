@@ -18,22 +18,27 @@ from lanewise.results.observation import Observation
 
 # Where a locale writes commas for points, so does dd.
 _DD = re.compile(
-    r"\d{1,18} bytes .{0,60}copied, {1,2}\d[\d.,e-]{0,14} s(?:econds)?, {1,2}(\d[\d.,]{0,12}) ([kMGT]?)B/s"
+    r"\d{1,18} bytes .{0,60}copied,\s{1,2}\d[\d.,e-]{0,14} s(?:econds)?,\s{1,2}(\d[\d.,]{0,12}) ([kMGT]?)B/s"
 )
-_COMMAND = re.compile(r"(?:^|[\s$#`])dd ((?:\S{1,200} {0,4}){1,16})")
+# Of other systems, whose own rates have other units: macOS and BSD ("transferred in 0.5 secs"), BusyBox ("2.0GB/s").
+_DD_ELSEWHERE = re.compile(
+    r"(\d{1,18}) bytes (?:\(.{1,30}\) copied,|transferred in)\s{1,2}(\d[\d.]{0,14}) sec(?:ond)?s"
+    r"(?: \(\d|, \d[\d.]{0,12}[kMGT]?B/s)"
+)
+_COMMAND = re.compile(r"(?:^|[\s$#`])dd ((?:\S{1,200}\s{0,4}){1,16})")
 _OPERAND = re.compile(r"\b(if|of|bs|iflag|oflag)=(\S{1,200})")
 _NO_FILE = re.compile(r"/dev/(?:zero|null|u?random|shm/)|^-$")
 _HDPARM = re.compile(
-    r"\s*Timing (buffered disk|O_DIRECT disk) reads: .{0,40} seconds = {1,3}(\d[\d.]{0,12}) ([kMG]B)/sec"
+    r"\s*Timing (buffered disk|O_DIRECT disk) reads: .{0,40} seconds =\s{1,3}(\d[\d.]{0,12}) ([kMG]B)/sec"
 )
 _DISK = re.compile(r"/dev/([\w/-]{1,40}):$")
 _MARK = re.compile(
-    r"\s*(?:(?P<kind>SEQ|RND) {1,6}(?P<size>\d{1,4})(?P<unit>[KM]i?B)|(?P<old>Sequential|Random) (?P<way>Read|Write)"
-    r"(?: (?P<old_size>\d{1,4})(?P<old_unit>[KM]i?B))?) ?\(Q= {0,4}(?P<depth>\d{1,4}), ?T= {0,4}(?P<threads>\d{1,4})\)"
-    r" ?: {1,12}(?P<rate>\d[\d.]{0,12}) MB/s"
+    r"\s*(?:(?P<kind>SEQ|RND)\s{1,6}(?P<size>\d{1,4})(?P<unit>[KM]i?B)|(?P<old>Sequential|Random) (?P<way>Read|Write)"
+    r"(?: (?P<old_size>\d{1,4})(?P<old_unit>[KM]i?B))?) ?"
+    r"\(Q=\s{0,4}(?P<depth>\d{1,4}), ?T=\s{0,4}(?P<threads>\d{1,4})\) ?:\s{1,12}(?P<rate>\d[\d.]{0,12}) MB/s"
 )
 _TABLE = re.compile(
-    r"\s*(?P<tool>HDParm|DD|FIO|IOZone) {2,24}(?P<test>Disk Read|Disk Write|4k (?:random )?(?:read|write)) {2,24}"
+    r"\s*(?P<tool>HDParm|DD|FIO|IOZone)\s{2,24}(?P<test>Disk Read|Disk Write|4k (?:random )?(?:read|write))\s{2,24}"
     r"(?:\d{1,9} IOPS \()?(?P<rate>\d[\d.]{0,12}) ?(?P<unit>[KMG]B)/s"
 )
 # What empties the page cache between two runs.
@@ -52,7 +57,7 @@ _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def is_text(lines: Sequence[str]) -> bool:
     """Whether the lines hold rates of one of these tools."""
-    return any(pattern.match(line) for line in lines for pattern in (_DD, _HDPARM, _MARK, _TABLE))
+    return any(pattern.match(line) for line in lines for pattern in (_DD, _DD_ELSEWHERE, _HDPARM, _MARK, _TABLE))
 
 
 def read_text(lines: list[str], file: str) -> ImportedResults:
@@ -102,7 +107,8 @@ def _copies(lines: Sequence[str], file: str) -> Iterator[tuple[Observation, int]
             at_once = at_once if line.endswith("&") else []
             at_once += [operands] if line.endswith("&") else []
             ended = 0
-        if match := _DD.match(line):
+        match, elsewhere = _DD.match(line), _DD_ELSEWHERE.match(line)
+        if match or elsewhere:
             operands = at_once[ended] if ended < len(at_once) else operands
             ended += 1
             reads, writes = (_name(operands.get(key, "")) for key in ("if", "of"))
@@ -110,7 +116,9 @@ def _copies(lines: Sequence[str], file: str) -> Iterator[tuple[Observation, int]
                 continue
             flag = operands.get("iflag" if reads else "oflag", "")
             flow = f"{reads}->host0" if reads else f"host0->{writes}"
-            rate = figure(match[1].replace(",", "."), Location(file, number)) * _POWERS[match[2]]
+            at = Location(file, number)
+            rate = figure(match[1].replace(",", "."), at) * _POWERS[match[2]] if match else 0.0
+            rate = figure(elsewhere[1], at) / max(figure(elsewhere[2], at), 1e-9) if elsewhere else rate
             settings = {"depth": 1, **_block(operands.get("bs", ""))}
             folder = operands.get("if" if reads else "of", "").rpartition("/")[0]
             name = "dd" if len(at_once) < 2 else f"dd, {len(at_once)} at once"

@@ -21,19 +21,20 @@ _JOB = re.compile(
     r".{0,200}?ioengine=(\w{1,40}), iodepth=(\d{1,6})"
 )
 _RESULT = re.compile(r"(\S[^:]{0,80}): \(groupid=\d+, jobs=(\d{1,6})\): err=")
-_RATE = re.compile(r"\s*(read|write)\s*: .{0,60}?\b(?:BW|bw)=(\d[\d.]{0,12})([KMGT]?)(i?)B/s")
+_SPEED = r"(\d[\d.]{0,12})([KMGT]?)(i?)(B|bit)/s(?: \(\d[\d.]{0,12}[KMGT]?(i?)(?:B|bit)/s\))?"
+_RATE = re.compile(rf"\s*(read|write)\s*: .{{0,60}}?\b(?:BW|bw)={_SPEED}")
 # The summary of a group, which is often all that is posted.
-_GROUP = re.compile(r"\s*(READ|WRITE): .{0,40}?(?:bw|aggrb)=(\d[\d.]{0,12})([KMGT]?)(i?)B/s")
+_GROUP = re.compile(rf"\s*(READ|WRITE): .{{0,40}}?(?:bw|aggrb)={_SPEED}")
 _NO_NAME = re.compile(r"\W*$|\s*(?:READ|WRITE): |Run status group|Disk stats")
 _IOPS = re.compile(r"(?:IOPS|iops)=(\d[\d.]{0,12})([kM]?)")
 _UNIT = re.compile(r"\s*clat percentiles \((nsec|usec|msec)\)")
-_PERCENTILE = re.compile(r"(?<![\d.])(50|99|99\.9)(?:\.00|0)?th=\[ {0,12}(\d{1,12})\]")
+_PERCENTILE = re.compile(r"(?<![\d.])(50|99|99\.9)(?:\.00|0)?th=\[\s{0,12}(\d{1,12})\]")
 _FILE = re.compile(r"filename[= ](?:/\S*/)?([\w.-]{1,60})")
-_DISK = re.compile(r"\s+(\w{2,20}): ios=\d")
+_DISK = re.compile(r"\s*(\w{2,20}): ios=\d")
 _VERSION = re.compile(r"\s*fio-\d[\w.-]{0,30}\s*$")
 # Rates of each half second of a job.
 _SAMPLES = re.compile(
-    r"\s*bw \(.{3,12}\): .{0,60}avg= {0,12}(\d{1,12}(?:\.\d{1,6})?), stdev= {0,12}(\d{1,12}(?:\.\d{1,6})?), "
+    r"\s*bw \(.{3,12}\): .{0,60}avg=\s{0,12}(\d{1,12}(?:\.\d{1,6})?), stdev=\s{0,12}(\d{1,12}(?:\.\d{1,6})?), "
     r"samples=(\d{1,9})"
 )
 # How near samples are to each other that no drive but a limiter gives: those of drives differ by per cents.
@@ -126,8 +127,8 @@ def _groups(lines: Sequence[str], tool: str, device: str, mode: str, file: str) 
         if match := _GROUP.match(line):
             end = device or "drive"
             flow = f"{end}->host0" if match[1] == "READ" else f"host0->{end}"
-            rate = figure(match[2], Location(file, number)) * 1024.0 ** _POWERS[match[3]] / 1e9
             cell = ToolValue(flow, flow, "goodput", "GB/s", "storage")
+            rate = _speed(match, Location(file, number)) / 1e9
             yield observation(tool, name or "fio", cell, rate, {"mode": mode}, {})
         elif not _NO_NAME.match(line):
             name = line.strip(" #*:`>-")[:60]
@@ -136,11 +137,19 @@ def _groups(lines: Sequence[str], tool: str, device: str, mode: str, file: str) 
 def _rates(
     tool: str, job: _TextJob, flow: str, line: str, match: re.Match[str], at: Location, mode: str
 ) -> Iterator[Observation]:  # fmt: skip
-    # Without the i the figure is of version 2, whose units are binary too, or of a whole number of B/s.
-    rate = figure(match[2], at) * 1024.0 ** _POWERS[match[3]]
-    yield _row(tool, job, flow, "goodput", "GB/s", rate / 1e9, mode)
+    yield _row(tool, job, flow, "goodput", "GB/s", _speed(match, at) / 1e9, mode)
     if iops := _IOPS.search(line):
         yield _row(tool, job, flow, "iops", "1/s", figure(iops[1], at) * {"": 1.0, "k": 1e3, "M": 1e6}[iops[2]], mode)
+
+
+def _speed(match: re.Match[str], at: Location) -> float:
+    """The rate of a line in B/s, by its first figure.
+
+    Units without the i are binary in version 2; in version 3 they are decimal where the brackets have binary ones
+    (kb_base=1000), and bits with unit_base=1.
+    """
+    base = 1000.0 if match[6] and not match[4] else 1024.0
+    return figure(match[2], at) * base ** _POWERS[match[3]] / (8 if match[5] == "bit" else 1)
 
 
 def _row(tool: str, job: _TextJob, flow: str, metric: str, unit: str, value: float, mode: str) -> Observation:
