@@ -1,7 +1,7 @@
 """Outputs of tools as other versions and other options of the same tool print them.
 
-Each function returns the text as it is where it is none of that tool. What was looked up stands at each; the others are written from
-what the tools are known to print.
+Each function returns the text as it is where it is none of that tool. What was looked up stands at each; the others are
+written from what the tools are known to print.
 """
 
 from __future__ import annotations
