@@ -18,7 +18,31 @@ from lanewise.errors import LanewiseError
 
 FOLDER = Path(__file__).parent / "typed_again"
 # Wrong by each typist: (file, question).
-WRONG: set[tuple[str, str]] = set()
+WRONG: set[tuple[str, str]] = {
+    ("kept-1", "nanonccl1-tcp"),
+    ("kept-1", "i9triad-onechannel"),
+    ("kept-1", "vllmascend6966-unbound"),
+    ("kept-1", "sophgo34-sdcard"),
+    ("kept-1", "exo2295-ring"),
+    ("kept-1", "plxr9700-3-chainb"),
+    ("kept-1", "alcf2-staged"),
+    ("kept-2", "rome4090-stock"),
+    ("kept-2", "fourh100-1-39"),
+    ("kept-2", "tinyperf-a6000"),
+    ("kept-2", "l20d1-remote"),
+    ("kept-2", "c612-3090-ordered"),
+    ("kept-2", "xestrata2-malloc"),
+    ("known-1", "ROCm-legacy-rocm-build-2499-9"),
+    ("known-1", "Spiderpool-documentation-13"),
+    ("known-1", "deepseek-ai-DeepEP-16-21"),
+    ("known-1", "NVIDIA-gdrcopy-221-31"),
+    ("known-1", "NVIDIA-nccl-1130-35"),
+    ("known-2", "ROCm-legacy-rocm-build-2499-9"),
+    ("known-2", "Spiderpool-documentation-13"),
+    ("known-2", "deepseek-ai-DeepEP-16-21"),
+    ("known-2", "NVIDIA-gdrcopy-221-31"),
+    ("known-2", "NVIDIA-nccl-1130-35"),
+}
 
 
 def questions() -> list[tuple[str, dict[str, Any]]]:

@@ -118,9 +118,12 @@ def test_the_time_of_a_long_all_reduce_is_compared_as_its_bus_bandwidth():
     ring = 'flows: "gpu[0-7]->gpu[0-7]", bytes: 1 GB'
     (row,) = rows_of(f"path: all_reduce, {ring}, value: 40 ms, expected: 400 GB/s")
     assert (row.metric, row.value, row.how["expected"]) == ("bus_bandwidth", 1e9 * 1.75 / 40e-3, "400 GB/s")
-    # Of a gather people count the bytes of one rank or of all, and a short call is no rate.
-    for other in (f"path: all_gather, {ring}", f"path: all_reduce, {ring}".replace("1 GB", "64 KiB")):
-        assert rows_of(f"{other}, value: 40 ms")[0].metric == "time"
+    # A short call is no rate; of a gather people count the bytes of one rank or of all.
+    assert rows_of(f"path: all_reduce, {ring}, value: 40 ms".replace("1 GB", "64 KiB"))[0].metric == "time"
+    (gather,) = rows_of(f"path: all_gather, {ring}, value: 40 ms")
+    assert (gather.metric, gather.how["bytes of"]) == ("bus_bandwidth", "a rank or all")
+    (wanted,) = rows_of(f"path: all_gather, {ring}, value: 40 ms, expected: 4 ms")
+    assert (wanted.metric, wanted.how["expected"]) == ("time", "4 ms")
 
 
 def test_a_time_of_more_than_what_is_expected_is_slow(tmp_path: Path):

@@ -248,7 +248,7 @@ def test_figures_typed_in_are_rows_like_those_of_a_tool():
     ]  # fmt: skip
     assert (first.settings, first.how["host memory"]) == ({"bytes": 64 * 2**20}, "pinned")
     assert (wait.metric, wait.value) == ("latency", pytest.approx(1.9e-6))
-    assert results.posted.title("gpu0") == "GeForce RTX 4090"
+    assert results.posted.title("gpu0") == "NVIDIA GeForce RTX 4090"
     assert results.posted.stated("iommu")[0].source == "f.yaml:3"
 
 
@@ -257,7 +257,7 @@ def test_figures_typed_in_are_rows_like_those_of_a_tool():
     [
         ("6.11 GB/s", "fast", "no rate and no time"),
         ("gpu0<->gpu1", "gpu0-gpu1", "is not a flow"),
-        ("of: each", "of: all", "all"),
+        ("of: each", "of: some", "some"),
         ("p2p: false", "pp2: false", "unknown key 'pp2'"),
         ("lanewise-rows: 1", "lanewise-rows: 2", "whole numbers"),
     ],

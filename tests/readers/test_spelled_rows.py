@@ -94,7 +94,7 @@ rows:
   - {flows: "GPU 1->host", value: 9 GB/s, gpu: RTX 3090, cpu: EPYC 7302, iommu: off}
 """
     posted = read_text(text, "figures.yaml").posted
-    assert posted.devices == {"gpu0": "RTX 4090", "gpu1": "RTX 3090"}
+    assert posted.devices == {"gpu0": "NVIDIA GeForce RTX 4090", "gpu1": "NVIDIA GeForce RTX 3090"}
     assert [(each.key, each.value) for each in posted.statements] == [("cpu", "EPYC 7302")]
 
 

@@ -290,7 +290,8 @@ def any_nvme_drive(row: Observation) -> Iterator[Reference]:
     """What every NVMe drive reaches behind the least link there is, if nobody says that its requests are short."""
     words = f"{row.how.get('pattern', '')} {row.scenario}"
     sized = any(row.settings.get(key) for key in ("bytes", "depth", "threads"))
-    if drive_of(row).startswith("nvme") and row.metric == "goodput" and not sized and not _SHORT_WORDS.search(words):
+    reads = drive_of(row).startswith("nvme") and row.flow.startswith("nvme")  # writes may fill a drive's fast cells
+    if reads and row.metric == "goodput" and not sized and not _SHORT_WORDS.search(words):
         rate, limit, source = (
             drive_link_rate(2, 1),
             "Gen2 x1, the least link of an NVMe drive",

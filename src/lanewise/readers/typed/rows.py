@@ -77,7 +77,8 @@ def observations(row: YamlNode) -> Iterator[Observation]:
     written = _written(row, flows, own)
     if of != "sum" and written.metric == "total":
         written = replace(written, metric="goodput")
-    figure = _compared(written, several=of == "sum" and len(flows) > 1, is_named=row["metric"].given)
+    wanted = any(row[key].given for key in _WANTED)
+    figure = _compared(written, several=of == "sum" and len(flows) > 1, is_named=row["metric"].given, is_wanted=wanted)
     how = _how(row, flows, p2p)
     if figure.counted and written.metric == "latency":
         how["timed"] = "a whole copy"
@@ -114,7 +115,7 @@ def _written(row: YamlNode, flows: Sequence[Flow], own: Sequence[str]) -> _RowFi
     return _RowFigure(metric, value, unit, name, path, settings, note)
 
 
-def _compared(figure: _RowFigure, *, several: bool, is_named: bool) -> _RowFigure:
+def _compared(figure: _RowFigure, *, several: bool, is_named: bool, is_wanted: bool) -> _RowFigure:
     """The figure as rows and links are compared: a rate of `several` flows or of one, or a bus bandwidth.
 
     Whoever names the metric of a row means it: a count and a time of copies stay what they are then.
@@ -123,7 +124,7 @@ def _compared(figure: _RowFigure, *, several: bool, is_named: bool) -> _RowFigur
         figure = _rate_of_requests(_rate_of_a_copy(figure))
     if figure.counted:
         return replace(figure, metric="total" if several else "goodput")
-    return _bus_bandwidth_of_a_rate(_bus_bandwidth_of_a_time(figure))
+    return _bus_bandwidth_of_a_rate(_bus_bandwidth_of_a_time(figure, of_gathers=not is_wanted))
 
 
 def _rate_of_requests(figure: _RowFigure) -> _RowFigure:
@@ -150,9 +151,14 @@ def _in_bytes(metric: str, size: int, value: float) -> tuple[float, str]:
     return (value * size, "MB/s") if metric == "iops" else (size / value, "GB/s")
 
 
-def _bus_bandwidth_of_a_time(figure: _RowFigure) -> _RowFigure:
-    """A collective's time as its bus bandwidth, as nccl-tests prints it: bytes are those of all ranks."""
-    share = bus_share(named_collective(figure.name), figure.settings.get("ranks", 0))
+def _bus_bandwidth_of_a_time(figure: _RowFigure, *, of_gathers: bool) -> _RowFigure:
+    """A collective's time as its bus bandwidth, as nccl-tests prints it: bytes are those of all ranks.
+
+    Of a gather, scatter or all-to-all people count the bytes of a rank as well, so that what they want of it is a time.
+    """
+    collective = named_collective(figure.name)
+    meant = of_gathers or collective in _OF_ONE_SIZE
+    share = bus_share(collective, figure.settings.get("ranks", 0)) if meant else 0.0
     if figure.metric != "time" or figure.value <= 0 or figure.size < _LONG_COPY or not share:
         return figure
     value, was = figure.size * share / figure.value, f"{units.show(figure.value, 'ms')} a call"

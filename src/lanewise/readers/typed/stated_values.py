@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lanewise import late_re as re
 from lanewise.readers.words import spellings
-from lanewise.results.posted import STATEMENTS, stated_as
+from lanewise.results.posted import STATEMENTS, meaning, stated_as
 
 _OFF = (
     r"(?:is )?(?:off|no|none|false|0|disabled?|unused|unsupported|inactive|"
@@ -52,6 +52,8 @@ _CARDS = re.compile(
 
 def meant(key: str, value: str) -> str:
     """The value by the words of STATEMENTS; itself if it has none."""
+    if key in STATEMENTS and key != "acs" and meaning(key, value):
+        return value
     if key == "line":
         return spellings.line(value)
     if key == "BAR1" and (size := _SIZE_OF_BAR.fullmatch(value)):

@@ -14,6 +14,7 @@ _WANTED = re.compile(
     r"(?P<wanted>~?\d[\d.,]*)(?P<unit> ?[A-Za-z][\w/]*)?\)?",
     re.IGNORECASE,
 )
+_LONGEST = 100  # characters
 _UNIT = re.compile(r"[\d.] ?([A-Za-z]+(?:/s(?:ec)?|ps|s))$")
 _METRIC = re.compile(r"\(?(bus ?bw|alg ?bw|bus bandwidth|algorithm bandwidth)\)?:?", re.IGNORECASE)
 _BARE = re.compile(r"~?\d[\d.,]*")
@@ -41,7 +42,7 @@ def with_keys_for_all(row: YamlNode) -> YamlNode:
 
 def _of_its_value(row: YamlNode) -> dict[str, str]:
     text, said = row.value.get("value"), {}
-    if not isinstance(text, str):
+    if not isinstance(text, str) or len(text) > _LONGEST:
         return {}
     if (metric := _METRIC.search(text)) is not None:
         said["metric"] = metric[1]

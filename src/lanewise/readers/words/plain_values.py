@@ -5,14 +5,15 @@ from __future__ import annotations
 from lanewise import late_re as re
 
 _NUMBER = r"\d[\d,_]*(?:\.\d+)?"
+_LONGEST = 100  # characters; nobody writes a figure with more
 # Words before a figure that change nothing of it; what is compared allows for more than 'about' and 'up to' do.
 _BEFORE = re.compile(
     r"\s*(?:(?:[~≈<>≤≥=]=?|up to|about|around|approx(?:\.|imately)?|roughly|circa|ca\.?|nearly|almost|close to|only|"
     r"just|at (?:most|least|best)|no more than|max(?:imum|\.)?(?: of)?|peak(?:s|ed)?(?: (?:at|of))?|avg\.?|average|"
-    r"mean|median|best|stable(?: at)?|constant)\s*:?\s*)+(?=[\d.])",
+    r"mean|median|best|stable(?: at)?|constant)(?:\s?:)?\s{0,2}){1,4}(?=[\d.])",
     re.IGNORECASE,
 )
-_AFTER = re.compile(r"\s*\(?(?:up to|at (?:most|best)|or (?:so|less|more))\)?\s*$", re.IGNORECASE)
+_AFTER = re.compile(r"\s*\(?(?:up to|at (?:most|best)|or so)\)?\s*$", re.IGNORECASE)
 # Each step in turn: what is written, what is meant.
 _STEPS = tuple(
     (re.compile(written), meant)
@@ -40,6 +41,8 @@ _STEPS = tuple(
 
 def plain(text: str) -> str:
     """A figure without words of how sure it is, its spread, and by the units that `spellings` knows."""
+    if len(text) > _LONGEST:
+        return text
     text = _AFTER.sub("", _BEFORE.sub("", text))
     for written, meant in _STEPS:
         text = written.sub(meant, text)

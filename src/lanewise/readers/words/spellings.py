@@ -17,7 +17,7 @@ _BITS = re.compile(rf"([kKmMgGtT]?)(?:b|[Bb]its?){_SECOND}")
 _BYTES = re.compile(rf"([kKmMgGtT]i?|)(?:B|[Bb]ytes?){_SECOND}")
 _BITS_ALONE = re.compile(r"(?<=\d)( ?[GM])(?:b|(?i:bits?))$")  # 9 Gbit: nobody counts a copy's size in bits
 _SMALL_B = re.compile(r"([kmg])b(?:/s|/sec|/second| per sec(?:ond)?)")
-_NEITHER = re.compile(r"([kKMGT]i?)/s(?:ec)?")  # 9 G/s: of a drive or a copy bytes
+_NEITHER = re.compile(r"([kKMG]i?)/s(?:ec)?")  # 9 G/s: of a drive or a copy bytes
 # What services, networks and drives count a second: how people shorten the nouns that `units` knows.
 _NOUNS = {
     "inferences": r"infer(?:ence)?s?", "requests": r"req(?:uest)?s?|r(?=ps)", "queries": r"quer(?:y|ies)|q(?=ps)",
@@ -89,7 +89,7 @@ def rate_or_time(text: str, bits: bool) -> tuple[str, str]:
             filter(None, (note, f"from {text.strip()}"))
         )
     if (small := _SMALL_B.fullmatch(unit) or _NEITHER.fullmatch(unit)) and not bits:
-        prefix = {"K": "k", "G": "G", "M": "M", "T": "T"}[small[1][0].upper()] + small[1][1:]
+        prefix = {"K": "k", "G": "G", "M": "M"}[small[1][0].upper()] + small[1][1:]
         return f"{number} {prefix}B/s", "; ".join(filter(None, (note, f"{unit} taken for {prefix}B/s")))
     if count := _COUNTED.fullmatch(unit):
         value = float(number.replace(",", "").replace("_", "")) * _SCALES[count["scale"].lower()]
