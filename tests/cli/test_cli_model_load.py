@@ -73,7 +73,7 @@ def test_a_file_that_is_no_model_is_one_error_with_a_hint(lanewise, tmp_path):
         (["--load", "llama-3-70b", *LOAD[2:]], "'llama-3-70b' is not a size\nhint:  write the size of"),
         ([*LOAD, "--read-latency", "5"], "--read-latency: '5' has no unit\nhint:  write --read-latency 100us"),
         ([*LOAD, "--read-ahead", "4"], "--read-ahead: '4' has no unit\nhint:  write --read-ahead 4MiB"),
-        ([*LOAD[:3], "10 Gbit/s", *LOAD[4:]], "--from: unknown unit 'Gbit/s'\nhint:  write a rate"),
+        ([*LOAD[:3], "10 knots", *LOAD[4:]], "--from: unknown unit 'knots'\nhint:  write a rate"),
         ([*LOAD[:3], "1000 MB", *LOAD[4:]], "--from: '1000 MB' is in MB, not in B/s\nhint:  write a rate"),
         ([*LOAD[:3], "25", *LOAD[4:]], "--from: '25' has no unit\nhint:  write a rate of the storage"),
         ([*LOAD[:3], "0 GB/s", *LOAD[4:]], "--from: '0 GB/s' moves nothing"),

@@ -133,7 +133,7 @@ def compare_systems(run: Run | str | Path, left: str, right: str) -> Comparison:
     >>> run = lanewise.run_studies(["expansion-chassis"])
     >>> pair = lanewise.compare_systems(run, "falcon-4010-epyc", "falcon-4010-xeon").pairs[0]
     >>> round(pair.left.value / 1e9, 1), round(pair.right.value / 1e9, 1)  # host to device, GB/s
-    (26.2, 12.3)
+    (26.2, 12.4)
     """
     from lanewise.results import compare as lay
 
