@@ -129,6 +129,15 @@ def test_nobody_measured_the_walks_of_other_vendors() -> None:
     assert unknown.low == pytest.approx(0.25 * plain.bus_bandwidth, rel=0.01)
 
 
+def test_of_cpus_that_nobody_names_the_walks_are_those_that_were_measured() -> None:
+    # Eight A40 at two unnamed sockets get 1.3 GB/s at 25 to 622 MiB.
+    unnamed = two_sockets("null", lanes="gen4 x16")
+    walked = point(translating(unnamed), "gpu[0-3]")
+    assert walked.bus_bandwidth == pytest.approx(point(translating(two_sockets()), "gpu[0-3]").bus_bandwidth, rel=0.05)
+    assert walked.low < 1.3e9 < walked.high
+    assert point(unnamed, "gpu[0-3]").bus_bandwidth > 5 * walked.bus_bandwidth
+
+
 def test_a_machine_is_not_predicted_from_its_own_walks() -> None:
     measured = classes_of("translated_page")["amd"]
     for name in measured:

@@ -51,6 +51,14 @@ _PLAIN: dict[str, Key] = {
     "memory.node_writes": Key(
         ("cpu",), "1", "share of a NUMA node's part of memory.rate that devices get which only write"
     ),
+    "memory.step_reads": Key(
+        ("cpu",),
+        "1",
+        "share of a NUMA node's memory that a device reads from across each border of nodes of the socket",
+    ),
+    "memory.step_writes": Key(
+        ("cpu",), "1", "share of a NUMA node's memory that a device writes across each border of nodes of the socket"
+    ),
     "memory.read_displaced": Key(
         ("cpu",), "1", "bytes that each device reads less of a memory for a byte written to it by any device"
     ),

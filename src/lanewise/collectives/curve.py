@@ -24,6 +24,7 @@ from lanewise.collectives.model import (
 )
 from lanewise.collectives.peaks import algorithm_peaks
 from lanewise.collectives.ranks import RankSet, rank_set
+from lanewise.collectives.rccl import send_over_network
 from lanewise.collectives.ring_loops import IN_LOOPS, IdleTime, idle_time, later_hops
 from lanewise.collectives.search import ChannelPlan, channel_plan
 from lanewise.collectives.sends import SendRate, send_rate
@@ -188,7 +189,10 @@ def _sends(model: CollectiveModel, size: float, choice: PlannedChoice, peak: Alg
     """What sends to the next rank reach where their channels may limit."""
     if model.collective is not Collective.SENDRECV:
         return None
-    return send_rate(size, model.members, model.fabric, choice.channels, peak, model.settings)
+    ranks, network = model.members, model.network
+    if network is not None and ranks.maker == "AMD":
+        return send_over_network(len(ranks.ranks), network.cards // ranks.least, peak, model.settings)
+    return send_rate(size, ranks, model.fabric, choice.channels, peak, model.settings)
 
 
 def _idle_time(model: CollectiveModel, size: float, choice: PlannedChoice) -> IdleTime:

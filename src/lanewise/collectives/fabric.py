@@ -210,11 +210,18 @@ def _pcie_fabric(
         cache=cache, cache_source=cache_source, receivers=max(map(memories.count, memories), default=0),
         sockets=_slowest(between, peers) if between else None,
         translated=staged and system.policies.iommu == "translate",
-        walks=page_walks(system, ranks.vendor, through_memory, peers, settings.without),
+        walks=page_walks(system, _whose_walks(system, ranks), through_memory, peers, settings.without),
         far_share=far.rests_on if any(leg.far for leg in legs) else "",
         perhaps_staged=any(demand.other_route is not None for demand in demands),
         limit=links.limit + (" (through shared memory)" if staged else ""), generation=_generation(system, node),
     )  # fmt: skip
+
+
+def _whose_walks(system: System, ranks: RankSet) -> str:
+    """The vendor whose page walks are taken: the CPUs', or AMD, the only one measured, where nobody names them."""
+    hosts = {system.device(name).host for name in ranks.ranks}
+    cpus = [cpu for cpu in system.of_kind(Kind.CPU) if system.device(cpu).host in hosts]
+    return ranks.vendor if any(system.part(cpu) for cpu in cpus) else "amd"
 
 
 def _legs(system: System, ranks: RankSet, step: tuple[str, str], through_memory: bool) -> list[_Leg]:

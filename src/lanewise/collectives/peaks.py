@@ -10,6 +10,7 @@ from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, Ri
 from lanewise.collectives.learned import LearnedFigure, learned
 from lanewise.collectives.model import Algorithm, AlgorithmPeak, Collective, CollectiveSettings
 from lanewise.collectives.ranks import RankSet
+from lanewise.collectives.rccl import ring_of_channels
 from lanewise.collectives.ring_loops import has_loops
 from lanewise.collectives.search import ChannelPlan
 from lanewise.collectives.trees import busiest_node
@@ -43,6 +44,8 @@ def algorithm_peaks(
     direct = collective in (Collective.ALL_TO_ALL, Collective.SENDRECV)
     buffers = 0.0 if direct else min(2 * size, plans[Algorithm.RING].connected * fabric.receivers * _BUFFER)
     ring = _ring(ranks, fabric, settings, buffers)
+    if not direct and _is_board_of_amd(ranks, fabric):
+        ring = ring_of_channels(ring, len(ranks.ranks), settings)
     if network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         ring = _scaled(ring, _gather_share(ranks, fabric, settings))
     if direct:
@@ -58,6 +61,12 @@ def algorithm_peaks(
             else:
                 peaks[Algorithm.NVLS_TREE] = _switch_tree(ranks, network, one, settings)
     return peaks
+
+
+def _is_board_of_amd(ranks: RankSet, fabric: LocalFabric) -> bool:
+    """Whether the ranks are AMD's GPUs of one node, with a link between each two."""
+    one = len(ranks.nodes) == 1 and ranks.maker == "AMD" and fabric.kind is FabricKind.MESH
+    return one and fabric.rings == len(ranks.ranks) - 1
 
 
 def _gather_share(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings) -> float:

@@ -40,7 +40,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from lanewise.catalog import Part
-from lanewise.perf import packets
+from lanewise.perf import mesh, packets
 from lanewise.perf.known_parts import is_of_amd, part_of, settled_link
 from lanewise.perf.resources import Resource, cite, figure_resource
 from lanewise.perf.uncertainty import product
@@ -62,7 +62,8 @@ BRIDGE_LEAST = 0.57  # of what its ports carry: the least of three that were mea
 def memory_demand(system: System, src: str, dst: str, node: int | None) -> Iterator[tuple[Resource, float]]:
     """A byte of the memory that devices read (`src` a CPU) or write (`dst` a CPU); nothing where it is unknown.
 
-    `node` is the NUMA node that the route names (Route.memory_node); without one it is the device's own.
+    `node` is the NUMA node that the route names (Route.memory_node); without one it is the device's own. Of another
+    node than the device's own a byte of the way there, too.
     """
     for cpu, device, is_write in ((src, dst, False), (dst, src, True)):
         if _is_cpu(system, cpu):
@@ -71,9 +72,15 @@ def memory_demand(system: System, src: str, dst: str, node: int | None) -> Itera
             resource = _memory(system, cpu, node_of_device, _BOTH if both else key, both or reads)
             if resource is None:
                 continue
-            yield resource, reads / writes if is_write and not both else 1.0
+            amount = reads / writes if is_write and not both else 1.0
+            yield resource, amount
             if both and is_write:
                 yield _writes(system, resource, writes / both), 1.0
+            alone = replace(resource, capacity=resource.capacity / amount).within(resource.factors)
+            direction = mesh.WRITES if is_write else mesh.READS
+            crossed = mesh.over_the_mesh(system, cpu, node_of_device, device, alone, direction)
+            if crossed is not None:
+                yield crossed, 1.0
 
 
 def _writes(system: System, memory: Resource, share: float) -> Resource:
