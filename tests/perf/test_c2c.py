@@ -22,7 +22,7 @@ links:
 """
 ONE = TEXT.replace("gb200", "gh200-480gb")
 # Shares of a module's memory, medians of the machines measured; both ways reads / R + writes / W = 1.
-READS, WRITES = 0.907, 0.9505
+READS, WRITES = 0.907, 0.949
 BOTH = 2 * READS * WRITES / (READS + WRITES)
 WEIGHT = 0.995  # what a write gets of what a read gets while both fill the memory
 
