@@ -16,6 +16,7 @@ from lanewise.yaml_positions import YamlNode
 BY_ALGORITHM = "algorithm_bandwidth"
 OF_COLLECTIVES = ("bus_bandwidth", BY_ALGORITHM, "time")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", BY_ALGORITHM, "time", "iops")
+_TIMES = ("latency", "time")
 _MOST_COUNTED = 1_000_000
 
 
@@ -34,9 +35,17 @@ def quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
 
 
 def metric_of(row: YamlNode, otherwise: str) -> str:
-    """The metric that a row names, `otherwise` if none; UnknownName for other words."""
+    """The metric that a row names, `otherwise` if none; UnknownName for other words, FormatError for a time as a rate.
+
+    `otherwise` is the metric of the unit of the row's value.
+    """
     word = values.metric(row["metric"].text(otherwise))
-    return word if word == otherwise else replace(row["metric"], value=word).choice(_METRICS)
+    if word == otherwise:
+        return word
+    named = replace(row["metric"], value=word).choice(_METRICS)
+    if (named in _TIMES) != (otherwise in _TIMES):
+        raise row["metric"].error(f"'{row['value'].as_written()}' is no {named}", "the unit and the metric of one kind")
+    return named
 
 
 def count(node: YamlNode) -> int:

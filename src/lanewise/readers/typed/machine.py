@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lanewise import late_re as re
 from lanewise.readers.typed import values
-from lanewise.readers.words.machines import NamedMachine, machines_in
+from lanewise.readers.words.machines import NamedMachine, only_machine
 from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.posted import STATEMENTS
 from lanewise.yaml_positions import YamlNode
@@ -21,9 +21,11 @@ _OTHER_DEVICE = re.compile(
     r"thunderbolt|dock|adapter|riser|retimer|^[\d:. ]+$", re.IGNORECASE,
 )  # fmt: skip
 _OF_A_MACHINE = re.compile(
-    r"machines?|servers?|systems?|hosts?|nodes?|instance(?: type)?|cloud|vm|shape|platform|model|hardware",
+    r"machines?|servers?|systems?|hosts?|nodes?|instance(?: type)?|cloud|vm|shape|platform|hardware",
     re.IGNORECASE,
 )
+# A machine of which the text counts the GPUs or network cards itself: DGX H100 with 2 NICs, 4 of 8 GPUs.
+_IN_PART = re.compile(r"\b(?:nics?|hcas?|rails?|cards?|\d+ (?:out )?of (?:the )?\d+|only|half|slice)\b", re.IGNORECASE)
 _HOST = re.compile(r"(?:host|cpu)\d*(?::\d+)?$")
 
 
@@ -44,7 +46,8 @@ def named(stated: Iterable[YamlNode], gpus: YamlNode) -> NamedMachine | None:
     """The server or cloud instance that one of the asker's own words or the name of the GPUs says, if it is known."""
     words = [node.as_written() for node in stated if node.given and _OF_A_MACHINE.fullmatch(str(node.key))]
     words += [gpus.value] if isinstance(gpus.value, str) else []
-    return next((machine for word in words for machine in machines_in(word)), None)
+    machine = only_machine(text := " ; ".join(words))
+    return replace(machine, cards="") if machine and _IN_PART.search(text) else machine
 
 
 def _gpu_of(row: YamlNode) -> str:

@@ -8,20 +8,21 @@ from lanewise import late_re as re
 from lanewise.readers.words import spellings
 from lanewise.results.posted import STATEMENTS, meaning, stated_as
 
-_OFF = (
-    r"(?:is )?(?:off|no|none|false|0|disabled?|unused|unsupported|inactive|"
+_MODULE = r"(?:dma-?buf|(?:nv(?:idia)?[-_]?)?peer_?mem\w*|nvidia[-_]fs)"
+_DENIED = (
+    r"(?:off|no|none|false|0|disabled?|unused|unsupported|inactive|"
     r"not (?:used|in use|loaded|supported|active|set|available|enabled|working)|without|gdr 0|absent|missing|cleared)"
-    r"\b.*"
 )
+_OFF = rf"(?:is |{_MODULE}\W+(?:is )?)?{_DENIED}\b.*"
 _ON = (
-    r"(?:is )?(?:on|yes|true|1|enabled?|used|in use|active|loaded|supported|available|works|working|native|"
-    r"dma-?buf|gdr 1|(?:nv(?:idia)?[-_]?)?peer_?mem\w*|nvidia[-_]fs)\b.*"
+    r"(?:is )?(?:on|yes|true|1|enabled?|used|in use|active|loaded|supported|available|works|working|native|gdr 1|"
+    rf"{_MODULE})\b.*"
 )
 _ON_OFF = ((_OFF, "off"), (_ON, "on"))
 # By key the words that people write and the one that is known, in turn.
 _MEANT: Mapping[str, tuple[tuple[str, str], ...]] = {
     "iommu": (
-        (r".*\biommu=pt\b.*|pass-?through.*|pt\b.*", "pt"), (r".*iommu=off.*|no\b.*|none.*|off\b.*|disabled.*", "off"),
+        (r".*\biommu=pt\b.*|(?:on|enabled)\W+(?:in |with )?(?:pt|pass-?through)\b.*|pass-?through.*|pt\b.*", "pt"), (r".*iommu=off.*|no\b.*|none.*|off\b.*|disabled.*", "off"),
         (r"enabled.*|yes\b.*|strict.*|lazy.*|translat.*|.*iommu=on.*", "on"),
     ),
     "acs": (
@@ -29,10 +30,10 @@ _MEANT: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "resizable BAR": ((r"small\b.*|256 ?M(?:i?B)?", "off"), (r"large\b.*|full\b.*|\d+ ?G(?:i?B)?", "on"), *_ON_OFF),
     "relaxed ordering": _ON_OFF,
-    "confidential computing": ((r"tdx\b.*|sev\b.*", "on"), *_ON_OFF),
+    "confidential computing": (*_ON_OFF, (rf"(?:tdx|sev)\b(?!.*\b{_DENIED}\b).*", "on")),
     "GPUDirect RDMA": _ON_OFF,
     "GPUDirect Storage": _ON_OFF,
-    "mtu": ((r"jumbo.*|9k", "9000"),),
+    "mtu": ((r"jumbo(?: frames?)?|9k", "9000"),),
     "network transport": (
         (r".*\bsockets?\b.*|tcp\b.*", "Socket"), (r".*\broce\b.*", "RoCE"),
         (r".*\bib(?:ext)?\b.*|infiniband.*|.*\bverbs\b.*", "IB"), (r".*\brdma\b.*", "RDMA"),
@@ -44,6 +45,24 @@ _PATTERNS = {
 }
 _BY_CASE = {key.casefold(): key for key in STATEMENTS}
 _SIZE_OF_BAR = re.compile(r"(\d+) ?([MG])(?:i?B)?")
+# What tells nothing of a fact, or two things: no idea, used to work, 1 of 2 nodes, off by default, on here.
+_NO_FACT = re.compile(
+    r"(?:no|any) (?:idea|clue|difference|effect|change|matter)\b.*|used to\b.*|\d+ (?:out )?of \d+\b.*|.*\?|"
+    r"(?:not|should|supposed|expected)(?: to)? (?:be|gen|pt|pass)\w*.*",
+    re.IGNORECASE,
+)
+# Facts that any words state, but for these.
+_ANY_WORDS = ("slot", "tunnel", "virtual machine")
+_NOTHING = re.compile(
+    r"(?:none|unknown|n/?a|without|bare[ -]?metal|not (?:a|an|checked|tested|known|sure|used|in use))\b.*", re.I
+)
+_SAYS_ON = re.compile(
+    r"(?<!not )\b(?:on(?=\W*$|[,;.)]| here| now| by| in| on)|enabled|active|loaded|supported|available|yes|true)\b", re.I
+)
+_SAYS_OFF = re.compile(rf"\b(?:{_DENIED}|not \w+|fail\w*|broken)\b", re.IGNORECASE)
+_SWITCHES = ("iommu", "acs", "resizable BAR", "relaxed ordering", "confidential computing", "GPUDirect RDMA")
+_TRANSPORTS = ("network transport", "peer transport")
+_OTHER_CARDS = re.compile(r"[+&]|\band\b|,.*\d ?[x×*]|\b(?:down|used|unused|broken)\b", re.IGNORECASE)
 # 8x ConnectX-7 400G, 2x 400G, 8 x NDR: how many cards, and what stands for the rate of each.
 _CARDS = re.compile(
     r"(?P<count>\d{1,2})(?: ?[x×*] ?| (?=\D)|$)(?:(?:ConnectX|CX|BlueField|BF)-?\d\w{0,2})?[ ,(]*(?P<rate>[^)]*)\)?"
@@ -51,9 +70,11 @@ _CARDS = re.compile(
 
 
 def meant(key: str, value: str) -> str:
-    """The value by the words of STATEMENTS; itself if it has none."""
-    if key in STATEMENTS and key != "acs" and meaning(key, value):
-        return value
+    """The value by the words of STATEMENTS; itself if it has none, and empty if it tells nothing or two things."""
+    if key in STATEMENTS and re.fullmatch(STATEMENTS[key][0], value):
+        return "" if key in _ANY_WORDS and (_NOTHING.fullmatch(value) or _NO_FACT.fullmatch(value)) else value
+    if _is_unclear(key, value):
+        return ""
     if key == "line":
         return spellings.line(value)
     if key == "BAR1" and (size := _SIZE_OF_BAR.fullmatch(value)):
@@ -62,6 +83,15 @@ def meant(key: str, value: str) -> str:
         rate = re.search(r"\d[\d.]* [GT]b/s", spellings.line(cards["rate"].strip()))
         return f"{cards['count']} x {rate[0]}" if rate else cards["count"]
     return next((word for written, word in _PATTERNS.get(key, ()) if written.fullmatch(value)), value)
+
+
+def _is_unclear(key: str, value: str) -> bool:
+    if key in _SWITCHES:
+        says_both = _SAYS_ON.search(value) and _SAYS_OFF.search(value)
+        return _NO_FACT.fullmatch(value) is not None or says_both is not None
+    if key in _TRANSPORTS:
+        return re.search(r"\b(?:not|off|disabled|broken|fail\w*)\b", value, re.IGNORECASE) is not None
+    return key == "network cards" and _OTHER_CARDS.search(value) is not None
 
 
 # What people call the words of STATEMENTS, with the values of which they mean it: `nic: 400G` is a line,
@@ -83,7 +113,7 @@ _KEYS: tuple[tuple[str, str, str], ...] = (
      rf"\d{{1,2}}(?: ?[x×*] ?| )(?:{_RATE}|(?:ConnectX|CX|BlueField).*)", "network cards"),
     (r"(?:nic|hca|network|ethernet|infiniband|fabric|interconnect|line|network (?:rate|speed))", _RATE, "line"),
     (r"(?:pcie |pci )?(?:slots?|link|lanes)|pci-?e", _LANES, "slot"), (r"mtu", r".*", "mtu"),
-    (r"thunderbolt|usb ?4|egpu", r"(?!no\b|off\b).*", "tunnel"),
+    (r"thunderbolt|usb ?4|egpu", r"(?!(?:no|off|false|0)\b).*", "tunnel"),
     (r"rtt|ping|round trip(?: time)?", r".*", "round trip"),
     (r"clocks?|throttl\w*", r".*", "clocks"), (r"(?:d?ram|memory)", r".*DDR.*", "memory modules"),
 )  # fmt: skip

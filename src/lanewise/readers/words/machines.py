@@ -20,16 +20,27 @@ class NamedMachine:
     cards: str = ""
 
 
-_V100, _A100 = "Tesla V100-SXM2-32GB", "NVIDIA A100-SXM4-80GB"
+_V100, _A100, _A100_40 = "Tesla V100-SXM2-32GB", "NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-40GB"
+_OF_40_GB = r"[ ,(]{1,3}(?:40|320) ?GB?"  # of each GPU, or of all eight
+# A machine that is not this one: like a DGX H100, unlike our DGX A100, DGX-class.
+_BEFORE_OTHERS = re.compile(
+    r"\b(?:not|no|non|like|unlike|similar to|comparable (?:to|with)|than|without|instead of|vs\.?|versus|based on|"
+    r"moved from|migrated from|replaced|replaces|was)[ -](?:(?:an?|the|our|any|another|old)[ -])*$", re.IGNORECASE,
+)  # fmt: skip
+_AFTER_OTHERS = re.compile(r"[ -](?:like|class|style|type|clones?|equivalent)\b", re.IGNORECASE)
 _H100, _H200, _B200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA B200"
 _MACHINES = tuple(
     (re.compile(rf"(?<![A-Za-z0-9])(?:{name})(?![A-Za-z0-9])", re.IGNORECASE), NamedMachine(*known))
     for name, *known in (
-        (r"DGX[ -]?2H?", "Tesla V100-SXM3-32GB", "8 x 100 Gb/s"), (r"DGX[ -]?1\b.{0,12}V100", _V100, "4 x 100 Gb/s"),
-        (r"DGX[ -]A100", _A100, "8 x 200 Gb/s"), (r"DGX[ -]H100", _H100, "8 x 400 Gb/s"),
+        (r"DGX(?:-?2H?| 2H?(?=\s*(?:[,;()]|$)))", "Tesla V100-SXM3-32GB", "8 x 100 Gb/s"), (  # not DGX 2 nodes
+            r"DGX[ -]?1\b.{0,12}V100", _V100, "4 x 100 Gb/s"),
+        (rf"DGX[ -]A100{_OF_40_GB}", _A100_40, "8 x 200 Gb/s"), (rf"DGX[ -]A100(?!{_OF_40_GB})", _A100, "8 x 200 Gb/s"),
+        (r"DGX[ -]H100", _H100, "8 x 400 Gb/s"),
         (r"DGX[ -]H200", _H200, "8 x 400 Gb/s"), (r"DGX[ -]B200", _B200, "8 x 400 Gb/s"),
         (r"DGX[ -]B300", "NVIDIA B300", "8 x 800 Gb/s"), (r"DGX[ -]Sparks?|GB10", "NVIDIA GB10", "1 x 200 Gb/s"),
-        (r"(?:DGX[ -]Station|HGX)[ -]A100|A100[ -]HGX", _A100), (r"HGX[ -]A800|A800[ -]HGX", "NVIDIA A800-SXM4-80GB"),
+        (rf"HGX[ -]A100{_OF_40_GB}|DGX[ -]Station[ -]A100[ ,(]{{1,3}}(?:40|160) ?GB?", _A100_40),
+        (rf"HGX[ -]A100(?!{_OF_40_GB})|A100[ -]HGX|DGX[ -]Station[ -]A100(?![ ,(]{{1,3}}(?:40|160) ?GB?)", _A100),
+        (r"HGX[ -]A800|A800[ -]HGX", "NVIDIA A800-SXM4-80GB"),
         (r"HGX[ -]H100|H100[ -]HGX", _H100), (r"HGX[ -]H800|H800[ -]HGX", "NVIDIA H800 SXM"),
         (r"HGX[ -]H200|H200[ -]HGX", _H200), (r"HGX[ -]H20|H20[ -]HGX", "NVIDIA H20"),
         (r"HGX[ -]B200|B200[ -]HGX", _B200), (r"HGX[ -]B300|B300[ -]HGX", "NVIDIA B300"),
@@ -52,7 +63,14 @@ _MACHINES = tuple(
 
 
 def machines_in(text: str) -> Iterator[NamedMachine]:
-    """The known machines that a text names."""
+    """The known machines that a text names, but for those that it says something else is not, or is like."""
     for name, machine in _MACHINES:
-        if name.search(text):
+        match = name.search(text)
+        if match and not _BEFORE_OTHERS.search(text[: match.start()]) and not _AFTER_OTHERS.match(text, match.end()):
             yield machine
+
+
+def only_machine(text: str) -> NamedMachine | None:
+    """The known machine that a text names, None if it names none or several."""
+    found = dict.fromkeys(machines_in(text))
+    return next(iter(found)) if len(found) == 1 else None

@@ -8,7 +8,7 @@ _NUMBER = r"\d[\d,_]*(?:\.\d+)?"
 _LONGEST = 100  # characters; nobody writes a figure with more
 # Words before a figure that change nothing of it; what is compared allows for more than 'about' and 'up to' do.
 _BEFORE = re.compile(
-    r"\s*(?:(?:[~≈<>≤≥=]=?|up to|about|around|approx(?:\.|imately)?|roughly|circa|ca\.?|nearly|almost|close to|only|"
+    r"^\s*(?:(?:[~≈<>≤≥=]=?|up to|about|around|approx(?:\.|imately)?|roughly|circa|ca\.?|nearly|almost|close to|only|"
     r"just|at (?:most|least|best)|no more than|max(?:imum|\.)?(?: of)?|peak(?:s|ed)?(?: (?:at|of))?|avg\.?|average|"
     r"mean|median|best|stable(?: at)?|constant)(?:\s?:)?\s{0,2}){1,4}(?=[\d.])",
     re.IGNORECASE,
@@ -20,11 +20,12 @@ _STEPS = tuple(
     for written, meant in (
         ("\u03bc", "\u00b5"),  # the Greek letter for the sign of micro
         (r"(?<=\d)['\u2009\u202f](?=\d{3}(?!\d))|(?<=\d) (?=\d{3}\b)", ""),  # 9'500, 9 500
-        (r"^(\s*\d+),(\d{1,2}|0\d*)(?![\d,.])", r"\1.\2"),  # a decimal comma: groups of thousands have three digits
+        # A decimal comma: groups of thousands have three digits, and none begins with 0.
+        (r"^(\s*)(\d+(?=,(?:\d{1,2}|\d{4,})(?!\d))|0+),(\d+)(?![\d,.])", r"\1\2.\3"),
         (rf"({_NUMBER}) ?(?:±|\+/?-) ?{_NUMBER}", r"\1"),
         (rf"({_NUMBER} ?\S+) ?(?:±|\+/?-) ?{_NUMBER}(?: ?\S+)?$", r"\1"),
         (r"(?<=\d) ?\+(?= ?[A-Za-z])", " "),
-        (rf"(?i)^\s*(?:from|between) ({_NUMBER})( ?[A-Za-z/]+)? (?:and|to) ({_NUMBER})", r"\1 - \3"),
+        (rf"(?i)^\s*(?:from|between) ({_NUMBER})(?: ?([A-Za-z/]+))? (?:and|to) ({_NUMBER} ?(?(2)\2$|))", r"\1 - \3"),
         (rf"^\s*({_NUMBER}) ?([A-Za-z/]+) ?(?:-|–|to) ?({_NUMBER} ?\2)$", r"\1 - \3"),
         (r"(?<=[A-Za-z]) / (?=s(?:ec(?:ond)?)?\b)", "/"),
         (r"(?i)\bgigabytes?(?= ?(?:/|per\b))", "GB"), (r"(?i)\bmegabytes?(?= ?(?:/|per\b))", "MB"),

@@ -11,7 +11,7 @@ from lanewise.readers.words.plain_values import plain
 
 _NUMBER = r"\d[\d,_]*(?:\.\d*)?(?:[eE][+-]?\d+)?"
 _PLAIN = re.compile(rf"\s*(?:[~≈<>]|about |ca\.? )?\s*({_NUMBER}|\.\d+)\s*(.*)$", re.IGNORECASE)
-_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|to|\.\.)\s*({_NUMBER})\s*([A-Za-z].*)$")
+_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|to|\.\.|~)\s*({_NUMBER})\s*([A-Za-z].*)$")
 _SECOND = r"(?:ps|/s|/sec|/second| per sec(?:ond)?)"
 _BITS = re.compile(rf"([kKmMgGtT]?)(?:b|[Bb]its?){_SECOND}")
 _BYTES = re.compile(rf"([kKmMgGtT]i?|)(?:B|[Bb]ytes?){_SECOND}")
@@ -53,7 +53,8 @@ _ADDED = re.compile(
     r"(?P<added> ?\([^()]{1,60}\)|,? [A-Za-z][\w .-]{0,60})"
 )
 _CHANGES = re.compile(
-    r"\b(?:per|each|every|both|bi-?dir\w*|duplex|total|sum|combined|aggregate\w*|together|all|of|x|or|and|to)\b",
+    r"\b(?:per|each|every|both|bi-?dir\w*|duplex|total|sum|combined|aggregate\w*|together|all|of|or|and|to|x ?\d*|"
+    r"times|vs|versus|than|less|more|lower|higher|slower|faster|missing|lost|below|above|before|after|instead)\b",
     re.IGNORECASE,
 )
 _SIZE = re.compile(rf"\s*({_NUMBER})\s*([kKmMgG])(?:i?[bB])?\s*$")
@@ -131,7 +132,7 @@ def count(text: str) -> int | None:
         return _COUNTS[word]
     if each := re.fullmatch(r"(\d{1,5})(?: ?(?:nodes?|hosts?))? ?[x×*] ?(\d{1,5})(?: ?[a-z]+)?", text):
         return int(each[1]) * int(each[2])
-    match = re.fullmatch(r"(?:qd ?|depth ?|x ?|all |-p ?|\w+ ?= ?)?(\d{1,7})(?:\s+[a-z][\w -]*)?", text)
+    match = re.fullmatch(r"(?:qd ?|depth ?|x ?|all |-p ?|\w+ ?= ?)?(\d{1,7})(?:\s+(?!(?:x|or|and|to) )[a-z][\w -]*)?", text)
     return int(match[1]) if match else None
 
 

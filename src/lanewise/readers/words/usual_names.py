@@ -6,17 +6,18 @@ A name that leaves open which of several parts is meant (A100, V100) stays as it
 from __future__ import annotations
 
 from lanewise import late_re as re
-from lanewise.readers.words.machines import machines_in
+from lanewise.readers.words.machines import only_machine
 
 _COUNT = re.compile(
     r"^\(?\d{1,3}\)? ?[x×*] ?(?=\D)|^[2-9] (?=[A-Z])|(?<!\w)[ ,]*[x×*] ?\d{1,3}$|[ ,]*\(\d{1,2} ?(?:gpus?|cards?)?\)$",
     re.I,
 )
-_MEMORY = re.compile(r"[ -]?\(?\b(\d{2,6}) ?(?:GB?|Mi?B)\b\)?", re.IGNORECASE)
+# Not the memory of a part of a GPU (1g.10gb), nor a name (5700G).
+_MEMORY = re.compile(r"[ -]?\(?(?<![.\w])(\d{2,3} ?GB?|\d{4,6} ?Mi?B)\b\)?", re.IGNORECASE)
 # Several parts of one name differ by their memory; elsewhere it says nothing that a path depends on.
 _BY_MEMORY = re.compile(r"\b(?:[AH]100|A800|[VP]100|GH200(?= 480))\b", re.IGNORECASE)
 _ADDED = re.compile(r" (?:OAM|GCD|NVL ?\d{2,3}|AC)\b(?! \d)|[ ,]+(?:GPUs?|cards?)$", re.IGNORECASE)
-_MODULE = re.compile(r"\b(?P<gpu>[AH]\d{3}|H20|B[23]00)[ -](?:(?P<memory>\d{2,3})GB[ -])?SXM\d?\b", re.IGNORECASE)
+_MODULE = re.compile(r"(?:NVIDIA[ -]|Tesla[ -]){0,2}\b(?P<gpu>[AH]\d{3}|H20|B[23]00)[ -](?:(?P<memory>\d{2,3})GB[ -])?SXM\d?\b", re.IGNORECASE)
 # Cards whose series people leave out, with or without what stands behind the number.
 _SERIES = (
     (r"(?:NVIDIA |GeForce )*(?:RTX ?)?([2345]0[5-9]0)(?: ?(Ti))?(?: ?(Super))?( ?D)?", "NVIDIA GeForce RTX {}"),
@@ -28,7 +29,7 @@ _SERIES = (
     (r"(?:NVIDIA )?(?:RTX ?)?([2456]000) ?(Ada)(?: Generation)?()()", "NVIDIA RTX {} Generation"),
 )  # fmt: skip
 _BLACKWELL = re.compile(
-    r"(?:NVIDIA )?(?:RTX ?)?(?:PRO ?6000(?: Blackwell)?|6000 ?PRO(?: Blackwell)?|6000 ?Blackwell)(?P<edition>\b.*)?",
+    r"(?:NVIDIA )?(?:RTX ?)?(?:PRO ?6000(?: Blackwell)?|6000 ?PRO(?: Blackwell)?|6000 ?Blackwell)(?P<edition>(?:[ (-]+(?:server|SE|BSE|workstation|WS|WE|max-?q|edition|generation)\b\)?)+)?",
     re.IGNORECASE,
 )
 _SERVER = re.compile(r"\b(?:server|SE|BSE)\b", re.IGNORECASE)
@@ -37,11 +38,11 @@ _SERVER = re.compile(r"\b(?:server|SE|BSE)\b", re.IGNORECASE)
 def gpu_name(text: str) -> str:
     """The name of a GPU as its driver prints it, as far as the words tell; other words as they are."""
     name = _COUNT.sub("", " ".join(text.split())).strip(" ,-")
-    if (machine := next(machines_in(name), None)) is not None:
+    if (machine := only_machine(name)) is not None:
         return machine.gpu
-    name = _MEMORY.sub(lambda size: f" {size[1]}GB" if _BY_MEMORY.search(name) else "", name)
+    name = _MEMORY.sub(lambda size: f" {re.sub('[^0-9]', '', size[1])}GB" if _BY_MEMORY.search(name) else "", name)
     name = _ADDED.sub("", name).strip()
-    if (module := _MODULE.search(name)) is not None:
+    if (module := _MODULE.match(name)) is not None:
         size = f" {module['memory']}GB" if module["memory"] else ""
         return f"NVIDIA {module['gpu'].upper()} SXM{size}{name[module.end() :]}"
     return _of_a_series(name)
