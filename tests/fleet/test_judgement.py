@@ -284,7 +284,7 @@ def test_a_slow_path_between_two_fine_nodes_is_said_and_accuses_neither() -> Non
 
 
 def _by_chance(count: int, seed: int, least: float) -> list[PairTest]:
-    """Tests of all pairs of so many nodes, whose rates differ by chance: from `least` to 1 of 1.7 GB/s, a loopback's."""
+    """Tests of all pairs of so many nodes, whose rates differ by chance: from `least` to 1 of a loopback's 1.7 GB/s."""
     chance, names = random.Random(seed), [f"n{number}" for number in range(count)]
     return [replace(test, rate=1.7e9 * chance.uniform(least, 1)) for test in pair_tests(names, {})]
 
@@ -295,7 +295,7 @@ def test_paths_that_differ_by_less_than_the_share_of_suspects_are_not_called_slo
 
 
 def test_paths_that_all_differ_by_chance_are_seldom_called_slow() -> None:
-    # The bound follows the spread of all pairs: of 200 sets of which every path differs by up to 30 % few have one beyond.
+    # The bound follows the spread of all pairs: of 200 sets whose paths all differ by up to 30 % few have one beyond.
     assert sum(bool(slow_pairs(_by_chance(3 + seed % 10, seed, 0.7))) for seed in range(200)) <= 10
 
 

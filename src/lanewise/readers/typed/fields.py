@@ -37,13 +37,13 @@ def quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:
 def metric_of(row: YamlNode, otherwise: str) -> str:
     """The metric that a row names, `otherwise` if none; UnknownName for other words, FormatError for a time as a rate.
 
-    `otherwise` is the metric of the unit of the row's value.
+    `otherwise` is the metric of the unit of the row's value, empty where it is not asked for.
     """
     word = values.metric(row["metric"].text(otherwise))
     if word == otherwise:
         return word
     named = replace(row["metric"], value=word).choice(_METRICS)
-    if (named in _TIMES) != (otherwise in _TIMES):
+    if otherwise and (named in _TIMES) != (otherwise in _TIMES):
         raise row["metric"].error(f"'{row['value'].as_written()}' is no {named}", "the unit and the metric of one kind")
     return named
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lanewise import late_re as re
 from lanewise.readers.words import spellings
-from lanewise.results.posted import STATEMENTS, meaning, stated_as
+from lanewise.results.posted import STATEMENTS, stated_as
 
 _MODULE = r"(?:dma-?buf|(?:nv(?:idia)?[-_]?)?peer_?mem\w*|nvidia[-_]fs)"
 _DENIED = (
