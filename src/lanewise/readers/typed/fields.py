@@ -43,7 +43,7 @@ def metric_of(row: YamlNode, otherwise: str) -> str:
     if word == otherwise:
         return word
     named = replace(row["metric"], value=word).choice(_METRICS)
-    if (named in _TIMES) != (otherwise in _TIMES):
+    if named not in _TIMES and otherwise in _TIMES:
         raise row["metric"].error(f"'{row['value'].as_written()}' is no {named}", "the unit and the metric of one kind")
     return named
 
