@@ -7,9 +7,11 @@ import yaml
 
 from lanewise.catalog import builtin
 from lanewise.checking.named.abilities import part_of_title
+from lanewise.checking.named.links import is_slice
 from lanewise.errors import FormatError
 from lanewise.readers.kinds import read_results
 from lanewise.readers.tool_results import ImportedResults
+from lanewise.readers.words.spellings import count
 from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
 
@@ -33,6 +35,8 @@ def only(row: dict[str, object], **head: object) -> Observation:
         ("between 9 and 10 GB/s", 9.5e9), ("9 GB/s - 10 GB/s", 9.5e9), ("9 \u00b1 1 GB/s", 9e9),
         ("9 GB/s \u00b1 0.3", 9e9),
         ("9 GB / s", 9e9), ("9 gigabytes per second", 9e9), ("9 Gbit", 9e9 / 8), ("9,5 GB/s", 9.5e9), ("9 G/s", 9e9),
+        ("12,000 MB/s", 12e9), ("9,012 MB/s", 9.012e9), ("0,125 GB/s", 125e6), ("1,2345 GB/s", 1.2345e9),
+        ("9~12 GB/s", 10.5e9), ("9 GB/s to 12 GB/s", 10.5e9),
         ("9 500 MB/s", 9.5e9), ("9'500 MB/s", 9.5e9), ("9,500 MB/s", 9.5e9), ("1,234,567 kB/s", 1.234567e9),
     ],
 )  # fmt: skip
@@ -51,7 +55,10 @@ def test_times_have_many_units(written: str, seconds: float) -> None:
     assert only({"value": written}).value == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("written", ["9 GB", "9/12 GB/s", "72 %", "9 GB/s vs 12 GB/s", "fast", "0:09"])
+@pytest.mark.parametrize("written", [
+    "9 GB", "9/12 GB/s", "72 %", "9 GB/s vs 12 GB/s", "fast", "0:09", "9 < 12 GB/s", "9 up to 12 GB/s",
+    "9 GB/s -> 12 GB/s", "between 9 MB/s and 12 GB/s", "9 GB/s x8", "9 GB/s vs 12", "9 GB/s less than expected",
+])  # fmt: skip
 def test_a_value_that_says_two_things_or_none_is_refused(written: str) -> None:
     with pytest.raises(FormatError, match="no rate and no time"):
         read({"value": written})
@@ -86,7 +93,7 @@ def test_a_value_names_its_metric(written: str) -> None:
         ("bytes", "1M-64M", 2**20), ("bytes", "1 GB - 4 GB", 10**9), ("bytes", "4096 bytes", 4096),
         ("bytes", "64 kB (default)", 64_000), ("depth", "iodepth=32", 32), ("depth", "1 (sync)", 1),
         ("threads", "single-threaded", 1), ("threads", "numjobs=8", 8), ("ranks", "2x8", 16),
-        ("ranks", "2 nodes x 8", 16),
+        ("ranks", "2 nodes x 8", 16), ("bytes", "100,000 B", 100_000), ("bytes", "1,024 KiB", 2**20),
         ("ranks", "all 8", 8), ("hosts", "two", 2),
     ],
 )  # fmt: skip
@@ -101,7 +108,8 @@ def test_sizes_and_counts_by_other_words(key: str, written: str, number: int) ->
         ("A100 SXM4", "a100-sxm-80gb"), ("A100 40G SXM4", "a100-sxm-40gb"), ("8x A100-SXM4-80GB", "a100-sxm-80gb"),
         ("DGX A100 640GB", "a100-sxm-80gb"), ("HGX H100", "h100-sxm"), ("H100 80GB HBM3", "h100-sxm"),
         ("H100-PCIE-80GB", "h100-pcie"), ("H200 141GB", "h200-sxm"), ("H200 NVL", "h200-nvl"), ("B300 SXM6 AC", "b300"),
-        ("DGX-2", "v100-sxm3"), ("V100-SXM2-16GB", "v100-sxm2"), ("2x 4090", "rtx-4090"), ("RTX4090", "rtx-4090"),
+        ("DGX A100 320GB", "a100-sxm-40gb"), ("DGX-2", "v100-sxm3"), ("V100-SXM2-16GB", "v100-sxm2"),
+        ("2x 4090", "rtx-4090"), ("RTX4090", "rtx-4090"),
         ("4090 (2 GPUs)", "rtx-4090"), ("RTX 4090 48GB", "rtx-4090"), ("2080Ti", "rtx-2080-ti"),
         ("4060 Ti", "rtx-4060-ti"),
         ("RTX 6000 Pro", "rtx-pro-6000-blackwell-workstation"), ("6000 Ada", "rtx-6000-ada"),
@@ -118,6 +126,24 @@ def test_gpus_by_the_names_that_people_use(called: str, part: str) -> None:
 @pytest.mark.parametrize("called", ["A100", "V100", "Tesla V100 16GB", "P100", "A100 80GB", "RTX 3090 Ti", "H800 PCIe"])
 def test_a_name_that_leaves_the_part_open_names_none(called: str) -> None:
     assert part_of_title(gpu_name(called), builtin()) is None
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "A100 1g.10gb", "H200 MIG 1g.18gb", "A40-48Q", "1/2 A100 SXM4", "not a DGX H100", "DGX H100-like",
+        "DGX 2 nodes", "RTX PRO 6000 and 4090", "5700G", "RTX 1080",
+        "GTX 4090", "4090 Mobile", "RTX 5090D", "A1000", "T400",
+        "3060 8GB", "DGX A100 and DGX H100",
+    ],
+)  # fmt: skip
+def test_a_name_like_that_of_a_part_is_not_that_part(called: str) -> None:
+    assert part_of_title(gpu_name(called), builtin()) is None
+
+
+@pytest.mark.parametrize("called", ["A100 1g.10gb", "A40-48Q", "H200 MIG 1g.18gb", "GRID A100D-4-20C"])
+def test_a_part_of_a_gpu_keeps_the_words_that_say_so(called: str) -> None:
+    assert is_slice(gpu_name(called))
 
 
 _GPUS = [part for part in builtin().parts.values() if part.kind == "gpu"]
@@ -154,12 +180,57 @@ def test_a_machine_by_name_says_its_gpus_and_network_cards() -> None:
         ("mtu", "jumbo frames", "mtu", "9000"),
         ("transport", "shared memory", "peer transport", "SHM"),
         ("transport", "NET/Socket", "network transport", "Socket"),
+        ("iommu", "on, pt", "iommu", "pt"), ("GDR", "nvidia_peermem not loaded", "GPUDirect RDMA", "off"),
+        ("NICs", "8 x NDR", "network cards", "8 x 400 Gb/s"),
         ("DRAM", "8 channels DDR4-3200", "memory modules", "8 channels DDR4-3200"),
     ],
 )  # fmt: skip
 def test_facts_of_a_machine_by_other_words(key: str, value: str, known: str, means: str) -> None:
     (said,) = read({}, stated={key: value}).posted.statements
     assert (said.key, said.value) == (known, means)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("GDR", "off by default, on here"), ("GDR", "supported but not used"), ("GDR", "no idea"),
+        ("GDR", "1 of 2 nodes"),
+        ("GDR", "yes?"), ("GDR", "not tested"), ("iommu", "not checked"), ("iommu", "off in BIOS, on in the kernel"),
+        ("iommu", "no change with iommu=off"), ("acs", "unknown"), ("acs", "no idea"), ("mtu", "jumbo off"),
+        ("confidential computing", "SEV-SNP off"), ("transport", "not sockets"), ("transport", "RDMA not working"),
+        ("NICs", "1x 400G, 1x 100G"), ("NICs", "8 x 400G (2 used)"), ("pcie", "should be gen5 x16"),
+        ("thunderbolt", "none"), ("VM", "not a VM"),
+    ],
+)  # fmt: skip
+def test_words_that_say_nothing_of_a_fact_or_two_things_state_none(key: str, value: str) -> None:
+    posted = read({}, stated={key: value}).posted
+    assert not posted.statements
+    assert [each.value for each in posted.unused] == [value]
+
+
+@pytest.mark.parametrize(
+    "words", ["not a DGX H100", "like our DGX H100", "DGX H100-class", "DGX A100 and DGX H100", "DGX 2 nodes"]
+)
+def test_a_machine_that_is_only_compared_with_is_not_the_machine(words: str) -> None:
+    assert not read({}, stated={"machine": words}).posted.devices
+
+
+@pytest.mark.parametrize("words", ["DGX H100 with 2 NICs", "DGX H100, 4 of 8 GPUs"])
+def test_a_machine_in_part_says_its_gpus_alone(words: str) -> None:
+    posted = read({}, stated={"machine": words}).posted
+    assert posted.title("gpu0") == "NVIDIA H100 80GB HBM3"
+    assert not posted.statements
+
+
+def test_a_time_is_no_bandwidth() -> None:
+    with pytest.raises(FormatError, match="'9 ms' is no bus_bandwidth"):
+        read({"flows": "gpu[0-7]->gpu[0-7]", "path": "all_reduce", "value": "9 ms busbw"})
+
+
+@pytest.mark.parametrize("text", [", " * 50_000, "(" * 50_000, "9" * 100_000, "up to " * 20_000])
+def test_long_words_stay_as_they_are(text: str) -> None:
+    assert gpu_name(text) == text
+    assert count(text) is None
 
 
 def test_peer_copies_that_the_file_says_are_off_are_off_in_each_row_of_gpus_alone() -> None:

@@ -17,7 +17,9 @@ _TUNNEL = re.compile(r"\bthunderbolt\b|\busb ?4\b|\btb[345]\b|\begpu\b", re.IGNO
 _FOUR_LANES = re.compile(r"\bocu-?link\b|\bm\.?2\b|\bu\.?2\b", re.IGNORECASE)
 _NO_TUNNEL = re.compile(r"\bocu-?link\b|\bm\.?2\b", re.IGNORECASE)
 _LINK = re.compile(r"Gen ?(\d) ?x(\d{1,2})", re.IGNORECASE)
-_SLICE = re.compile(r"\bmig\b|\b\dg\.\d{1,3}gb\b|\bv-?gpu\b|\bgrid\b|\b[a-z]{1,2}\d+[a-z]{0,2}(?:-\d)?-\d{1,3}[qcab]\b", re.IGNORECASE)
+_SLICE = re.compile(
+    r"\bmig\b|\b\dg\.\d{1,3}gb\b|\bv-?gpu\b|\bgrid\b|\b[a-z]{1,2}\d+[a-z]{0,2}(?:-\d)?-\d{1,3}[qcab]\b", re.IGNORECASE
+)
 
 
 def by_named_link(ability: GpuAbility, row: Observation) -> GpuAbility:

@@ -22,7 +22,8 @@ _ON_OFF = ((_OFF, "off"), (_ON, "on"))
 # By key the words that people write and the one that is known, in turn.
 _MEANT: Mapping[str, tuple[tuple[str, str], ...]] = {
     "iommu": (
-        (r".*\biommu=pt\b.*|(?:on|enabled)\W+(?:in |with )?(?:pt|pass-?through)\b.*|pass-?through.*|pt\b.*", "pt"), (r".*iommu=off.*|no\b.*|none.*|off\b.*|disabled.*", "off"),
+        (r".*\biommu=pt\b.*|(?:on|enabled)\W+(?:in |with )?(?:pt|pass-?through)\b.*|pass-?through.*|pt\b.*", "pt"),
+        (r".*iommu=off.*|no\b.*|none.*|off\b.*|disabled.*", "off"),
         (r"enabled.*|yes\b.*|strict.*|lazy.*|translat.*|.*iommu=on.*", "on"),
     ),
     "acs": (
@@ -35,7 +36,7 @@ _MEANT: Mapping[str, tuple[tuple[str, str], ...]] = {
     "GPUDirect Storage": _ON_OFF,
     "mtu": ((r"jumbo(?: frames?)?|9k", "9000"),),
     "network transport": (
-        (r".*\bsockets?\b.*|tcp\b.*", "Socket"), (r".*\broce\b.*", "RoCE"),
+        (r"(?!tcp\b).*\bsockets?\b.*", "Socket"), (r"tcp\b.*", "TCP"), (r".*\broce\b.*", "RoCE"),
         (r".*\bib(?:ext)?\b.*|infiniband.*|.*\bverbs\b.*", "IB"), (r".*\brdma\b.*", "RDMA"),
     ),
     "peer transport": ((r"(?:shared|host|system) memory.*|shm\b.*", "SHM"), (r"nv(?:idia )?link.*", "P2P")),
@@ -57,7 +58,8 @@ _NOTHING = re.compile(
     r"(?:none|unknown|n/?a|without|bare[ -]?metal|not (?:a|an|checked|tested|known|sure|used|in use))\b.*", re.I
 )
 _SAYS_ON = re.compile(
-    r"(?<!not )\b(?:on(?=\W*$|[,;.)]| here| now| by| in| on)|enabled|active|loaded|supported|available|yes|true)\b", re.I
+    r"(?<!not )\b(?:on(?=\W*$|[,;.)]| here| now| by| in| on)|enabled|active|loaded|supported|available|yes|true)\b",
+    re.I,
 )
 _SAYS_OFF = re.compile(rf"\b(?:{_DENIED}|not \w+|fail\w*|broken)\b", re.IGNORECASE)
 _SWITCHES = ("iommu", "acs", "resizable BAR", "relaxed ordering", "confidential computing", "GPUDirect RDMA")
@@ -71,7 +73,7 @@ _CARDS = re.compile(
 
 def meant(key: str, value: str) -> str:
     """The value by the words of STATEMENTS; itself if it has none, and empty if it tells nothing or two things."""
-    if key in STATEMENTS and re.fullmatch(STATEMENTS[key][0], value):
+    if key in STATEMENTS and key != "acs" and re.fullmatch(STATEMENTS[key][0], value):
         return "" if key in _ANY_WORDS and (_NOTHING.fullmatch(value) or _NO_FACT.fullmatch(value)) else value
     if _is_unclear(key, value):
         return ""

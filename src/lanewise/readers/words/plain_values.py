@@ -5,7 +5,7 @@ from __future__ import annotations
 from lanewise import late_re as re
 
 _NUMBER = r"\d[\d,_]*(?:\.\d+)?"
-_LONGEST = 100  # characters; nobody writes a figure with more
+LONGEST = 100  # characters; nobody writes a figure with more
 # Words before a figure that change nothing of it; what is compared allows for more than 'about' and 'up to' do.
 _BEFORE = re.compile(
     r"^\s*(?:(?:[~≈<>≤≥=]=?|up to|about|around|approx(?:\.|imately)?|roughly|circa|ca\.?|nearly|almost|close to|only|"
@@ -42,7 +42,7 @@ _STEPS = tuple(
 
 def plain(text: str) -> str:
     """A figure without words of how sure it is, its spread, and by the units that `spellings` knows."""
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST:
         return text
     text = _AFTER.sub("", _BEFORE.sub("", text))
     for written, meant in _STEPS:

@@ -7,7 +7,7 @@ K, M and G of a request's size are powers of 1024, as fio, dd and perftest take 
 from __future__ import annotations
 
 from lanewise import late_re as re
-from lanewise.readers.words.plain_values import plain
+from lanewise.readers.words.plain_values import LONGEST, plain
 
 _NUMBER = r"\d[\d,_]*(?:\.\d*)?(?:[eE][+-]?\d+)?"
 _PLAIN = re.compile(rf"\s*(?:[~≈<>]|about |ca\.? )?\s*({_NUMBER}|\.\d+)\s*(.*)$", re.IGNORECASE)
@@ -127,12 +127,16 @@ def _line(text: str) -> str:
 
 def count(text: str) -> int | None:
     """The whole number that a text says, '8 streams', 'QD32' or '2 nodes x 8'; None if it says none."""
+    if len(text) > LONGEST:
+        return None
     text = re.sub(r" ?\(.*\)$", "", text.strip().lower())
     if (word := text.split(" ")[0]) in _COUNTS:
         return _COUNTS[word]
     if each := re.fullmatch(r"(\d{1,5})(?: ?(?:nodes?|hosts?))? ?[x×*] ?(\d{1,5})(?: ?[a-z]+)?", text):
         return int(each[1]) * int(each[2])
-    match = re.fullmatch(r"(?:qd ?|depth ?|x ?|all |-p ?|\w+ ?= ?)?(\d{1,7})(?:\s+(?!(?:x|or|and|to) )[a-z][\w -]*)?", text)
+    match = re.fullmatch(
+        r"(?:qd ?|depth ?|x ?|all |-p ?|\w+ ?= ?)?(\d{1,7})(?:\s+(?!(?:x|or|and|to) )[a-z][\w -]*)?", text
+    )
     return int(match[1]) if match else None
 
 

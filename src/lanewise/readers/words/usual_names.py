@@ -17,7 +17,10 @@ _MEMORY = re.compile(r"[ -]?\(?(?<![.\w])(\d{2,3} ?GB?|\d{4,6} ?Mi?B)\b\)?", re.
 # Several parts of one name differ by their memory; elsewhere it says nothing that a path depends on.
 _BY_MEMORY = re.compile(r"\b(?:[AH]100|A800|[VP]100|GH200(?= 480))\b", re.IGNORECASE)
 _ADDED = re.compile(r" (?:OAM|GCD|NVL ?\d{2,3}|AC)\b(?! \d)|[ ,]+(?:GPUs?|cards?)$", re.IGNORECASE)
-_MODULE = re.compile(r"(?:NVIDIA[ -]|Tesla[ -]){0,2}\b(?P<gpu>[AH]\d{3}|H20|B[23]00)[ -](?:(?P<memory>\d{2,3})GB[ -])?SXM\d?\b", re.IGNORECASE)
+_MODULE = re.compile(
+    r"(?:NVIDIA[ -]|Tesla[ -]){0,2}\b(?P<gpu>[AH]\d{3}|H20|B[23]00)[ -](?:(?P<memory>\d{2,3})GB[ -])?SXM\d?\b",
+    re.IGNORECASE,
+)
 # Cards whose series people leave out, with or without what stands behind the number.
 _SERIES = (
     (r"(?:NVIDIA |GeForce )*(?:RTX ?)?([2345]0[5-9]0)(?: ?(Ti))?(?: ?(Super))?( ?D)?", "NVIDIA GeForce RTX {}"),
@@ -29,14 +32,18 @@ _SERIES = (
     (r"(?:NVIDIA )?(?:RTX ?)?([2456]000) ?(Ada)(?: Generation)?()()", "NVIDIA RTX {} Generation"),
 )  # fmt: skip
 _BLACKWELL = re.compile(
-    r"(?:NVIDIA )?(?:RTX ?)?(?:PRO ?6000(?: Blackwell)?|6000 ?PRO(?: Blackwell)?|6000 ?Blackwell)(?P<edition>(?:[ (-]+(?:server|SE|BSE|workstation|WS|WE|max-?q|edition|generation)\b\)?)+)?",
+    r"(?:NVIDIA )?(?:RTX ?)?(?:PRO ?6000(?: Blackwell)?|6000 ?PRO(?: Blackwell)?|6000 ?Blackwell)"
+    r"(?P<edition>(?:[ (-]+(?:server|SE|BSE|workstation|WS|WE|max-?q|edition|generation)\b\)?)+)?",
     re.IGNORECASE,
 )
+_LONGEST = 100  # characters of a name
 _SERVER = re.compile(r"\b(?:server|SE|BSE)\b", re.IGNORECASE)
 
 
 def gpu_name(text: str) -> str:
     """The name of a GPU as its driver prints it, as far as the words tell; other words as they are."""
+    if len(text) > _LONGEST:
+        return text
     name = _COUNT.sub("", " ".join(text.split())).strip(" ,-")
     if (machine := only_machine(name)) is not None:
         return machine.gpu
