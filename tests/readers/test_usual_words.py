@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from lanewise.catalog import builtin
-from lanewise.checking.named.abilities import part_of_title
+from lanewise.checking.named.abilities import ability, part_of_title
 from lanewise.checking.named.links import is_slice
 from lanewise.errors import FormatError
 from lanewise.readers.kinds import read_results
@@ -246,3 +246,11 @@ def test_the_time_of_a_gather_is_slow_only_if_it_is_so_for_either_count_of_its_b
     assert found.metric == "bus_bandwidth"
     assert found.value == pytest.approx(2**32 * 15 / 16 / 23.3e-3)
     assert found.how["bytes of"] == "a rank or all"
+
+
+@pytest.mark.parametrize("called", ["4090 Laptop", "RTX 4090 Laptop GPU", "3080 Mobile", "2080 Ti Max-Q"])
+def test_a_gpu_of_a_laptop_is_no_card_of_that_number(called: str) -> None:
+    assert part_of_title(gpu_name(called), builtin()) is None
+    laptop = ability(gpu_name(called), builtin())
+    assert laptop is not None
+    assert laptop.in_a_laptop

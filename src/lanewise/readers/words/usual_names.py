@@ -23,7 +23,8 @@ _MODULE = re.compile(
 )
 # Cards whose series people leave out, with or without what stands behind the number.
 _SERIES = (
-    (r"(?:NVIDIA |GeForce )*(?:RTX ?)?([2345]0[5-9]0)(?: ?(Ti))?(?: ?(Super))?( ?D)?", "NVIDIA GeForce RTX {}"),
+    (r"(?:NVIDIA |GeForce )*(?:RTX ?)?([2345]0[5-9]0)(?: ?(Ti))?(?: ?(Super))?( ?D)?"
+     r"(?: ((?:Laptop|Mobile|Max-Q)(?: GPU)?))?", "NVIDIA GeForce RTX {}"),
     (r"(?:NVIDIA |GeForce )*(?:GTX ?)?(9[5-8]0|10[5-8]0|16[56]0)(?: ?(Ti))?(?: ?(Super))?()", "NVIDIA GeForce GTX {}"),
     (r"(?:AMD |Radeon )*(?:RX ?)?([56-79]\d00|90\d0)(?: ?(XTX?|GRE|M))?()()", "AMD Radeon RX {}"),
     (r"(?:Intel )?(?:Arc )?(A3[18]0|A580|A7[57]0|B5[78]0)()()()", "Intel Arc {}"),
