@@ -42,6 +42,8 @@ def scaled(texts: dict[str, str], chance: random.Random) -> Counter[str]:
     kinds: Counter[str] = Counter()
     for text in texts.values():
         before, figures = rows(text), [*_FIGURE.finditer(text)]
+        if isinstance(before, str):
+            continue
         for match in chance.sample(figures, min(_FIGURES, len(figures))):
             larger = f"{4 * float(match[0]):.{len(match[2])}f}"
             after = rows(text[: match.start()] + larger + text[match.end() :])

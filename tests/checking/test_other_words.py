@@ -212,5 +212,5 @@ def test_algorithm_bandwidth_is_compared_as_bus_bandwidth(tmp_path: Path) -> Non
     ("cpu", "generation"),
     [("i9-7900X", 3), ("i7-5960X", 3), ("Ryzen 9 7950X", 5), ("7950X3D", 5), ("5950X", 4), ("i9 14900K", 5)],
 )
-def test_numbers_that_makers_share_are_told_apart_by_the_series(cpu: str, generation: int):
+def test_numbers_that_makers_share_are_told_apart_by_the_series(cpu: str, generation: int) -> None:
     assert host_generation(cpu, builtin()) == generation

@@ -118,7 +118,7 @@ def keys_of_causes(tree: ast.AST) -> Iterator[str]:
             keys = [each.elts[0] for each in node.args if isinstance(each, ast.Tuple) and each.elts]
         else:
             keys = node.args[1:2] if node.func.id == "_condition" else []
-        yield from (key.value for key in keys if isinstance(key, ast.Constant))
+        yield from (str(key.value) for key in keys if isinstance(key, ast.Constant))
 
 
 def test_each_name_of_a_cause_is_explained() -> None:

@@ -318,6 +318,9 @@ def ports_stated(text: Text) -> Text:
     return each_link(text, stated)
 
 
+_GT = {"1": "2.5", "2": "5", "3": "8", "4": "16", "5": "32", "6": "64"}
+
+
 def _speeds(form: Callable[[str, str], str]) -> Rewriting:
     """PCIe speeds of which both figures are stated, in other words."""
 
@@ -623,7 +626,6 @@ SAME: dict[str, Rewriting] = {
     "policies by CPU": policies_by_cpu,
     "rates as Gb/s": rates_in_gigabits,
 }
-_GT = {"1": "2.5", "2": "5", "3": "8", "4": "16", "5": "32", "6": "64"}
 LESS: dict[str, Rewriting] = {
     **{f"{word} unknown": unknown_part(word) for word in ("cpu", "gpu", "switch", "nic", "ssd", "nvswitch")},
     "links between sockets unknown": _without("socket", "?"),
@@ -753,7 +755,7 @@ def twins_swapped(text: Text) -> Text:
     for name in devices:
         if (of := signature(name)) is not None:
             alike.setdefault(of, []).append(name)
-    names = {}
+    names: dict[str, str] = {}
     for group in alike.values():
         for a, b in zip(group[::2], group[1::2], strict=False):
             names |= {a: b, b: a}

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from readers.rewritings import REWRITINGS, compared, outputs, rows
@@ -13,6 +14,7 @@ from readers.tool_versions import VERSIONS, bandwidth_test_other_device, p2p_rea
 
 from lanewise.errors import FormatError
 from lanewise.readers.kinds import read_results
+from lanewise.results.observation import Observation
 
 OUTPUTS = outputs()
 ROWS = {name: rows(text) for name, text in OUTPUTS.items()}
@@ -37,6 +39,13 @@ def test_other_versions_and_options_of_a_tool_give_the_same_rows(name: str):
     assert {path: compared(ROWS[path], rows(text)) for path, text in rewritten} == dict.fromkeys(
         (path for path, _ in rewritten), "equal"
     )
+
+
+def read(text: str) -> list[Observation]:
+    """The rows of a text that can be read."""
+    found = rows(text)
+    assert not isinstance(found, str), found
+    return list(found)
 
 
 @pytest.mark.parametrize("name", sorted(REWRITINGS))
@@ -66,26 +75,28 @@ _AMBIGUOUS = {
 def test_p2p_reads_move_data_the_other_way():
     text = OUTPUTS["readers/data/p2p.txt"]
     written, read = (
-        {row.flow: row.value for row in rows(each) if "P2P=Enabled" in row.scenario and row.metric == "goodput"}
+        {row.flow: row.value for row in read(each) if "P2P=Enabled" in row.scenario and row.metric == "goodput"}
         for each in (text, p2p_reads(text))
     )
     assert {"->".join(reversed(flow.split("->"))): value for flow, value in written.items()} == read
 
 
 def test_the_gpu_of_bandwidth_test_is_the_one_that_its_head_names():
-    flows = {row.flow for row in rows(bandwidth_test_other_device(OUTPUTS["readers/data/bandwidth-test.txt"]))}
+    flows = {row.flow for row in read(bandwidth_test_other_device(OUTPUTS["readers/data/bandwidth-test.txt"]))}
     assert flows == {"host0->gpu4", "gpu4->host0", "gpu4->gpu4"}
 
 
 @pytest.mark.parametrize("name", sorted(path for path in OUTPUTS if path.startswith("readers/data")))
 def test_a_figure_four_times_as_large_scales_its_row_alone(name: str):
-    text, before = OUTPUTS[name], ROWS[name]
+    text = OUTPUTS[name]
+    before = read(text)
     moved: set[int] = set()
     for match in _FIGURE.finditer(text):
         larger = f"{4 * float(match[0]):.{len(match[2])}f}"
-        after = rows(text[: match.start()] + larger + text[match.end() :])
+        after = read(text[: match.start()] + larger + text[match.end() :])
         assert len(after) == len(before), match[0]
-        changed = [(at, b.value / a.value) for at, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+        pairs = enumerate(zip(before, after, strict=True))
+        changed = [(at, (b.value or 0.0) / (a.value or 1.0)) for at, (a, b) in pairs if a != b]
         assert len(changed) < 2, match[0]
         assert [factor for _, factor in changed] == pytest.approx([4] * len(changed), rel=1e-3)
         moved |= {at for at, _ in changed}
@@ -130,7 +141,7 @@ def test_outputs_of_two_tools_in_one_text_are_read_as_each_alone():
         assert compared([*ROWS[one], *ROWS[other]], together) == "equal", (one, other)
 
 
-IPERF = {
+IPERF: dict[str, Any] = {
     "start": {"version": "iperf 3.16", "test_start": {"protocol": "TCP", "num_streams": 2, "reverse": 0}},
     "intervals": [{"sum": {"start": 0, "end": 1.0, "bits_per_second": 3.6e10}}],
     "end": {
@@ -138,7 +149,7 @@ IPERF = {
         "sum_received": {"start": 0, "end": 10.04, "bits_per_second": 3.52e10},
     },
 }
-NCCL = {
+NCCL: dict[str, Any] = {
     "version": 1, "args": ["./build/all_reduce_perf", "-g", "4"], "nccl_version": 22809,
     "config": {"nthreads": 1, "ngpus": 4, "devices": [
         {"rank": rank, "group": 0, "pid": 5092, "hostname": "node1", "device": rank, "device_hex": "[0000:07:00]",
@@ -161,10 +172,10 @@ def test_the_json_of_a_tool_says_what_its_text_says(data, name: str, indent):
 
 def test_the_json_of_iperf3_in_reverse_and_both_ways():
     reverse = {**IPERF, "start": {"test_start": {"protocol": "TCP", "num_streams": 2, "reverse": 1}}}
-    assert [row.flow for row in rows(json.dumps(reverse))] == ["host1->host0"]
+    assert [row.flow for row in read(json.dumps(reverse))] == ["host1->host0"]
     back = {f"{key}_bidir_reverse": value | {"bits_per_second": 8e9} for key, value in IPERF["end"].items()}
     end = IPERF["end"] | back
-    both = rows(json.dumps(IPERF | {"end": end}))
+    both = read(json.dumps(IPERF | {"end": end}))
     assert [(row.flow, row.value) for row in both] == [("host0->host1", 4.4e9), ("host1->host0", 1e9)]
 
 
@@ -187,11 +198,11 @@ def test_a_json_of_nccl_tests_that_lacks_something_is_refused():
     ("1048576000 bytes (1,0 GB, 1000 MiB) copied, 0,5 s, 2,1 GB/s", 2.1e9),
 ])  # fmt: skip
 def test_dd_of_other_systems_and_locales(line: str, rate: float):
-    (row,) = rows(f"$ dd if=/dev/disk2 of=/dev/null bs=1m count=1000\n{line}\n")
+    (row,) = read(f"$ dd if=/dev/disk2 of=/dev/null bs=1m count=1000\n{line}\n")
     assert (row.flow, row.value) == ("disk2->host0", pytest.approx(rate))
 
 
 @pytest.mark.parametrize(("word", "rate"), [("48,213", 48.213e9), ("48213,4", 48.2134e9), ("48,213.4", 48.2134e9)])
 def test_commas_of_rates_are_thousands_or_a_point(word: str, rate: float):
-    (row,) = rows(f"Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:   {word}   0.1 0.1 0.1\n")
+    (row,) = read(f"Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:   {word}   0.1 0.1 0.1\n")
     assert row.value == pytest.approx(rate)

@@ -182,7 +182,8 @@ def perftest_json(text: str) -> str:
         return text
     fields = {key: re.search(rf"{key}\s*: (\S+)", text) for key in ("Device", "Number of qps", "TX depth")}
     info = {key.replace(" ", "_"): match[1] for key, match in fields.items() if match}
-    size, iterations, peak, _, average, _, rate = [*found[0][0].split(), *found[0][1:]]
+    figures: list[str] = [*found[0][0].split(), *found[0][1:]]
+    size, iterations, peak, _, average, _, rate = figures
     results = {"MsgSize": int(size), "n_iterations": int(iterations), "BW_peak": float(peak)}
     results |= {"BW_average": float(average), "MsgRate": float(rate)}
     name = f"{title[1]}{(title[2] or '').replace(' ', '_')}_BW_Test"

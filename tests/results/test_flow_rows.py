@@ -24,8 +24,8 @@ def test_flows_are_rows_with_their_sum():
     assert [(row.flow, row.metric) for row in rows] == [
         ("gpu0->gpu4", "goodput"), ("host0->gpu2", "goodput"), (FLOWS, "total")
     ]  # fmt: skip
-    assert rows[2].value == pytest.approx(math.fsum(row.value for row in rows[:2]))
-    assert all(row.low <= row.value <= row.high for row in rows)
+    assert rows[2].value == pytest.approx(math.fsum(row.value or 0.0 for row in rows[:2]))
+    assert all((row.low or 0.0) <= (row.value or 0.0) <= (row.high or 0.0) for row in rows)
 
 
 def test_a_lone_flow_has_no_sum():
