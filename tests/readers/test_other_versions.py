@@ -41,7 +41,7 @@ def test_other_versions_and_options_of_a_tool_give_the_same_rows(name: str):
     )
 
 
-def read(text: str) -> list[Observation]:
+def rows_read(text: str) -> list[Observation]:
     """The rows of a text that can be read."""
     found = rows(text)
     assert not isinstance(found, str), found
@@ -75,25 +75,25 @@ _AMBIGUOUS = {
 def test_p2p_reads_move_data_the_other_way():
     text = OUTPUTS["readers/data/p2p.txt"]
     written, read = (
-        {row.flow: row.value for row in read(each) if "P2P=Enabled" in row.scenario and row.metric == "goodput"}
+        {row.flow: row.value for row in rows_read(each) if "P2P=Enabled" in row.scenario and row.metric == "goodput"}
         for each in (text, p2p_reads(text))
     )
     assert {"->".join(reversed(flow.split("->"))): value for flow, value in written.items()} == read
 
 
 def test_the_gpu_of_bandwidth_test_is_the_one_that_its_head_names():
-    flows = {row.flow for row in read(bandwidth_test_other_device(OUTPUTS["readers/data/bandwidth-test.txt"]))}
+    flows = {row.flow for row in rows_read(bandwidth_test_other_device(OUTPUTS["readers/data/bandwidth-test.txt"]))}
     assert flows == {"host0->gpu4", "gpu4->host0", "gpu4->gpu4"}
 
 
 @pytest.mark.parametrize("name", sorted(path for path in OUTPUTS if path.startswith("readers/data")))
 def test_a_figure_four_times_as_large_scales_its_row_alone(name: str):
     text = OUTPUTS[name]
-    before = read(text)
+    before = rows_read(text)
     moved: set[int] = set()
     for match in _FIGURE.finditer(text):
         larger = f"{4 * float(match[0]):.{len(match[2])}f}"
-        after = read(text[: match.start()] + larger + text[match.end() :])
+        after = rows_read(text[: match.start()] + larger + text[match.end() :])
         assert len(after) == len(before), match[0]
         pairs = enumerate(zip(before, after, strict=True))
         changed = [(at, (b.value or 0.0) / (a.value or 1.0)) for at, (a, b) in pairs if a != b]
@@ -172,10 +172,10 @@ def test_the_json_of_a_tool_says_what_its_text_says(data, name: str, indent):
 
 def test_the_json_of_iperf3_in_reverse_and_both_ways():
     reverse = {**IPERF, "start": {"test_start": {"protocol": "TCP", "num_streams": 2, "reverse": 1}}}
-    assert [row.flow for row in read(json.dumps(reverse))] == ["host1->host0"]
+    assert [row.flow for row in rows_read(json.dumps(reverse))] == ["host1->host0"]
     back = {f"{key}_bidir_reverse": value | {"bits_per_second": 8e9} for key, value in IPERF["end"].items()}
     end = IPERF["end"] | back
-    both = read(json.dumps(IPERF | {"end": end}))
+    both = rows_read(json.dumps(IPERF | {"end": end}))
     assert [(row.flow, row.value) for row in both] == [("host0->host1", 4.4e9), ("host1->host0", 1e9)]
 
 
@@ -198,11 +198,11 @@ def test_a_json_of_nccl_tests_that_lacks_something_is_refused():
     ("1048576000 bytes (1,0 GB, 1000 MiB) copied, 0,5 s, 2,1 GB/s", 2.1e9),
 ])  # fmt: skip
 def test_dd_of_other_systems_and_locales(line: str, rate: float):
-    (row,) = read(f"$ dd if=/dev/disk2 of=/dev/null bs=1m count=1000\n{line}\n")
+    (row,) = rows_read(f"$ dd if=/dev/disk2 of=/dev/null bs=1m count=1000\n{line}\n")
     assert (row.flow, row.value) == ("disk2->host0", pytest.approx(rate))
 
 
 @pytest.mark.parametrize(("word", "rate"), [("48,213", 48.213e9), ("48213,4", 48.2134e9), ("48,213.4", 48.2134e9)])
 def test_commas_of_rates_are_thousands_or_a_point(word: str, rate: float):
-    (row,) = read(f"Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:   {word}   0.1 0.1 0.1\n")
+    (row,) = rows_read(f"Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:   {word}   0.1 0.1 0.1\n")
     assert row.value == pytest.approx(rate)
