@@ -204,5 +204,6 @@ def test_dd_of_other_systems_and_locales(line: str, rate: float):
 
 @pytest.mark.parametrize(("word", "rate"), [("48,213", 48.213e9), ("48213,4", 48.2134e9), ("48,213.4", 48.2134e9)])
 def test_commas_of_rates_are_thousands_or_a_point(word: str, rate: float):
-    (row,) = rows_read(f"Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:   {word}   0.1 0.1 0.1\n")
+    head = "Function    Best Rate MB/s  Avg time     Min time     Max time"
+    (row,) = rows_read(f"{head}\nTriad:   {word}   0.1 0.1 0.1\n")
     assert row.value == pytest.approx(rate)
