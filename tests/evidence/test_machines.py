@@ -30,7 +30,10 @@ def _lots(*names: str) -> list[str]:
     return [name for lot in names for name in (RUNS / lot / "machines.txt").read_text(encoding="utf-8").split()]
 
 
-UNSEEN = _lots("2026-11-28-unseen-machines-twelfth", "2026-11-28-unseen-machines-thirteenth")
+UNSEEN = _lots(
+    "2026-11-28-unseen-machines-twelfth", "2026-11-28-unseen-machines-thirteenth",
+    "2026-11-28-unseen-machines-fourteenth",
+)
 TEACH_SINCE = _lots(
     "2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
     "2026-11-24-accuracy-unseen-6", "2026-11-24-accuracy-unseen-7", "2026-11-27-unseen-machines",
