@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lanewise.collectives.constants import has_small_pages
 from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, RingRate
@@ -49,7 +50,9 @@ def algorithm_peaks(
     if network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         ring = _scaled(ring, _gather_share(ranks, fabric, settings))
     if direct:
-        return {Algorithm.P2P: _direct(collective, ranks, network, ring, settings)}
+        meet = collective is Collective.ALL_TO_ALL and fabric.kind is FabricKind.NVSWITCH and ranks.most > 2
+        within = _where_sends_meet(ring, settings) if meet else ring
+        return {Algorithm.P2P: _direct(collective, ranks, network, within, settings)}
     peaks = {Algorithm.RING: _ring_of_nodes(ranks, fabric, network, ring, settings)}
     if collective is Collective.ALL_REDUCE:
         if Algorithm.TREE in plans:
@@ -204,6 +207,13 @@ def _direct(
     leaving = (count - 1) / (count - local) if collective is Collective.ALL_TO_ALL else 1.0
     cards = _network_peak(Algorithm.P2P, network, settings, leaving / local)
     return min(within, cards, key=lambda peak: peak.bus_bandwidth)
+
+
+def _where_sends_meet(ring: AlgorithmPeak, settings: CollectiveSettings) -> AlgorithmPeak:
+    """What three or more ranks send to all others over NVSwitches: several of them send to one at once."""
+    figure = learned("all_to_all_share", ["nvswitch"], settings.without)
+    peak = _peak(Algorithm.P2P, ring.bus_bandwidth, figure, ring.limit)
+    return replace(peak, rests_on=f"{ring.rests_on}; {figure.rests_on}")
 
 
 def _scaled(peak: AlgorithmPeak, factor: float, algorithm: Algorithm | None = None) -> AlgorithmPeak:
