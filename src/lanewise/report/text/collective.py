@@ -61,7 +61,7 @@ def _transports(curve: CollectiveCurve) -> str:
     ]
     steps = ["NCCL_DEBUG=INFO prints 'via P2P' or 'via SHM'", "nvidia-smi topo -p2p r whether P2P is allowed"]
     if any("IOMMU" in each.transport for each in curve.transports):
-        steps.append("/sys/kernel/iommu_groups/*/type whether the IOMMU translates (DMA)")
+        steps.append("/sys/kernel/iommu_groups/*/type whether the IOMMU translates (DMA): policies: {iommu: ...}")
     return f"by transport: {'; '.join(texts)}. {', '.join(steps)}"
 
 
