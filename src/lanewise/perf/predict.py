@@ -86,7 +86,7 @@ class Prediction:
 
     @property
     def if_translated(self) -> tuple[FlowRate, ...]:
-        """The flows that an IOMMU that translates would slow by more than a tie, as they then are.
+        """The flows that an IOMMU that translates would slow below their interval, as they then are.
 
         None where the description states the IOMMU's mode. Of measured hosts whose description does not, it slows
         copies of host memory on none of 78 and pairs below a switch on one of 20: too few for the intervals
@@ -96,7 +96,7 @@ class Prediction:
             return ()
         translated = predict(self.system.with_iommu("translate"), self.flows, self.schedule).rates
         pairs = zip(self.rates, translated, strict=True)
-        return tuple(case for plain, case in pairs if case.rate < (1 - TIE) * plain.rate and not plain.why_unknown)
+        return tuple(case for plain, case in pairs if case.rate < plain.low and not plain.why_unknown)
 
     @property
     def why_unknown(self) -> str:
