@@ -109,7 +109,9 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     Ports that carry both directions of shared memory reach less than those that carry one. Links between sockets keep
     what peers reach of them, as each direction has its own. Kernels copy, which on GPUs of compute capability 12 have
     fewer loads in flight than on others. Where an IOMMU translates, pages of 4 KiB cost walks
-    (collectives/translation.py), and those of cuMem allocations perhaps nothing: a range, if either may be.
+    (collectives/translation.py), and those of cuMem allocations perhaps nothing: a range, if either may be. So it is
+    where nobody says whether it translates: of 14 such hosts that name no CPU or one of AMD's three have the walks
+    (docs/decisions/0077).
     """
     few_loads = ranks.capability >= _FEWER_LOADS
     as_peers = learned("peer_share", ["sm120" if few_loads else "sm80"], settings.without)
@@ -122,13 +124,15 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     slowest = min(rates, key=lambda rate: rate.rate)
     low, high = min(rate.low for rate in rates) * _PCIE_RANGE[0], min(rate.high for rate in rates) * _PCIE_RANGE[1]
     walks = fabric.walks
-    if walks is not None and walks.rate < slowest.rate and has_small_pages(settings):
+    if fabric.translated and walks is not None and walks.rate < slowest.rate and has_small_pages(settings):
         limit = f"{walks.limit} (through shared memory)"
         return AlgorithmPeak(
             Algorithm.RING, walks.rate, walks.low, min(walks.high, high), limit, walks.rests_on, "typical"
         )
-    if fabric.translated:
-        low = min(low, RANGES[UNKNOWN][0] * slowest.rate if walks is None else walks.low)
+    if walks is not None:
+        low = min(low, walks.low)
+    elif fabric.translated:
+        low = min(low, RANGES[UNKNOWN][0] * slowest.rate)
     cache_source = fabric.cache_source if buffers > fabric.cache else ""
     rests_on = "; ".join(text for text in (figure.rests_on, fabric.far_share, cache_source) if text)
     return AlgorithmPeak(Algorithm.RING, slowest.rate, low, high, slowest.limit, rests_on, "typical")
