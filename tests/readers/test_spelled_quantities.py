@@ -73,7 +73,7 @@ def test_counts_and_lines_may_have_their_words() -> None:
 
 @pytest.mark.parametrize("words", ["threads: many", "depth: 0", "hosts: 2.5", "ranks: -4", "threads: 4-8"])
 def test_what_is_no_number_of_threads_or_hosts_is_refused(words: str) -> None:
-    with pytest.raises(FormatError, match="takes whole numbers from 1 to 1000000"):
+    with pytest.raises(FormatError, match="takes whole numbers from 1 to 1073741824"):
         _row(f'flows: "host0->host1", value: 9 Gb/s, {words}')
 
 

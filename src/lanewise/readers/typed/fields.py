@@ -17,7 +17,7 @@ BY_ALGORITHM = "algorithm_bandwidth"
 OF_COLLECTIVES = ("bus_bandwidth", BY_ALGORITHM, "time")
 _METRICS = ("goodput", "total", "latency", "bus_bandwidth", BY_ALGORITHM, "time", "iops")
 _TIMES = ("latency", "time")
-_MOST_COUNTED = 1_000_000
+_MOST_COUNTED = 2**30  # threads of a GPU
 
 
 def quantity(node: YamlNode, *, bits: bool) -> tuple[float, str, str, str]:

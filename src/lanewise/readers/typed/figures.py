@@ -9,6 +9,7 @@ from lanewise import late_re as re
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed import machine, values
 from lanewise.readers.typed.fields import BY_ALGORITHM
+from lanewise.readers.typed.head import HEAD, file_head, with_keys_of_all
 from lanewise.readers.typed.keys import near_miss, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.stated_values import known_key, meant
@@ -20,14 +21,12 @@ from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement
 from lanewise.yaml_loader import load
 from lanewise.yaml_positions import YamlNode
 
-HEAD = "lanewise-rows"
 _REFERENCE = "docs/reference/readers.md"
 # A flow by the names of a description, and its value with a unit: `host0->gpu[0-3]: 96 GB/s`.
 _BARE_ROW = re.compile(
     r"((?:host|gpu|nic|ssd|vol)[\w:.\[\]-]*<?->[a-z][\w:.\[\]-]*[\w\]])(?:\s*[:=,|])?\s+(~?\d[\d.,]* ?[a-zA-Z]+(?:/s)?)"
 )
 _LONGEST_BARE = 120  # characters of a line
-_PEERS = re.compile(r"p2p|peer[ _-]?(?:to[ _-]?peer|access|copies)", re.IGNORECASE)
 
 
 def is_text(text: str) -> bool:
@@ -49,24 +48,18 @@ def _bare_rows(text: str) -> str | None:
 
 def read_text(text: str, file: str) -> ImportedResults:
     """Its rows, the names of the GPUs and what else was stated; FormatError or UnknownName with the line otherwise."""
-    root = load(_bare_rows(text) or text, file, _REFERENCE).root
-    fields = root.check_fields((HEAD, "title", "gpus", "gpu", "stated", "rows"), "the file", needed=(HEAD, "rows"))
-    fields[HEAD].integer(1, 1, 1)
-    nodes = fields["rows"].items()
+    head = file_head(load(_bare_rows(text) or text, file, _REFERENCE).root, FIELDS)
+    nodes = with_keys_of_all(head)
     maps = [node for node in nodes if node.is_map]
     shared = {node.key: node for node in machine.shared_facts(maps, FIELDS)}
     rows: list[Observation] = []
     one_cpu = re.search(r"cpu ?[1-9]", text, re.IGNORECASE) is None
-    stated = fields["stated"].members()
-    peers = next((node for key, node in stated.items() if _PEERS.fullmatch(key)), fields["p2p"])
     for node in nodes:
-        node = machine.with_peers(node, peers)
         rows += observations(_as_rows_have_it(node, shared, one_cpu) if node.is_map else node)
         check_rows(rows, node.location)
-    of_others = {key: node for key, node in stated.items() if key != machine.GPU and not _PEERS.fullmatch(key)}
-    posted = _posted({**shared, **of_others}, file)
-    posted = replace(posted, devices=_devices(fields) or machine.gpu_names(maps))
-    known = machine.named(stated.values(), fields["gpus"])
+    posted = _posted({**shared, **head.stated}, file)
+    posted = replace(posted, devices=_devices(head.gpus) or machine.gpu_names(maps))
+    known = machine.named(head.stated.values(), head.gpus)
     if known is not None:
         posted = _of_named_machine(posted, known, file, says_line=any(row.how.get("line") for row in rows))
     return ImportedResults("typed in", tuple(rows), posted=posted)
@@ -80,10 +73,8 @@ def _of_named_machine(posted: PostedFacts, known: NamedMachine, file: str, *, sa
     return replace(posted, devices=devices, statements=(*posted.statements, *cards))
 
 
-def _devices(fields: YamlNode) -> dict[str, str]:
+def _devices(gpus: YamlNode) -> dict[str, str]:
     """The names of GPUs by device: `gpus` is one name for all, a list of them, or a name for each."""
-    named = (fields["gpus"], fields["gpu"], fields["stated"]["gpu"])
-    gpus = next((node for node in named if node.given), fields["gpus"])
     if gpus.is_map:
         return {name: gpu_name(node.text()) for name, node in gpus.members().items()}
     if isinstance(gpus.value, list):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lanewise import late_re as re
 from lanewise.errors import FormatError, LanewiseError
-from lanewise.perf.flow import Flow, names_of, parse_flows
+from lanewise.perf.flow import Flow, names_of, parse_flows, pieces_of
 from lanewise.readers.typed import values
 from lanewise.readers.typed.fields import OF_COLLECTIVES, is_counted, metric_of
 from lanewise.readers.words.devices import named_collective
@@ -15,6 +15,7 @@ from lanewise.yaml_positions import YamlNode
 _OF_A_RING = ("all_reduce", "all_gather", "reduce_scatter")
 _GPU_MEMORY = re.compile(r"(?i)\s*(?:gpu|cuda|device|rocm|vram|hbm|d d)s?(?: memory)?\s*")
 _BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
+_RANGE = re.compile(r"[a-z]+(?:\d+|\[[\d,-]+\])", re.IGNORECASE)
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 _HOST = re.compile(r"host|cpu\d")
 # What people call a machine of a network.
@@ -55,11 +56,31 @@ def _flows(row: YamlNode, p2p: bool) -> tuple[Flow, ...]:
         return tuple(Flow(name, name, p2p=p2p) for name in names)
     if len(names) > 1:
         return tuple(Flow(a, b, p2p=p2p) for a, b in zip(names, [*names[1:], names[0]], strict=True))
-    within = source == target and _WITHIN.fullmatch(source)
-    flows = (Flow(source, target, p2p=p2p),) if within else parse_flows(_BETWEEN_FLOWS.sub(", ", text), p2p)
+    text = _BETWEEN_FLOWS.sub(", ", text)
+    if any(_pairs_within(piece) for piece in pieces_of(text)):
+        flows = tuple(flow for piece in pieces_of(text) if piece for flow in _of_a_piece(piece, p2p))
+        flows = tuple(sorted(flows, key=lambda flow: flow.src == flow.dst))  # the kind of path is that of the others
+    else:
+        flows = parse_flows(text, p2p)
     if collective and len(flows) == 1 and flows[0].src == flows[0].dst and row["hosts"].given:
         return (replace(flows[0], dst="host1"),)  # one GPU a host
     return flows
+
+
+def _of_a_piece(piece: str, p2p: bool) -> tuple[Flow, ...]:
+    return tuple(Flow(a, b, p2p=p2p) for a, b in _pairs_within(piece)) or parse_flows(piece, p2p)
+
+
+def _pairs_within(piece: str) -> list[tuple[str, str]]:
+    """The pairs that `parse_flows` has no notation for: `gpu0->gpu0`, and all pairs of two ranges of unlike length."""
+    source, _, target = (word.strip() for word in piece.partition("->"))
+    if source == target and _WITHIN.fullmatch(source):
+        return [(source, target)]
+    if not (_RANGE.fullmatch(source) and _RANGE.fullmatch(target)):
+        return []
+    sources, targets = names_of(source), names_of(target)
+    is_known = len(sources) == len(targets) or (1 in (len(sources), len(targets)) and not set(sources) & set(targets))
+    return [] if is_known else [(a, b) for a in sources for b in targets]
 
 
 def _ends(row: YamlNode) -> tuple[str, str]:

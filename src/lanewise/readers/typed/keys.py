@@ -28,6 +28,14 @@ _ALSO_CALLED = {
         re.compile(r"\d[\d.]* ?(?:[kMG]i?B?| B|bytes)|[1-9]\d{2,}", re.IGNORECASE),
     ),
     "depth": (re.compile(r"(?:io|queue)[ _-]?depth|qd", re.IGNORECASE), re.compile(r"\d+")),
+    "ranks": (
+        re.compile(r"n(?:um)?[ _-]?(?:ranks|procs|gpus)|world[ _-]?size|processes|np", re.IGNORECASE),
+        re.compile(r"\d+"),
+    ),
+    "hosts": (
+        re.compile(r"(?:n(?:um)?[ _-]?)?(?:nodes|machines|servers)|n(?:um)?[ _-]?hosts", re.IGNORECASE),
+        re.compile(r"\d+"),
+    ),
     "threads": (re.compile(r"n(?:um)?[ _-]?(?:threads|jobs)|jobs", re.IGNORECASE), re.compile(r"\d+")),
     "host memory": (re.compile(r"memory", re.IGNORECASE), re.compile(r"pinned|pageable")),
     "NUMA node": (re.compile(r"numa(?:[ _-]?node)?", re.IGNORECASE), re.compile(r"\d+")),
@@ -87,7 +95,7 @@ def with_usual_keys(row: YamlNode) -> YamlNode:
     """The row with the form's names of keys that it calls otherwise: `size: 4k` is `bytes: 4k`."""
     if not row.is_map:
         return row
-    usual = {key: _usual(key, row[key], row.value) for key in row.value}
+    usual = {key: usual_key(row[key], row.value) for key in row.value}
     twice = [name for name in usual.values() if [*usual.values()].count(name) > 1]
     renamed = {key: name for key, name in usual.items() if name != key and name not in twice}
     for positions in (row.document.values, row.document.keys):  # where the file has them, whatever they are called
@@ -95,8 +103,9 @@ def with_usual_keys(row: YamlNode) -> YamlNode:
     return replace(row, value={renamed.get(key, key): value for key, value in row.value.items()})
 
 
-def _usual(key: str, node: YamlNode, given: Collection[str]) -> str:
-    """The form's name of a key that it calls otherwise, unless the row has that as well."""
+def usual_key(node: YamlNode, given: Collection[str]) -> str:
+    """The form's name of a key that a row or file calls otherwise, unless it has that as well (`given`)."""
+    key = node.key
     if not isinstance(node.value, str | int) or isinstance(node.value, bool):
         return key
     value = node.as_written().strip()
