@@ -54,11 +54,13 @@ def read_text(text: str, file: str) -> ImportedResults:
     shared = {node.key: node for node in machine.shared_facts(maps, FIELDS)}
     rows: list[Observation] = []
     one_cpu = re.search(r"cpu ?[1-9]", text, re.IGNORECASE) is None
-    for node in nodes:
-        rows += observations(_as_rows_have_it(node, shared, one_cpu) if node.is_map else node)
-        check_rows(rows, node.location)
     posted = _posted({**shared, **head.stated}, file)
     posted = replace(posted, devices=_devices(head.gpus) or machine.gpu_names(maps))
+    for node in nodes:
+        read = observations(_as_rows_have_it(node, shared, one_cpu) if node.is_map else node)
+        other = machine.other_gpu(node, posted) if node.is_map else ""
+        rows += (replace(row, how={**row.how, "GPU": other}) for row in read) if other else read
+        check_rows(rows, node.location)
     known = machine.named(head.stated.values(), head.gpus)
     if known is not None:
         posted = _of_named_machine(posted, known, file, says_line=any(row.how.get("line") for row in rows))

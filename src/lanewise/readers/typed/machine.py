@@ -9,7 +9,7 @@ from lanewise import late_re as re
 from lanewise.readers.typed import values
 from lanewise.readers.words.machines import NamedMachine, only_machine
 from lanewise.readers.words.usual_names import gpu_name
-from lanewise.results.posted import STATEMENTS
+from lanewise.results.posted import STATEMENTS, PostedFacts
 from lanewise.yaml_positions import YamlNode
 
 GPU = "gpu"
@@ -40,6 +40,13 @@ def gpu_names(rows: Sequence[YamlNode]) -> dict[str, str]:
     if len(every) == 1:
         return {GPU: every.pop()}
     return {gpu: names.pop() for gpu, names in found.items() if len(names) == 1}
+
+
+def other_gpu(row: YamlNode, posted: PostedFacts) -> str:
+    """The name that a row gives its GPUs where the file has another one or none for them; empty for all others."""
+    name = _gpu_of(row)
+    gpus = [end for end in ends_of(row) if end.startswith(GPU)] if name else []
+    return name if any(posted.title(gpu) != name for gpu in gpus) else ""
 
 
 def named(stated: Iterable[YamlNode], gpus: YamlNode) -> NamedMachine | None:

@@ -109,6 +109,8 @@ _KEYS: tuple[tuple[str, str, str], ...] = (
     (r"vm|virtual(?:i[sz]ed|i[sz]ation| machine)?|hypervisor|guest", r".*", "virtual machine"),
     (r"gdr|gpu ?direct(?: rdma)?|(?:nvidia )?peer ?mem(?:ory)?", r".*", "GPUDirect RDMA"),
     (r"gds|gpu ?direct storage|nvidia fs", r".*", "GPUDirect Storage"),
+    (r"(?:(?:gpu|peer|nv) ?)?(?:links?|topology|topo|interconnect|transport|matrix)", r".*\bNV\d{1,2}\b.*",
+     "NVLinks of a pair"),
     (r"(?:network|net|nccl)? ?transport", r".*(?:socket|tcp|\bib|roce|rdma|infiniband).*", "network transport"),
     (r"(?:peer|nccl|p2p)? ?transport", r"(?:shm|p2p|nv ?link|shared|net).*", "peer transport"),
     (r"(?:network )?(?:nics?|hcas?|cards?|adapters?|rails)",
@@ -127,7 +129,7 @@ _KNOWN_KEYS = tuple(
 def known_key(key: str, value: str) -> str:
     """The word of STATEMENTS that a key with such a value means, itself if none."""
     plain = re.sub(r"[\s_-]+", " ", key).strip()
-    if (own := _BY_CASE.get(plain.casefold())) is not None and own != "cpus":
-        return own
     means = (word for called, of, word in _KNOWN_KEYS if called.fullmatch(plain) and of.fullmatch(value.strip()))
-    return next(means, stated_as(key))
+    word = next(means, "")
+    own = _BY_CASE.get(plain.casefold())
+    return own if own is not None and own != "cpus" and word != "NVLinks of a pair" else word or stated_as(key)
