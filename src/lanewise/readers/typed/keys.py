@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from lanewise import late_re as re
+from lanewise.results.posted import VARIABLE
 from lanewise.yaml_positions import YamlNode
 
 # How alike two words are of which one is the other, mistyped: one letter more, less or other of five and more.
@@ -128,7 +129,7 @@ def own_settings(row: YamlNode, keys: Iterable[str]) -> tuple[dict[str, int], st
     for key in keys:
         value, node = row[key].value, row[key]
         whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST
-        if whole and _NAME.fullmatch(key) and key not in _TAKEN:
+        if whole and _NAME.fullmatch(key) and key not in _TAKEN and not VARIABLE.fullmatch(key):
             numbers[key] = value
         else:
             texts.append(f"{key}={' '.join(node.as_written().split())}")

@@ -46,9 +46,11 @@ _PATTERNS = {
 }
 _BY_CASE = {key.casefold(): key for key in STATEMENTS}
 _SIZE_OF_BAR = re.compile(r"(\d+) ?([MG])(?:i?B)?")
-# What tells nothing of a fact, or two things: no idea, used to work, 1 of 2 nodes, off by default, on here.
+_STATE = r"(?:on|off|pt|strict|lazy|enabled|disabled)"
+# What tells nothing of a fact, or two things: no idea, used to work, 1 of 2 nodes, strict or off alike.
 _NO_FACT = re.compile(
     r"(?:no|any) (?:idea|clue|difference|effect|change|matter)\b.*|used to\b.*|\d+ (?:out )?of \d+\b.*|.*\?|"
+    rf".*\b(?:alike|either way|{_STATE} (?:or|and|vs\.?|versus) {_STATE})\b.*|(?:tried|both)\b.*|"
     r"(?:not|should|supposed|expected)(?: to)? (?:be|gen|pt|pass)\w*.*",
     re.IGNORECASE,
 )
