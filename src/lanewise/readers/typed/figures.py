@@ -6,14 +6,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from lanewise import late_re as re
+from lanewise.perf.flow import names_of
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed import machine, values
 from lanewise.readers.typed.fields import BY_ALGORITHM
 from lanewise.readers.typed.head import HEAD, file_head, with_keys_of_all
-from lanewise.readers.typed.keys import near_miss, with_usual_keys
+from lanewise.readers.typed.keys import near_miss, with_texts, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.stated_values import known_key, meant
 from lanewise.readers.typed.value_words import with_keys_for_all
+from lanewise.readers.words.gpus import gpus_in
 from lanewise.readers.words.machines import NamedMachine
 from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
@@ -26,6 +28,7 @@ _REFERENCE = "docs/reference/readers.md"
 _BARE_ROW = re.compile(
     r"((?:host|gpu|nic|ssd|vol)[\w:.\[\]-]*<?->[a-z][\w:.\[\]-]*[\w\]])(?:\s*[:=,|])?\s+(~?\d[\d.,]* ?[a-zA-Z]+(?:/s)?)"
 )
+_SEVERAL_KINDS = re.compile(r"(?:,|;| \+| and|,? &)\s+(?=(?:\d{1,2} ?x ?)?[A-Z])")
 _LONGEST_BARE = 120  # characters of a line
 
 
@@ -78,11 +81,26 @@ def _of_named_machine(posted: PostedFacts, known: NamedMachine, file: str, *, sa
 def _devices(gpus: YamlNode) -> dict[str, str]:
     """The names of GPUs by device: `gpus` is one name for all, a list of them, or a name for each."""
     if gpus.is_map:
-        return {name: gpu_name(node.text()) for name, node in gpus.members().items()}
-    if isinstance(gpus.value, list):
-        return {f"gpu{number}": gpu_name(node.text()) for number, node in enumerate(gpus.items())}
+        named = ((_gpus_of(str(key)), node) for key, node in gpus.members().items())
+        return {gpu: gpu_name(node.text()) for keys, node in named for gpu in keys}
+    listed = isinstance(gpus.value, list)
+    names = [node.text() for node in gpus.items()] if listed else _SEVERAL_KINDS.split(gpus.text())
+    if listed or (len(names) > 1 and all(gpus_in(gpu_name(name), spoken=True) for name in names)):
+        every = [name for name in names for _ in range(_count_of(name))]
+        return {f"gpu{number}": gpu_name(name) for number, name in enumerate(every)}
     name = gpu_name(gpus.text())
     return {"gpu": name} if re.search("[A-Za-z]", name) else {}  # gpus: 8
+
+
+def _gpus_of(key: str) -> list[str]:
+    """The GPUs that a key of `gpus` means: gpu0, gpu[1-2], 0."""
+    return names_of(values.ends(f"gpu{key}" if key.isdecimal() else key).partition("->")[0])
+
+
+def _count_of(name: str) -> int:
+    """How many GPUs a name says: 4x GH200."""
+    match = re.match(r"\s*([1-9]\d?) ?[x\u00d7*] ?(?=\D)", name)
+    return int(match[1]) if match else 1
 
 
 def _posted(stated: Mapping[str, YamlNode], file: str) -> PostedFacts:
@@ -110,8 +128,13 @@ def _as_rows_have_it(row: YamlNode, shared: Collection[str], one_cpu: bool) -> Y
     row = with_keys_for_all(machine.without(with_usual_keys(row), (*shared, machine.GPU)))
     if by_algorithm:  # algbw: 270 GB/s says both
         row = replace(row, value={**row.value, "metric": BY_ALGORITHM})
+    if isinstance(slot := row["slot"].value, str) and (link := values.slot_and_link(slot))[1]:
+        said = {"slot": link[0]} | ({} if row["link under load"].given else {"link under load": link[1]})
+        row = with_texts(row, said, "slot")
     flows = row["flows"].value
     if not isinstance(flows, str):
         return row
+    if values.is_both_copies(flows) and "of" not in row.value:
+        row = with_texts(row, {"of": "each"}, "flows")
     flows = values.ends(re.sub(r"\bcpu ?0\b", "host0", flows) if one_cpu and "gpu" not in flows.lower() else flows)
     return replace(row, value={**row.value, "flows": flows})

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise import late_re as re
-from lanewise.readers.typed.keys import near_miss, usual_key
+from lanewise.readers.typed.keys import near_miss, usual_key, with_text
 from lanewise.readers.typed.machine import GPU, OF_A_MACHINE, ends_of
 from lanewise.readers.typed.stated_values import known_key
+from lanewise.readers.typed.values import slot_and_link
 from lanewise.readers.words.devices import named_collective
 from lanewise.results.posted import STATEMENTS
 from lanewise.yaml_positions import YamlNode
@@ -41,13 +42,16 @@ def file_head(root: YamlNode, of_rows: Collection[str]) -> FileHead:
     kept = [key for key in others if not near_miss(key, _OWN) or _GPUS.fullmatch(key) or _is_known(root[key], of_rows)]
     root.check_fields((*_OWN, *kept), "the file", needed=(HEAD, "rows"))
     root[HEAD].integer(1, 1, 1)
-    words = _words({key: root[key] for key in kept}) | root["stated"].members()
+    words = _words({key: root[key] for key in kept} | root["stated"].members())
     of_all = {name: node for node in words.values() if (name := _key_of_rows(node, of_rows))}
     if one := next((key for key in _OF_ONE_ROW if key in of_all), ""):
         hint = "write it below rows: - {flows: ..., value: ...}"
         raise of_all[one].error(f"'{of_all[one].key}' belongs to a row", hint)
+    if "slot" in words and (link := slot_and_link(words["slot"].as_written()))[1]:
+        of_all.setdefault("link under load", _at(words["slot"], link[1]))
+        words["slot"] = with_text(words["slot"], link[0])
     gpus = [root["gpus"], root[GPU], *(node for key, node in words.items() if _GPUS.fullmatch(key))]
-    of_rows_or_gpus = {node.key for node in [*of_all.values(), *gpus]}
+    of_rows_or_gpus = {node.key for node in [*of_all.values(), *gpus] if node.key != "slot"}
     stated = {key: node for key, node in words.items() if key not in of_rows_or_gpus}
     return FileHead(root["rows"].items(), next((node for node in gpus if node.given), root["gpus"]), stated, of_all)
 
@@ -71,6 +75,8 @@ def _is_about(key: str, row: YamlNode, of_gpus: bool) -> bool:
     """Whether a key of the whole file says something of this row: peer copies, ranks and cards are not of all."""
     if key == "p2p":
         return _is_of(row, GPU)
+    if key == "link under load":
+        return "gpu" in "".join(ends_of(row))
     if key in ("ranks", "hosts"):
         source, _, target = str(row.value.get("flows", "")).partition("->")
         return named_collective(str(row.value.get("path", ""))) != "" or (source == target and "[" in source)
@@ -100,8 +106,27 @@ def _words(nodes: Mapping[str, YamlNode]) -> dict[str, YamlNode]:
         if node.is_map and OF_A_MACHINE.fullmatch(key):
             found |= _words(node.members())
         elif node.given:
-            found[key] = node
+            text = _as_text(node)
+            found[key] = with_text(node, text) if text else node
     return found
+
+
+def _at(node: YamlNode, text: str) -> YamlNode:
+    """A text that is a part of another value, at its position."""
+    path = (*node.path, text)
+    for positions in (node.document.values, node.document.keys):
+        positions[path] = positions[node.path]
+    return with_text(replace(node, path=path), text)
+
+
+def _as_text(node: YamlNode) -> str:
+    """A list or a map of words as one text, `[Core i5, EPYC 7763]`, `{client: Core i5}`; empty for other values."""
+    if isinstance(node.value, list):
+        parts = {str(number): each for number, each in enumerate(node.value)}
+    else:
+        parts = node.value if node.is_map else {}
+    plain = all(isinstance(each, str | int | float) for each in parts.values())
+    return ", ".join(map(str, parts.values())) if plain else ""
 
 
 def _is_known(node: YamlNode, of_rows: Collection[str]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from difflib import SequenceMatcher
 
@@ -16,7 +17,7 @@ _ALIKE = 0.75
 # Information Processing & Management 19, 1983): `vcpus` is not meant for `cpu`.
 _FIRST = 1
 # Words that are like a key, and mean something else.
-_OTHER_WORDS = ("model",)
+_OTHER_WORDS = ("model", "host")
 # A setting by number has such a name, which is a label of Prometheus, and none that a row has already.
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _TAKEN = ("machine", "flow", "scenario", "verdict", "repeat", "metric", "engine", "mode", "p2p", "path")
@@ -112,6 +113,23 @@ def usual_key(node: YamlNode, given: Collection[str]) -> str:
     value = node.as_written().strip()
     others = ((name, *words) for name, words in _ALSO_CALLED.items() if name not in given)
     return next((name for name, also, means in others if also.fullmatch(key) and means.fullmatch(value)), key)
+
+
+def with_texts(row: YamlNode, texts: Mapping[str, str], place: str) -> YamlNode:
+    """The row with these texts of its keys, those that it lacks at the position of its key `place`."""
+    values, keys = row.document.values, row.document.keys
+    for name, text in texts.items():
+        at = (*row.path, name if name in row.value else place)
+        values[*row.path, name], keys[*row.path, name] = copy(values[at]), keys[at]
+        values[*row.path, name].value = text
+    return replace(row, value={**row.value, **texts})
+
+
+def with_text(node: YamlNode, text: str) -> YamlNode:
+    """A value as this text."""
+    node.document.values[node.path] = copy(node.document.values[node.path])
+    node.document.values[node.path].value = text
+    return replace(node, value=text)
 
 
 def own_keys(row: YamlNode, known: Collection[str]) -> list[str]:

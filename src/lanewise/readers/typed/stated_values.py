@@ -103,7 +103,8 @@ def _is_unclear(key: str, value: str) -> bool:
 _RATE = r"(?:\d[\d.]* ?(?:G|Gb|GbE|Gbps|Gbit|[GT]b/s)\b.*|[FEHNX]DR\b.*|\d{1,3} ?(?:Gigabit|Gb).*)"
 _LANES = r".*(?:gen ?\d|pcie|\d\.0|\bx ?\d{1,2}\b|chipset|\bpch\b).*"
 _KEYS: tuple[tuple[str, str, str], ...] = (
-    (r"(?:host )?(?:cpus?|processors?|cpu model)", r"(?!\d{1,5}(?: |$)).*[A-Za-z].*", "cpu"),
+    (r"(?:(?:host|client|server|sender|receiver|target|initiator)(?:'s)? )?(?:cpus?|processors?|cpu model)",
+     r"(?!\d{1,5}(?: |$)).*[A-Za-z].*", "cpu"),
     (r"iommu(?: mode)?", r".*", "iommu"), (r"(?:pcie )?acs(?: redirect)?", r".*", "acs"),
     (r"bar1?(?: size)?", r"\d+ ?[MG].*", "BAR1"), (r"re-?bar|re-?siz(?:e|able) bar", r".*", "resizable BAR"),
     (r"relaxed ordering", r".*", "relaxed ordering"),
