@@ -94,7 +94,8 @@ def _devices(gpus: YamlNode) -> dict[str, str]:
 
 def _gpus_of(key: str) -> list[str]:
     """The GPUs that a key of `gpus` means: gpu0, gpu[1-2], 0."""
-    return names_of(values.ends(f"gpu{key}" if key.isdecimal() else key).partition("->")[0])
+    named = re.fullmatch(r"(?:gpu ?)?(\d{1,3}|\[[\d, -]{1,40}\])", key, re.IGNORECASE)
+    return names_of(f"gpu{named[1]}") if named else [key]
 
 
 def _count_of(name: str) -> int:

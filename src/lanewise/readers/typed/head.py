@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise import late_re as re
-from lanewise.readers.typed.keys import near_miss, usual_key, with_text
+from lanewise.readers.typed.keys import form_key, near_miss, usual_key, with_form_keys, with_text
 from lanewise.readers.typed.machine import GPU, OF_A_MACHINE, ends_of
 from lanewise.readers.typed.stated_values import known_key
 from lanewise.readers.typed.values import slot_and_link
@@ -19,6 +19,11 @@ _OWN = (HEAD, "title", "gpus", "gpu", "stated", "rows")
 _GPUS = re.compile(r"gpus?|gpu[ _-](?:model|name|type)s?|accelerators?|apus?", re.IGNORECASE)
 _PEERS = re.compile(r"p2p|peer[ _-]?(?:to[ _-]?peer|access|copies)", re.IGNORECASE)
 _PROGRAM = re.compile(r"tool|test|benchmark|program|command|collective|path", re.IGNORECASE)
+_DRIVE = re.compile(r"device|drive|disk|ssd|nvme", re.IGNORECASE)
+# Keys of rows that a head may have by other words; what is wanted, and lines, are the machine's there.
+_BY_OTHER_WORDS = ("bytes", "depth", "threads", "ranks", "hosts", "host memory", "NUMA node", "path", "device")
+# Settings and names that rows may have besides.
+_SETTINGS = (GPU, "memory", "connections", "mtu")
 # What only a row can have.
 _OF_ONE_ROW = ("flows", "value")
 
@@ -38,6 +43,7 @@ def file_head(root: YamlNode, of_rows: Collection[str]) -> FileHead:
 
     Facts of the machine may stand at the top or below `stated`, and so may what all rows have.
     """
+    root = with_form_keys(root, _OWN)
     others = [key for key in root.value if key not in _OWN] if root.is_map else []
     kept = [key for key in others if not near_miss(key, _OWN) or _GPUS.fullmatch(key) or _is_known(root[key], of_rows)]
     root.check_fields((*_OWN, *kept), "the file", needed=(HEAD, "rows"))
@@ -53,7 +59,8 @@ def file_head(root: YamlNode, of_rows: Collection[str]) -> FileHead:
     gpus = [root["gpus"], root[GPU], *(node for key, node in words.items() if _GPUS.fullmatch(key))]
     of_rows_or_gpus = {node.key for node in [*of_all.values(), *gpus] if node.key != "slot"}
     stated = {key: node for key, node in words.items() if key not in of_rows_or_gpus}
-    return FileHead(root["rows"].items(), next((node for node in gpus if node.given), root["gpus"]), stated, of_all)
+    rows = [with_form_keys(row, (*of_rows, *_SETTINGS)) for row in root["rows"].items()]
+    return FileHead(rows, next((node for node in gpus if node.given), root["gpus"]), stated, of_all)
 
 
 def with_keys_of_all(head: FileHead) -> list[YamlNode]:
@@ -79,7 +86,8 @@ def _is_about(key: str, row: YamlNode, of_gpus: bool) -> bool:
         return "gpu" in "".join(ends_of(row))
     if key in ("ranks", "hosts"):
         source, _, target = str(row.value.get("flows", "")).partition("->")
-        return named_collective(str(row.value.get("path", ""))) != "" or (source == target and "[" in source)
+        words = " ".join(str(row.value.get(key, "")) for key in ("path", "metric", "value"))
+        return bool(named_collective(words) or re.search("bus|alg", words)) or (source == target and "[" in source)
     return key != "device" or of_gpus or not _is_of(row, GPU, "host0")
 
 
@@ -91,10 +99,13 @@ def _key_of_rows(node: YamlNode, of_rows: Collection[str]) -> str:
     """The key of rows that a word of the file's head is; empty for what is stated of the machine."""
     if _PEERS.fullmatch(node.key):
         return "p2p"
-    if _states(node) or isinstance(node.value, dict | list):
+    key = form_key(node.key, of_rows)
+    if isinstance(node.value, dict | list) or key in STATEMENTS or (key not in of_rows and _states(node)):
         return ""
-    name = node.key if node.key in of_rows else usual_key(node, ())
-    if name not in of_rows or (name in ("path", "note") and not _PROGRAM.fullmatch(node.key)):
+    name = key if key in of_rows else usual_key(node, ())
+    if name not in (of_rows if key in of_rows else _BY_OTHER_WORDS):
+        return ""
+    if (name == "path" and not _PROGRAM.fullmatch(key)) or (name == "device" and not _DRIVE.fullmatch(key)):
         return ""
     return "" if name == "hosts" and not isinstance(node.value, int) else name
 

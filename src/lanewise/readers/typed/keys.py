@@ -93,11 +93,25 @@ def _mistyped(word: str, known: str) -> bool:
     return sorted(word) == sorted(known) or SequenceMatcher(None, word, known).ratio() > _ALIKE
 
 
+def form_key(key: str, known: Collection[str]) -> str:
+    """The known key that is written otherwise: Bytes, host_memory; itself if none."""
+    plain = re.sub(r"[\s_-]+", " ", str(key)).strip().casefold()
+    alike = (name for name in known if re.sub(r"[\s_-]+", " ", name).casefold() == plain)
+    return key if key in known else next(alike, key)
+
+
+def with_form_keys(node: YamlNode, known: Collection[str]) -> YamlNode:
+    """A mapping with the `known` keys where it writes them otherwise."""
+    return _renamed(node, {key: form_key(key, known) for key in node.value}) if node.is_map else node
+
+
 def with_usual_keys(row: YamlNode) -> YamlNode:
     """The row with the form's names of keys that it calls otherwise: `size: 4k` is `bytes: 4k`."""
-    if not row.is_map:
-        return row
-    usual = {key: usual_key(row[key], row.value) for key in row.value}
+    return _renamed(row, {key: usual_key(row[key], row.value) for key in row.value}) if row.is_map else row
+
+
+def _renamed(row: YamlNode, usual: Mapping[str, str]) -> YamlNode:
+    """A mapping with other names of keys, but for those that two of its keys would have."""
     twice = [name for name in usual.values() if [*usual.values()].count(name) > 1]
     renamed = {key: name for key, name in usual.items() if name != key and name not in twice}
     for positions in (row.document.values, row.document.keys):  # where the file has them, whatever they are called

@@ -44,7 +44,7 @@ _MEANT: Mapping[str, tuple[tuple[str, str], ...]] = {
 _PATTERNS = {
     key: tuple((re.compile(written, re.IGNORECASE), meant) for written, meant in words) for key, words in _MEANT.items()
 }
-_BY_CASE = {key.casefold(): key for key in STATEMENTS}
+_BY_CASE = {re.sub(r"[\s_-]+", " ", key).casefold(): key for key in STATEMENTS}
 _SIZE_OF_BAR = re.compile(r"(\d+) ?([MG])(?:i?B)?")
 _STATE = r"(?:on|off|pt|strict|lazy|enabled|disabled)"
 # What tells nothing of a fact, or two things: no idea, used to work, 1 of 2 nodes, strict or off alike.
