@@ -19,6 +19,8 @@ _BYTES = 8
 # one reads its line first. Two modules to a channel carry what one does, so that half of what is stated may be all.
 _FINE, _SLOW = 0.55, 0.25
 _SLOW_BY_CHANNEL = 0.4
+# A rounded figure; no program gets more than the pins carry.
+_ABOVE = 1.05
 STATED_RATE = "the stated rate of the memory"
 OF_CHANNELS = "all channels of the CPU"
 _CHANNELS_OF = re.compile(r"\b(\d{1,2}) channels\b")
@@ -64,6 +66,8 @@ def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -
     """
     channels = _channels(posted, catalog)
     carried, count, source = modules_rate(posted)
+    if (row.value or 0.0) > _ABOVE * carried:
+        return  # counted otherwise, or the modules are others: `of_modules` says so
     if posted.stated("memory rate") or row.how.get("expectation") == "nominal":
         return  # whoever says what the modules carry asks about that
     if 0 < count < channels and row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow:
@@ -81,7 +85,7 @@ def of_modules(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     if not of_memory or _NOT_IN_ORDER.search(words) or 0 < row.settings.get("bytes", 0) < _LEAST:
         return
     slow = _SLOW if _perhaps_two_a_channel(count) else _SLOW_BY_CHANNEL
-    limit, above = f"{count} modules, {rate / max(count, 1) / 1e9:.1f} GB/s each", 1.05
+    limit, above = f"{count} modules, {rate / max(count, 1) / 1e9:.1f} GB/s each", _ABOVE
     if not rate and _OF_MEMORY.search(f"{row.scenario} {row.how.get('tool', '')}"):
         (rate, source), limit, above = stated_rate(posted), STATED_RATE, 1.1  # as in `ceilings`
     if rate:

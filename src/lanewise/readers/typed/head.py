@@ -70,7 +70,7 @@ def with_keys_of_all(head: FileHead) -> list[YamlNode]:
 
 
 def _with_keys(row: YamlNode, for_rows: Mapping[str, YamlNode], of_gpus: bool) -> YamlNode:
-    added = {key: node for key, node in for_rows.items() if key not in row.value and _is_about(key, row, of_gpus)}
+    added = {key: node for key, node in for_rows.items() if key not in row.value and _is_about(key, node, row, of_gpus)}
     for key, node in added.items():
         for positions in (row.document.values, row.document.keys):
             if node.path in positions:
@@ -78,7 +78,7 @@ def _with_keys(row: YamlNode, for_rows: Mapping[str, YamlNode], of_gpus: bool) -
     return replace(row, value={**row.value, **{key: node.value for key, node in added.items()}})
 
 
-def _is_about(key: str, row: YamlNode, of_gpus: bool) -> bool:
+def _is_about(key: str, node: YamlNode, row: YamlNode, of_gpus: bool) -> bool:
     """Whether a key of the whole file says something of this row: peer copies, ranks and cards are not of all."""
     if key == "p2p":
         return _is_of(row, GPU)
@@ -88,7 +88,7 @@ def _is_about(key: str, row: YamlNode, of_gpus: bool) -> bool:
         source, _, target = str(row.value.get("flows", "")).partition("->")
         words = " ".join(str(row.value.get(key, "")) for key in ("path", "metric", "value"))
         return bool(named_collective(words) or re.search("bus|alg", words)) or (source == target and "[" in source)
-    return key != "device" or of_gpus or not _is_of(row, GPU, "host0")
+    return key != "device" or (of_gpus and node.key.lower() == key) or not _is_of(row, GPU, "host0")
 
 
 def _is_of(row: YamlNode, *kinds: str) -> bool:
