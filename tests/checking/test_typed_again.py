@@ -1,7 +1,7 @@
 """Questions that somebody else typed in again from their words, by the guide alone, are judged as they should be.
 
-`typed_again/known-*.json`: the known questions of 2026-11, `kept-*.json`: kept ones; people who had not seen the program
-(benchmarks/runs/2026-11-28-check-typed-again.md and -2.md). What is still wrong is listed with the reason.
+`typed_again/known-*.json`: the known questions of 2026-11, `kept-*.json`: kept ones; people who had not seen the
+program (benchmarks/runs/2026-11-28-check-typed-again.md and -2.md). What is still wrong is listed with the reason.
 """
 
 from __future__ import annotations

@@ -101,7 +101,8 @@ def test_one_module_carries_no_more_for_one_thread(tmp_path: Path) -> None:
     head = "stated: {cpu: Ryzen 5 3500X, memory modules: 1 x DDR4-3200}"
     row = 'flows: "host0->host0", threads: 1, path: likwid, value: '
     assert verdicts(tmp_path, head, f"{row}60 GB/s") == ["fast"]
-    assert "slow" not in verdicts(tmp_path, head, f"{row}6 GB/s, rated: 20 GB/s")
+    assert verdicts(tmp_path, head, f"{row}12 GB/s") == ["slow"]
+    assert "slow" not in verdicts(tmp_path, head, f"{row}12 GB/s, rated: 20 GB/s")
 
 
 def test_more_modules_in_a_rows_name_are_the_cause(tmp_path: Path) -> None:

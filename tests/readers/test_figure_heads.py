@@ -58,7 +58,7 @@ def test_peers_ranks_and_drives_are_only_of_the_rows_that_they_can_be_of() -> No
     rows = (COPY, 'flows: "gpu0->gpu0", value: 900 GB/s', 'flows: "gpu[0-3]", value: 90 GB/s, path: all_reduce')
     copy, memory, ring = read("p2p: off\nranks: 8\nhosts: 2\ndrive: Samsung 990 PRO\n", *rows).observations
     assert "p2p" not in copy.how
-    assert not (copy.settings or memory.settings)
+    assert [*copy.settings, *memory.settings] == []
     assert memory.path == "GPU memory"
     assert (ring.settings["ranks"], ring.settings["hosts"], ring.how["p2p"]) == (8, 2, "off")
     assert not any("device" in each.how for each in (copy, memory, ring))
