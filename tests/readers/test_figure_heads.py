@@ -168,3 +168,10 @@ def test_rows_of_other_gpus_than_the_head_say_so() -> None:
 @pytest.mark.parametrize("value", ["strict or off alike", "on and off", "tried off", "both"])
 def test_words_that_say_two_things_of_a_fact_state_none(value: str) -> None:
     assert not read(f"stated: {{iommu: {value}}}\n").posted.stated("iommu")
+
+
+def test_a_line_of_the_head_is_that_of_storage_behind_a_network() -> None:
+    over, local = read(
+        "line: 100 Gb/s\n", 'flows: "nfs->host0", value: 9 GB/s', 'flows: "nvme0n1->host0", value: 3 GB/s'
+    ).observations
+    assert (over.how.get("line"), local.how.get("line")) == ("100 Gb/s", None)

@@ -10,11 +10,13 @@ from lanewise.perf.flow import names_of
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed import machine, values
 from lanewise.readers.typed.fields import BY_ALGORITHM
+from lanewise.readers.typed.flows import is_over_a_network
 from lanewise.readers.typed.head import HEAD, file_head, with_keys_of_all
 from lanewise.readers.typed.keys import near_miss, with_texts, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.stated_values import known_key, meant
 from lanewise.readers.typed.value_words import with_keys_for_all
+from lanewise.readers.words import spellings
 from lanewise.readers.words.gpus import gpus_in
 from lanewise.readers.words.machines import NamedMachine
 from lanewise.readers.words.usual_names import gpu_name
@@ -64,10 +66,19 @@ def read_text(text: str, file: str) -> ImportedResults:
         other = machine.other_gpu(node, posted) if node.is_map else ""
         rows += (replace(row, how={**row.how, "GPU": other}) for row in read) if other else read
         check_rows(rows, node.location)
+    rows = [_over_the_line(row, posted) for row in rows]
     known = machine.named(head.stated.values(), head.gpus)
     if known is not None:
         posted = _of_named_machine(posted, known, file, says_line=any(row.how.get("line") for row in rows))
     return ImportedResults("typed in", tuple(rows), posted=posted)
+
+
+def _over_the_line(row: Observation, posted: PostedFacts) -> Observation:
+    """A row of storage behind a network with the line that the head of the file states, if it has none itself."""
+    lines = posted.stated("line")
+    if not lines or row.path != "storage" or "line" in row.how or not is_over_a_network(row.flow):
+        return row
+    return replace(row, how={**row.how, "line": spellings.line(lines[0].value)})
 
 
 def _of_named_machine(posted: PostedFacts, known: NamedMachine, file: str, *, says_line: bool) -> PostedFacts:

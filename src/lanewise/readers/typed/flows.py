@@ -40,6 +40,12 @@ _STORAGE = re.compile(
 )
 
 
+_REMOTE = re.compile(
+    r"nfs|smb|cifs|share|rbd|ceph|s3|bucket|minio|lustre|gpfs|beegfs|weka|iscsi|gluster|moosefs|juicefs|hdfs|longhorn|"
+    r"drbd|sshfs|webdav|orangefs|efs\d*$|fsx|filestore|object|(?:cloud|network)-", re.IGNORECASE,
+)  # fmt: skip
+
+
 def flows_of(row: YamlNode, p2p: bool) -> tuple[Flow, ...]:
     """The flows of a row, of one whose value is that of both ways two; FormatError with its line where it has none."""
     try:
@@ -136,6 +142,11 @@ def is_of_ring(row: YamlNode) -> bool:
     flows = row["flows"].needed()
     of_gpus = "gpu" in flows and "host" not in flows and not row["hosts"].given
     return of_gpus and named_collective(row["path"].text()) in _OF_A_RING and not is_counted(row)
+
+
+def is_over_a_network(flow: str) -> bool:
+    """Whether one end of a flow is storage that lies behind a network, by its name."""
+    return any(_REMOTE.match(end.strip()) for end in flow.split("->"))
 
 
 def path_of(flow: Flow) -> str:
