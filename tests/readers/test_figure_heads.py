@@ -175,3 +175,16 @@ def test_a_line_of_the_head_is_that_of_storage_behind_a_network() -> None:
         "line: 100 Gb/s\n", 'flows: "nfs->host0", value: 9 GB/s', 'flows: "nvme0n1->host0", value: 3 GB/s'
     ).observations
     assert (over.how.get("line"), local.how.get("line")) == ("100 Gb/s", None)
+
+
+def test_a_machine_that_is_known_needs_no_note_and_other_words_do() -> None:
+    posted = read("machine: {name: DGX A100, board: own}\n").posted
+    assert posted.title("gpu0") == "NVIDIA A100-SXM4-80GB"
+    assert [each.key for each in posted.unused] == ["board"]
+
+
+@pytest.mark.parametrize(("memory", "stated"), [("pinned", ""), ("8 x DDR5-4800", "8 x DDR5-4800")])
+def test_memory_at_the_top_is_that_of_copies_or_the_modules(memory: str, stated: str) -> None:
+    found = read(f"memory: {memory}\n")
+    assert [each.value for each in found.posted.stated("memory modules")] == [stated] * bool(stated)
+    assert found.observations[0].how.get("host memory") == (None if stated else memory)

@@ -26,9 +26,7 @@ OF_CHANNELS = "all channels of the CPU"
 _CHANNELS_OF = re.compile(r"\b(\d{1,2}) channels\b")
 # More modules than this are two to a channel: two sockets have at most 24 channels (EPYC 9004).
 _CHANNELS = 24
-_ONE = re.compile(
-    r"\b(?:single|one|1)[ -]?(?:thread|core|job)|\bper (?:core|thread)\b", re.IGNORECASE
-)
+_ONE = re.compile(r"\b(?:single|one|1)[ -]?(?:thread|core|job)|\bper (?:core|thread)\b", re.IGNORECASE)
 _NOT_IN_ORDER = re.compile(r"random|latency|cache", re.IGNORECASE)
 _LEAST = 2**30
 # Programs that measure memory: what others take of a rate is their own affair.

@@ -18,7 +18,7 @@ from lanewise.readers.typed.stated_values import known_key, meant
 from lanewise.readers.typed.value_words import with_keys_for_all
 from lanewise.readers.words import spellings
 from lanewise.readers.words.gpus import gpus_in
-from lanewise.readers.words.machines import NamedMachine
+from lanewise.readers.words.machines import NamedMachine, only_machine
 from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
 from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning
@@ -67,7 +67,7 @@ def read_text(text: str, file: str) -> ImportedResults:
         rows += (replace(row, how={**row.how, "GPU": other}) for row in read) if other else read
         check_rows(rows, node.location)
     rows = [_over_the_line(row, posted) for row in rows]
-    known = machine.named(head.stated.values(), head.gpus)
+    known = machine.named(head.stated, head.gpus)
     if known is not None:
         posted = _of_named_machine(posted, known, file, says_line=any(row.how.get("line") for row in rows))
     return ImportedResults("typed in", tuple(rows), posted=posted)
@@ -86,7 +86,8 @@ def _of_named_machine(posted: PostedFacts, known: NamedMachine, file: str, *, sa
     devices = posted.devices or {"gpu": known.gpu}
     says_line = says_line or bool(posted.stated("line") or posted.stated("network cards"))
     cards = (Statement("network cards", known.cards, file),) if known.cards and not says_line else ()
-    return replace(posted, devices=devices, statements=(*posted.statements, *cards))
+    unused = tuple(each for each in posted.unused if only_machine(each.value) != known)
+    return replace(posted, devices=devices, statements=(*posted.statements, *cards), unused=unused)
 
 
 def _devices(gpus: YamlNode) -> dict[str, str]:

@@ -19,6 +19,7 @@ _OWN = (HEAD, "title", "gpus", "gpu", "stated", "rows")
 _GPUS = re.compile(r"gpus?|gpu[ _-](?:model|name|type)s?|accelerators?|apus?", re.IGNORECASE)
 _PEERS = re.compile(r"p2p|peer[ _-]?(?:to[ _-]?peer|access|copies)", re.IGNORECASE)
 _PROGRAM = re.compile(r"tool|test|benchmark|program|command|collective|path", re.IGNORECASE)
+_NAME = re.compile(r"name|model|type", re.IGNORECASE)
 _DRIVE = re.compile(r"device|drive|disk|ssd|nvme", re.IGNORECASE)
 # Keys of rows that a head may have by other words; what is wanted, and lines, are the machine's there.
 _BY_OTHER_WORDS = ("bytes", "depth", "threads", "ranks", "hosts", "host memory", "NUMA node", "path", "device")
@@ -100,10 +101,9 @@ def _key_of_rows(node: YamlNode, of_rows: Collection[str]) -> str:
     if _PEERS.fullmatch(node.key):
         return "p2p"
     key = form_key(node.key, of_rows)
-    if isinstance(node.value, dict | list) or key in STATEMENTS or (key not in of_rows and _states(node)):
-        return ""
     name = key if key in of_rows else usual_key(node, ())
-    if name not in (of_rows if key in of_rows else _BY_OTHER_WORDS):
+    known = of_rows if key in of_rows else _BY_OTHER_WORDS
+    if isinstance(node.value, dict | list) or key in STATEMENTS or name not in known:
         return ""
     if (name == "path" and not _PROGRAM.fullmatch(key)) or (name == "device" and not _DRIVE.fullmatch(key)):
         return ""
@@ -115,7 +115,7 @@ def _words(nodes: Mapping[str, YamlNode]) -> dict[str, YamlNode]:
     found: dict[str, YamlNode] = {}
     for key, node in nodes.items():
         if node.is_map and OF_A_MACHINE.fullmatch(key):
-            found |= _words(node.members())
+            found |= {key if _NAME.fullmatch(word) else word: part for word, part in _words(node.members()).items()}
         elif node.given:
             text = _as_text(node)
             found[key] = with_text(node, text) if text else node

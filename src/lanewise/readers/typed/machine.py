@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lanewise import late_re as re
@@ -49,9 +49,9 @@ def other_gpu(row: YamlNode, posted: PostedFacts) -> str:
     return name if any(posted.title(gpu) != name for gpu in gpus) else ""
 
 
-def named(stated: Iterable[YamlNode], gpus: YamlNode) -> NamedMachine | None:
+def named(stated: Mapping[str, YamlNode], gpus: YamlNode) -> NamedMachine | None:
     """The server or cloud instance that one of the asker's own words or the name of the GPUs says, if it is known."""
-    words = [node.as_written() for node in stated if node.given and OF_A_MACHINE.fullmatch(str(node.key))]
+    words = [node.as_written() for key, node in stated.items() if node.given and OF_A_MACHINE.fullmatch(key)]
     words += [gpus.value] if isinstance(gpus.value, str) else []
     machine = only_machine(text := " ; ".join(words))
     return replace(machine, cards="") if machine and _IN_PART.search(text) else machine

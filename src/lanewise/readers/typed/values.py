@@ -46,7 +46,8 @@ _COPY = re.compile(
 )
 _BOTH_COPIES = re.compile(
     rf"(?:{TO_DEVICE})(?: ?/ ?|,? and |, ?| or )(?:{FROM_DEVICE})(?: (?:of )?gpu ?(\d+))?|"
-    rf"(?:{FROM_DEVICE})(?: ?/ ?|,? and |, ?| or )(?:{TO_DEVICE})(?: (?:of )?gpu ?(\d+))?", re.IGNORECASE
+    rf"(?:{FROM_DEVICE})(?: ?/ ?|,? and |, ?| or )(?:{TO_DEVICE})(?: (?:of )?gpu ?(\d+))?",
+    re.IGNORECASE,
 )
 _LONE_GPU = re.compile(r"gpu(?= ?<?->)|(?<=->)gpu$|(?<=-> )gpu$", re.IGNORECASE)
 _COUNTS = {"two": 2, "both": 2, "three": 3, "four": 4, "eight": 8}
@@ -69,7 +70,8 @@ _LONE = re.compile(r"gpu(?:\d+|\[[\d,-]+\])|host0(?::\d+)?")
 # What people add to a value that says of what it is.
 _OF_EACH = re.compile(
     r",? ?\(?(?:each(?: way)?|(?:per|a|for each) (?:gpu|[adnx]pu|card|device|accelerator|drive|disk|flow|direction|"
-    r"pair|way))\)?$", re.IGNORECASE
+    r"pair|way))\)?$",
+    re.IGNORECASE,
 )
 _PER_GPU = re.compile(r"\b(?:per|a|for each) (?:gpu|[adnx]pu|card|device|accelerator)\)?$", re.IGNORECASE)
 _OF_ALL = re.compile(r",? ?\(?(?:in )?(?:total|aggregated?|combined|summed|sum|all|together)\)?$", re.IGNORECASE)
