@@ -106,6 +106,27 @@ def _short(name: str) -> str:
     return next((short.sub(to, name) for short, to in _SHORT_NAMES if short.fullmatch(name)), name)
 
 
+def _stated_at_the_top(text: Rows) -> Rows:
+    """What is stated as keys of the file, with others that say nothing."""
+    rest = {key: value for key, value in text.items() if key not in ("stated", "rows")}
+    return {**rest, "host": "node17", "OS": "Linux", **(text.get("stated") or {}), "rows": text["rows"]}
+
+
+def _of_all_rows(stated: bool) -> Callable[[Rows], Rows]:
+    """What all rows have alike at the head of the file, below `stated` or at its top."""
+
+    def rewrite(text: Rows) -> Rows:
+        first, *others = text["rows"]
+        alike = (key for key in _OF_ALL if key in first and all(each.get(key) == first[key] for each in others))
+        shared = {key: first[key] for key in alike}
+        rows = [{key: value for key, value in row.items() if key not in shared} for row in text["rows"]]
+        head = {"stated": {**shared, **(text.get("stated") or {})}} if stated else shared
+        return {**text, **head, "rows": rows} if shared and others else text
+
+    return rewrite
+
+
+_OF_ALL = ("bytes", "depth", "threads", "ranks", "hosts", "host memory", "p2p", "engine")
 _PEERS = {True: "enabled", False: "disabled"}
 _LINK = re.compile(r"Gen(\d) x(\d+)")
 _RANGE = re.compile(r"gpu\[0-(\d+)\]")
@@ -128,6 +149,18 @@ REWRITINGS: dict[str, Callable[[Rows], Rows]] = {
     "cpu0": _host_of_gpus("cpu0"),
     "cpu of each row": _stated_by_rows("cpu"),
     "virtual machine of each row": _stated_by_rows("virtual machine"),
+    "stated at the top": _stated_at_the_top,
+    "gpus below stated": lambda text: {**{key: text[key] for key in text if key != "gpus"},
+                                       "stated": {"gpus": text["gpus"], **(text.get("stated") or {})}}
+    if "gpus" in text else text,
+    "keys of all rows at the top": _of_all_rows(stated=False),
+    "keys of all rows below stated": _of_all_rows(stated=True),
+    "keys in capitals": lambda text: {
+        **text, "rows": [{key if key in ("NUMA node", "of") else key.capitalize(): value for key, value in row.items()}
+                         for row in text["rows"]]},
+    "GiB/s": _value(lambda value: _PLAIN.sub(lambda each: f"{float(each['number']) / 1.073741824:.6g} GiB/s", value)
+                    if value.endswith("GB/s") else value),
+    "measured": _value(lambda value: f"{value} (measured)"),
     "about": _value(lambda value: f"about {value}"),
     "up to": _value(lambda value: f"{value} (up to)"),
     "spread": _value(lambda value: _PLAIN.sub(r"\g<number> +/- 0.1 \g<unit>", value)),

@@ -1,7 +1,7 @@
 """Questions that somebody else typed in again from their words, by the guide alone, are judged as they should be.
 
-`typed_again/known-*.json`: the known questions of 2026-11, `kept-*.json`: kept ones; two people each, who had not seen
-the program (benchmarks/runs/2026-11-28-check-typed-again.md). What is still wrong is listed with the reason.
+`typed_again/known-*.json`: the known questions of 2026-11, `kept-*.json`: kept ones; people who had not seen the
+program (benchmarks/runs/2026-11-28-check-typed-again.md and -2.md). What is still wrong is listed with the reason.
 """
 
 from __future__ import annotations
@@ -37,6 +37,13 @@ WRONG = {
     "deepseek-ai-DeepEP-16-21": "the GPU is not named: 160 of 900 GB/s is slow unless its NVLinks were cut",
     "NVIDIA-gdrcopy-221-31": "neither GPU nor lanes are stated",
     "NVIDIA-nccl-1130-35": "what joins the GPUs is not stated",
+    "dgxa1001-pageable": "pageable memory is fine by what one core copies",
+    "optane8-sizes": "nothing says what requests of such sizes should reach",
+    "llama28863-two-cards": "65 % of what one card has is neither slow nor fine, and two are compared with nothing",
+    "tf42566-tpu-v3": "'more than 900 GB/s' was typed as 900",
+    "mpich7494-pvc": "45 of the 53 GB/s wanted is fine by what the GPU's link gives",
+    "rocm-rx480-ivybridge": "what copies back a host of that age gives such cards is not known",
+    "mi300a-blit-half": "one other GPU's set of copies was typed, and three must agree",
 }
 
 

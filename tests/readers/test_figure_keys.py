@@ -216,7 +216,7 @@ def test_other_values_by_words_of_ones_own_are_part_of_the_name(key: str, scenar
         ("thread: 4", "threads"),
         ("deph: 4", "depth"),
         ("lien: 10 Gb/s", "line"),
-        ("host_memory: pinned", "host memory"),
+        ("host_memry: pinned", "host memory"),
     ],
 )
 def test_a_near_miss_of_a_key_is_refused_with_the_key(key: str, hint: str):

@@ -90,7 +90,7 @@ class CauseSearch:
 
     def _of_the_path(self, result: PathResult) -> tuple[Cause, ...]:
         """Causes by the model where it predicts more than a ceiling of the row, else by the rows alone."""
-        ability = self.references.parts.gpu(result.row)
+        ability = self.references.of_its_gpu(result.row).parts.gpu(result.row)
         if self.model is not None and self.model.tells(result.row):
             if result.row.metric == COLLECTIVE and self._collectives is not None:
                 symptom = RowSymptom(result, self.conditions, self.results, self.posted, ability)

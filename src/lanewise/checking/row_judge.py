@@ -57,7 +57,7 @@ class RowJudge:
         expected = nothing_described(row) if by_rows or of_plain_text(row) else predicted
         # Where the model does not tell of a described GPU, what its part can do does.
         references = self.with_titles if by_rows or predicted.ceiling else self.references
-        return references.judge(judge(row, expected, relative_tolerance=self.tolerance))
+        return references.of_its_gpu(row).judge(judge(row, expected, relative_tolerance=self.tolerance))
 
     def _is_aside(self, result: PathResult) -> bool:
         if result.verdict not in (Verdict.UNKNOWN, Verdict.FAILED) or is_of_bounds(result.row):

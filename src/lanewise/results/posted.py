@@ -27,6 +27,7 @@ STATEMENTS: Mapping[str, tuple[str, str]] = {
     "GPUDirect Storage": (rf"{_ON_OFF[0]}|supported|unsupported|compat\w*(?: mode)?", "on, off, compat mode"),
     "other programs": (r".+", "vLLM on gpu0"),
     "warm-up": (r"none|\d{1,6}", "none"),
+    "NVLinks of a pair": (r".*\bNV\d{1,2}\b.*", "NV12"),
     "peer transport": (r"(?i)p2p.*|shm|net.*", "SHM, P2P"),
     "line": (r"\d[\d.]* ?[MGT]b/s", "100 Gb/s"),
     "bond": (r"(?i).*\b[1-9]\d? ?x ?\d.*|.*\b[1-9]\d? (?:ports|links)\b.*", "LACP of 2 x 10 Gb/s, 2 ports"),

@@ -9,6 +9,7 @@ from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.cards import without_time
 from lanewise.checking.causes.conditions import SETTING
+from lanewise.checking.causes.host_memory import MEMORY_STEP
 from lanewise.checking.expectation import too_short
 from lanewise.checking.references.gpus_of_a_name import without_slot
 from lanewise.checking.references.latencies import FROM_HOST_MEMORY
@@ -36,6 +37,8 @@ _END = re.compile(r"gpu|host|cpu", re.I)
 # A drive over USB 3.2 Gen 2 has 0.8 to 1.06 GB/s: a wire of 10 Gb/s less 128b/132b and the packets' frames carries 1.1
 # (USB 3.2 specification; FrameworkComputer/SoftwareFirmwareIssueTracker#260, macformat July 2024: 0.8 to 1.0 GB/s).
 _OF_USB = (0.8e9, 1.1e9)
+# What a row's name says of the memory modules of its host.
+_MODULES = re.compile(r"(?:\w+ )?(?:so-?)?(?:dimms?|modules?|channels?)\b[^,;]*", re.I)
 _STEP = "change only that and measure again, twice each way"
 
 
@@ -56,6 +59,9 @@ def named_changes(symptom: RowSymptom) -> Iterator[Cause]:
     if counts or sizes or _WORK.search(only):
         what = "less is asked for at once: the batch, the threads or the requests in flight"
         yield Cause(("requests",), what, "raise it until the rate no longer grows", evidence=evidence)
+    if row.path == "host memory" and _MODULES.findall(row.scenario) != _MODULES.findall(best.scenario):
+        what = "memory channels: the other row has other modules, or more of them"
+        yield Cause(("memory channels",), what, MEMORY_STEP, evidence=evidence)
     # Rows that differ only in when they were measured may differ in anything of the machine.
     in_time = without_time(row.scenario) == without_time(best.scenario)
     if not in_time and (VERSION.search(only) or SETTING.search(only)):

@@ -17,6 +17,11 @@ _TUNNEL = re.compile(r"\bthunderbolt\b|\busb ?4\b|\btb[345]\b|\begpu\b", re.IGNO
 _FOUR_LANES = re.compile(r"\bocu-?link\b|\bm\.?2\b|\bu\.?2\b", re.IGNORECASE)
 _NO_TUNNEL = re.compile(r"\bocu-?link\b|\bm\.?2\b", re.IGNORECASE)
 _LINK = re.compile(r"Gen ?(\d) ?x(\d{1,2})", re.IGNORECASE)
+# A link that several devices share, whatever stands at it: none of the GPU's own.
+_SHARED = re.compile(
+    r"\bup-?(?:link|stream)\w*|\b(?:switch|backplane|chipset|retimer|root)(?:'s)? (?:up-?)?(?:link|port)\b",
+    re.IGNORECASE,
+)
 _SLICE = re.compile(
     r"\bmig\b|\b\dg\.\d{1,3}gb\b|\bv-?gpu\b|\bgrid\b|\b[a-z]{1,2}\d+[a-z]{0,2}(?:-\d)?-\d{1,3}[qcab]\b", re.IGNORECASE
 )
@@ -24,7 +29,7 @@ _SLICE = re.compile(
 
 def by_named_link(ability: GpuAbility, row: Observation) -> GpuAbility:
     """What a GPU can do on the link that a row typed in is named after."""
-    if row.how.get("tool") not in ("typed in", PLAIN_TEXT):
+    if row.how.get("tool") not in ("typed in", PLAIN_TEXT) or _SHARED.search(row.scenario):
         return ability
     gens = [int(gen) for gen in _GENERATION.findall(row.scenario)]
     lanes = [int(lanes) for lanes in _LANES.findall(row.scenario)]

@@ -35,6 +35,8 @@ _COLLECTIVE = re.compile(
 
 # What people lay side by side: figures typed in and those of a table that they made.
 _SIDE_BY_SIDE = ("typed in", TABLE)
+# nccl-tests' two columns: one library, of which a size may be disturbed in one (an MI350X guide's pass has three).
+_PLACE = re.compile(r",? ?\(?\b(?:out[ -]of|in)[ -]place\b\)?", re.IGNORECASE)
 # What a reader adds to the name of a collective of which a text has several tables.
 _TABLE = re.compile(r" \(.{1,80}\)(?= in place$|$)")
 
@@ -91,10 +93,12 @@ def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[
     """The same collective of the same ranks and size by another library, where both are typed in as one question."""
     if row.how.get("tool") not in _SIDE_BY_SIDE:
         return
+    column = [_rate(each) for each in rows if each.scenario == row.scenario and each.flow == row.flow]
+    disturbed = _rate(row) < _OF_ANOTHER * max(column, default=0.0)
     like = [
         each for each in rows
         if each.metric == row.metric and each.flow == row.flow and each.value and each.how.get("tool") in _SIDE_BY_SIDE
-        and line_of(each) == line_of(row) and _alike(each, row)
+        and line_of(each) == line_of(row) and _alike(each, row) and not (_of_other_column(each, row) and disturbed)
     ]  # fmt: skip
     # A name that says no collective is of the one that the others name, if that is one.
     one_name = len({_named(each) for each in like} - {""}) < 2
@@ -102,6 +106,12 @@ def of_other_library(row: Observation, rows: Sequence[Observation]) -> Iterator[
     best = max(like, key=_rate, default=row)
     if _rate(best) > _rate(row):
         yield of_another_row(_rate(best), _OF_ANOTHER, f"the same collective in '{best.scenario}'")
+
+
+def _of_other_column(each: Observation, row: Observation) -> bool:
+    """Whether two rows are what a program got in place and out of place."""
+    names = [one.scenario for one in (each, row)]
+    return names[0] != names[1] and _PLACE.sub("", names[0]) == _PLACE.sub("", names[1])
 
 
 def _alike(each: Observation, row: Observation) -> bool:
@@ -183,12 +193,12 @@ def _named(row: Observation) -> str:
 
 def around_dip(row: Observation, rows: Sequence[Observation]) -> Observation | None:
     """The lesser of the best smaller and the best larger message, if both are far above this one, in place as well."""
-    size, kind = row.settings.get("bytes", 0), row.scenario.removesuffix(" in place")
+    size, kind = row.settings.get("bytes", 0), _PLACE.sub("", row.scenario)
     if size < LEAST_JUDGED:
         return None
     like = [
         each for each in rows
-        if each.metric == row.metric and each.scenario.removesuffix(" in place") == kind and each.flow == row.flow
+        if each.metric == row.metric and _PLACE.sub("", each.scenario) == kind and each.flow == row.flow
         and each.value and {**each.settings, "bytes": size} == row.settings
     ]  # fmt: skip
     smaller = [each for each in like if 0 < each.settings.get("bytes", 0) < size]

@@ -314,7 +314,7 @@ def enough_in_flight(row: Observation, rate: float) -> bool:
 
 def keeps_busy(row: Observation, rate: float) -> bool:
     """Whether a drive of that rate in B/s is read with enough in flight, as by hdparm, which reads 2 MiB ahead."""
-    return enough_in_flight(row, rate) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}"
+    return enough_in_flight(row, rate) or "hdparm" in f"{row.scenario} {row.how.get('tool', '')}".lower()
 
 
 def lesser_drive_link(row: Observation, drive: DriveAbility) -> tuple[tuple[tuple[int, int], ...], float]:

@@ -49,7 +49,13 @@ _TWO_GPUS = re.compile(
 _MOST_NVLINK = 900e9
 # The diagonal of a matrix of copies between GPUs says nothing of a path.
 DIAGONALS = ("p2pBandwidthLatencyTest", "rocm_bandwidth_test", "TransferBench", "SuperBench", "nvbandwidth")
-_COUNTED_ONCE = re.compile(r"counted once")
+_COUNTED_ONCE = re.compile(r"counted once|\bpayload\b", re.IGNORECASE)
+# A copy of which nobody says whether its bytes are those that it reads, or what it reads and writes.
+_COPIED = re.compile(r"\bd2d\b|\bdtod\b|device[ -]to[ -]device|\bmemcpy\w*|\bcop(?:y|ies)\b", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\bread\w*(?: and |\+| ?& ?)writ|counted (?:once|twice)|\bpayload\b|\b(?:2x|twice)\b|stream",
+    re.IGNORECASE,
+)
 # Rated bandwidth by name, GB/s, of GPUs that the catalogue does not have (their makers' specifications; where a name
 # has several memories, the fastest). The first that matches counts.
 _RATED = (
@@ -96,7 +102,11 @@ def of_gpu_memory(
         return
     gpu = _gpu(row)
     rate, source = rated(posted, gpu, catalog)
-    moved = 2 if _COUNTED_ONCE.search(row.note) else 1  # a copy reads and writes what it is counted for
+    by_row = not rate and row.how.get("expectation") == "nominal"
+    if by_row:
+        rate, source = units.parse(row.how["expected"], "B/s"), "the row"
+    words = f"{row.scenario} {row.note}"
+    moved = 2 if _COUNTED_ONCE.search(words) else 1  # a copy reads and writes what it is counted for
     if is_slice(f"{row.scenario} {posted.title(gpu)}"):
         return
     small = row.settings.get("bytes", _LEAST) < _LEAST
@@ -105,9 +115,10 @@ def of_gpu_memory(
         limit = f"the memory of {posted.title(gpu) or gpu}"
         _, work = kind_of_work(row)
         least = _SLOW if not work else _SLOW_DECODING if _DECODING.search(row.scenario) else _SLOW_WORK
-        slow = 0.0 if small else least * nominal
+        least /= 2 if tool == "typed in" and _is_a_copy(words) else 1
+        slow = 0.0 if small or _is_diagonal(row) else least * nominal
         # A tool's own small buffers lie in the cache of a healthy GPU; what somebody typed in is a question.
-        most = nominal if posted.stated("memory rate") else _ABOVE * nominal
+        most = nominal if by_row or posted.stated("memory rate") else _ABOVE * nominal
         high = most if tool == "typed in" or not small else None
         yield Reference("parts", nominal, _FINE * nominal, slow, high, limit, source)
     like = [
@@ -130,6 +141,16 @@ def of_gpu_memory(
         same = kind_of_work(best_row)[0] & kind_of_work(row)[0]
         share = _OF_KERNEL if same else _OF_OTHER
         yield of_another_row(best_row.value or 0.0, share, f"'{best_row.scenario}'")
+
+
+def _is_diagonal(row: Observation) -> bool:
+    """Whether somebody typed a row of the diagonal of a matrix: what is fine there is, but slow may be the test."""
+    return any(name in row.scenario for name in (*DIAGONALS, "P2P="))
+
+
+def _is_a_copy(words: str) -> bool:
+    """Whether words are of a copy and leave open whether its bytes are counted once or twice."""
+    return _COPIED.search(words) is not None and _COUNTED.search(words) is None
 
 
 def _gpu(row: Observation) -> str:

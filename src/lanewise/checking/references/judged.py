@@ -136,10 +136,12 @@ class References:
     _between: dict[frozenset[str], list[Observation]] = field(init=False)
     _kinds: Mapping[str, Sequence[Observation]] = field(init=False)
     _settings: OneSetting = field(init=False)
+    _of_gpus: dict[str, References] = field(init=False)
     texts: PlainTextRows = field(init=False)
     parts: RowParts = field(init=False)
 
     def __post_init__(self) -> None:
+        self._of_gpus = {}
         self.texts = PlainTextRows([row for row in self.rows if of_plain_text(row)])
         self.rows = [row for row in self.rows if not of_plain_text(row) and ceiling(row, self.posted) is None]
         rows, self.rows = self.rows, fastest(self.rows)
@@ -161,9 +163,19 @@ class References:
             if len(rows) > _MOST_ON_A_PATH:
                 self._paths[path] = sorted(rows, key=lambda each: each.value or 0.0, reverse=True)[:_MOST_ON_A_PATH]
 
+    def of_its_gpu(self, row: Observation) -> References:
+        """The references of a row that names another GPU than the text: rows of the same GPU, or of an unnamed one."""
+        name = row.how.get("GPU", "")
+        if name and name not in self._of_gpus:
+            rows = [each for each in self.rows if each.how.get("GPU", name) == name]
+            posted = replace(self.posted, devices={"gpu": name})
+            self._of_gpus[name] = References(rows, posted, self.catalog, self.system)
+        return self._of_gpus[name] if name else self
+
     def with_posted(self, posted: PostedFacts) -> References:
         """The references of the same rows, sorted once, with other facts posted of the machine."""
         others = copy(self)
+        others._of_gpus = {}
         others.posted, others._siblings = posted, self._siblings.with_posted(posted)
         others.parts = replace(self.parts, posted=posted)
         return others
@@ -201,7 +213,10 @@ class References:
         if row.path == "network" and asked_for_no_more(row.how.get("protocol", ""), row.value or 0.0):
             return self._of_unasked(result)
         if row.how.get("expectation"):
-            return self.texts.judge(result)
+            wanted = self.texts.judge(result)
+            # What a link is rated at says nothing of copies that take longer to start than to move.
+            short = too_short(row) and "gpu" in row.flow and row.how["expectation"] == "nominal"
+            return self._undecided(result) if short and wanted.verdict is Verdict.SLOW else wanted
         own = next((reference for reference in references if reference.own), None)
         return self._undecided(result) if own is None or row.metric == COLLECTIVE else _between(row, own, older)
 

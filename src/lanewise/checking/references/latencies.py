@@ -47,6 +47,12 @@ _SMALL, _RDMA_LATENCY = 4096, re.compile(r"\b(?:read|write|send|atomic)_lat\b", 
 _LONG = re.compile(r"\d ?[MG](?:i?B|bytes?)?\b")
 # A commit by the first letters of its hash.
 _COMMIT = re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}\b")
+# What a time of a row typed in is of, where its name says that: a statistic, a part of a request, no copy at all.
+_KIND_OF_TIME = re.compile(
+    r"\b(?:mean|average|avg|median|p\d{2}(?:\.\d+)?|\d{2}(?:\.\d+)?(?:th)? ?(?:percentile|%)|max(?:imum)?|min(?:imum)?|"
+    r"tail|worst|best|ttft|tpot|itl|e2el?|first token|per token|end[ -]to[ -]end|launch\w*|context creation|"
+    r"init(?:iali[sz]\w+)?|start-?up|first call|alloc\w*|malloc|synchron\w*|compil\w*|warm-?up)\b", re.IGNORECASE,
+)  # fmt: skip
 # What a call of less (B) counts is its start.
 _LEAST_OF_CALL = 10**6
 # Of so many other GPUs the median says what such a copy takes.
@@ -145,6 +151,8 @@ def faster_than_any_link(result: PathResult) -> PathResult:
 def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
     """The least latency of `rows` between the same ends, for P2P also that through host memory; 0 if none."""
     alike = [each for each in rows if each.metric == row.metric]
+    if row.how.get("tool") == "typed in":
+        alike = [each for each in alike if _kind_of_time(each.scenario) == _kind_of_time(row.scenario)]
     if row.metric not in TIMES:  # of a tool's tests each has a latency of its own
         alike = [each for each in alike if name_of_test(each) == name_of_test(row)]
     # Reads cross the way twice, so that they are compared with reads.
@@ -154,6 +162,12 @@ def _same_copy(row: Observation, rows: Sequence[Observation]) -> float:
          or (row.how.get("p2p"), each.how.get("p2p")) == ("on", "off"))),
         default=0.0,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=2**12)
+def _kind_of_time(name: str) -> frozenset[str]:
+    """The words of a name that say what of a request or call its time is."""
+    return frozenset(word.lower() for word in _KIND_OF_TIME.findall(name))
 
 
 def _of_small_sizes(row: Observation, rows: Sequence[Observation]) -> float:

@@ -19,14 +19,15 @@ _BYTES = 8
 # one reads its line first. Two modules to a channel carry what one does, so that half of what is stated may be all.
 _FINE, _SLOW = 0.55, 0.25
 _SLOW_BY_CHANNEL = 0.4
+# A rounded figure; no program gets more than the pins carry.
+_ABOVE = 1.05
 STATED_RATE = "the stated rate of the memory"
 OF_CHANNELS = "all channels of the CPU"
 _CHANNELS_OF = re.compile(r"\b(\d{1,2}) channels\b")
 # More modules than this are two to a channel: two sockets have at most 24 channels (EPYC 9004).
 _CHANNELS = 24
-_ONE = re.compile(
-    r"\b(?:single|one|1)[ -]?(?:thread|core|job)|\bper (?:core|thread)\b|random|latency|cache", re.IGNORECASE
-)
+_ONE = re.compile(r"\b(?:single|one|1)[ -]?(?:thread|core|job)|\bper (?:core|thread)\b", re.IGNORECASE)
+_NOT_IN_ORDER = re.compile(r"random|latency|cache", re.IGNORECASE)
 _LEAST = 2**30
 # Programs that measure memory: what others take of a rate is their own affair.
 _OF_MEMORY = re.compile(
@@ -63,7 +64,9 @@ def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -
     """
     channels = _channels(posted, catalog)
     carried, count, source = modules_rate(posted)
-    if posted.stated("memory rate"):
+    if (row.value or 0.0) > _ABOVE * carried:
+        return  # counted otherwise, or the modules are others: `of_modules` says so
+    if posted.stated("memory rate") or row.how.get("expectation") == "nominal":
         return  # whoever says what the modules carry asks about that
     if 0 < count < channels and row.path == "host memory" and row.metric == "goodput" and ":" not in row.flow:
         limit = f"{OF_CHANNELS}, of which {count} modules fill some"
@@ -75,16 +78,18 @@ def of_modules(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """What a host's memory has of the rate of its modules, or of its stated rate, all cores together."""
     rate, count, source = modules_rate(posted)
     of_memory, node = row.path == "host memory" and row.metric == "goodput", ":" in row.flow
-    alone = row.settings.get("threads", 2) == 1 or _ONE.search(f"{row.scenario} {row.note}")
-    if not of_memory or alone or 0 < row.settings.get("bytes", 0) < _LEAST:
+    words = f"{row.scenario} {row.note}"
+    alone = row.settings.get("threads", 2) == 1 or _ONE.search(words)
+    if not of_memory or _NOT_IN_ORDER.search(words) or 0 < row.settings.get("bytes", 0) < _LEAST:
         return
     slow = _SLOW if _perhaps_two_a_channel(count) else _SLOW_BY_CHANNEL
-    limit, above = f"{count} modules, {rate / max(count, 1) / 1e9:.1f} GB/s each", 1.05
+    limit, above = f"{count} modules, {rate / max(count, 1) / 1e9:.1f} GB/s each", _ABOVE
     if not rate and _OF_MEMORY.search(f"{row.scenario} {row.how.get('tool', '')}"):
         (rate, source), limit, above = stated_rate(posted), STATED_RATE, 1.1  # as in `ceilings`
     if rate:
         # A node has all of the memory or a part of it: what is fine of all is fine of a part.
-        slow = 0.0 if node else min(slow * rate, _OF_A_CORE * row.settings.get("threads", math.inf))
+        # One core need not reach what all do.
+        slow = 0.0 if node or alone else min(slow * rate, _OF_A_CORE * row.settings.get("threads", math.inf))
         yield Reference("parts", rate, _FINE * rate, slow, above * rate, limit, source)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from lanewise.checking.references.parts import Reference
 from lanewise.checking.references.siblings import flows_of, one_pair
 from lanewise.results.observation import Observation
+from lanewise.results.posted import PostedFacts
 from lanewise.topology.model import Kind, LinkKind, System
 
 # One direction of a link: 25 GB/s of NVLink 2 to 4 (V100, A100 and H100 white papers), 14.06 of GeForce and RTX cards
@@ -17,13 +19,25 @@ _FINE, _SLOW = 0.75, 0.5
 OF_LINKS = "NVLinks of GPUs that nobody named"
 
 
-def of_counted_links(row: Observation, system: System | None) -> Iterator[Reference]:
-    """A copy between two GPUs that so many NVLinks join, directly or over a switch."""
-    count = _links(row, system) if system is not None else 0
+# As nvidia-smi topo -m counts the links of a pair.
+_COUNTED = re.compile(r"\bNV(\d{1,2})\b")
+
+
+def of_counted_links(row: Observation, system: System | None, posted: PostedFacts) -> Iterator[Reference]:
+    """A copy between two GPUs that so many NVLinks join, directly or over a switch, as a matrix or words state."""
+    count = _links(row, system) if system is not None else _stated_links(row, posted)
     if 0 < count < _NVLINK_5:
         both = 2 if row.metric == "total" else 1
         nominal, least = both * count * _LINK, both * count * _LEAST_LINK
         yield Reference("parts", nominal, _FINE * nominal, _SLOW * least, None, f"{count} {OF_LINKS}", "their matrix")
+
+
+def _stated_links(row: Observation, posted: PostedFacts) -> int:
+    """The NVLinks between the two GPUs of a row typed in, by its name or what is stated of all pairs; else 0."""
+    words = [row.scenario, *(statement.value for statement in posted.stated("NVLinks of a pair"))]
+    counts = {int(count) for text in words for count in _COUNTED.findall(text)}
+    direct = row.path == "peer" and row.how.get("p2p") != "off" and row.how.get("tool") == "typed in"
+    return counts.pop() if direct and len(counts) == 1 and flows_of(row) and one_pair(row) else 0
 
 
 def _links(row: Observation, system: System) -> int:

@@ -33,6 +33,10 @@ _FILLED = 0.7
 # Sizes that are those of a small file (B), not of a request.
 _FILE = (64 * 2**20, 2**30 - 1)
 _MAPPED = re.compile(r"\bm(?:emory[ -])?map(?:ped|s|ping)?\b|page ?fault", re.IGNORECASE)
+_BENCHMARKS = re.compile(
+    r"\b(?:fio|iozone|dd|hdparm|bonnie\+*|ioping|diskspd|crystal ?disk ?mark|kdiskmark|sysbench|iometer|vdbench)\b",
+    re.IGNORECASE,
+)
 _NO_DRIVE = re.compile(r"gpu|host|cpu", re.IGNORECASE)
 
 
@@ -140,8 +144,17 @@ def _with_start(best: Observation, row: Observation) -> float:
 
 def _same_requests(other: Observation, row: Observation) -> bool:
     """Whether short requests are the same: the page cache gathers them, so that it is no measure of a drive."""
+    if _of_other_benchmark(other, row):
+        return False
     same_test = "table" not in (row.how.get("tool"), other.how.get("tool")) or _test(other) == _test(row)
     return other.settings == row.settings and other.how.get("mode") == row.how.get("mode") and same_test
+
+
+def _of_other_benchmark(other: Observation, row: Observation) -> bool:
+    """Whether the names of two rows are of two benchmarks of storage: how much each asks for at once is its own."""
+    names = [frozenset(map(str.lower, _BENCHMARKS.findall(each.scenario))) for each in (other, row)]
+    said = any(each.settings.keys() & {"depth", "threads"} for each in (other, row))
+    return all(names) and not names[0] & names[1] and not said
 
 
 def _test(row: Observation) -> str:

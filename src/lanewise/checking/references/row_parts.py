@@ -131,7 +131,7 @@ class RowParts:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             name = gpu[0] if gpu else ""
             title, memory = self.posted.title(name), measured_memory(name, self.memory)
-            yield from of_counted_links(row, self.system) if not title else ()
+            yield from of_counted_links(row, self.system, self.posted) if not title else ()
             yield from any_copy(row, title, self.catalog, memory) if len(flows) == 1 else ()
         elif set(row.path.split(", ")) <= set(HOST_COPIES):
             yield from host_copy(part, flows, row)

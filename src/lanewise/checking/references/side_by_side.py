@@ -43,6 +43,7 @@ _WORK = re.compile(
     r"\b\d{1,5} ?(?:threads?|jobs?|clients?|streams?|connections?|cores?|ranks?|users?|workers?|proc\w*|gpus?)\b|"
     r"\b(?:concurren\w*|batch\w*|bs|threads?|clients?|users?|qps|rate|input|output|context|isl|osl) ?[=:]? ?\d{1,6}\b|"
     r"\b\d{1,4}(?:\.\d)?b\b|\b(?:prefill|decode|prompt|generat\w*|encod\w*|train\w*|infer\w*|ttft)\b|\b(?:pp|tg)\d+\b|"
+    r"\b(?:peak|p\d{2}|median|soak|(?:output|input|total)(?= tok\w*))\b|"
     r"(?<!\S)/\w+|\b(?:(?:mx|nv)?fp|bf|nf|b?float|u?int|i?q)\d{1,2}\w*\b|\bw(?:4|8|16)(?:a\d{1,2})?\b|"
     r"\b(?:[2-8]|16)[- ]?bits?\b|@ ?d\d{1,7}\b|\b\d{1,4}k ?(?:context|ctx|tokens?|prompt)\b", re.IGNORECASE,
 )  # fmt: skip
@@ -131,7 +132,7 @@ def _nearest(row: Observation, like: Sequence[Observation]) -> Sequence[Observat
     in_one = [
         each for each in like
         if sum(a != b.strip() for a, b in zip(clauses, each.scenario.split(","), strict=False)) == 1
-        and each.scenario.count(",") == len(clauses) - 1
+        and each.scenario.count(",") < len(clauses)  # what a name leaves out may be the same
     ]  # fmt: skip
     return in_one or like
 

@@ -188,8 +188,10 @@ def _expected(row: Observation) -> tuple[float, str, tuple[float, float]] | None
 
 
 def _one_way_of_nvlinks(row: Observation, wanted: float) -> bool:
-    """Whether one way of a copy between GPUs is laid beside what data sheets say of all NVLinks in both directions."""
-    one_way = row.path == "peer" and row.metric == "goodput" and (row.value or 0.0) <= wanted / 2
+    """Whether one way of a copy or ring is laid beside what data sheets say of all NVLinks in both directions."""
+    # Of a collective in plain text its reader has halved it.
+    metrics = ("goodput",) if of_plain_text(row) else ("goodput", "bus_bandwidth")
+    one_way = row.path == "peer" and row.metric in metrics and (row.value or 0.0) <= wanted / 2
     return one_way and not _BOTH_WAYS.search(row.scenario) and wanted in _NVLINKS_BOTH_WAYS
 
 

@@ -6,28 +6,32 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from lanewise import late_re as re
+from lanewise.perf.flow import names_of
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed import machine, values
 from lanewise.readers.typed.fields import BY_ALGORITHM
-from lanewise.readers.typed.keys import near_miss, with_usual_keys
+from lanewise.readers.typed.flows import is_over_a_network
+from lanewise.readers.typed.head import HEAD, file_head, with_keys_of_all
+from lanewise.readers.typed.keys import near_miss, with_texts, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.stated_values import known_key, meant
 from lanewise.readers.typed.value_words import with_keys_for_all
+from lanewise.readers.words import spellings
 from lanewise.readers.words.counted_gpus import gpu_name
-from lanewise.readers.words.machines import NamedMachine
+from lanewise.readers.words.gpus import gpus_in
+from lanewise.readers.words.machines import NamedMachine, only_machine
 from lanewise.results.observation import Observation
 from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning
 from lanewise.yaml_loader import load
 from lanewise.yaml_positions import YamlNode
 
-HEAD = "lanewise-rows"
 _REFERENCE = "docs/reference/readers.md"
 # A flow by the names of a description, and its value with a unit: `host0->gpu[0-3]: 96 GB/s`.
 _BARE_ROW = re.compile(
     r"((?:host|gpu|nic|ssd|vol)[\w:.\[\]-]*<?->[a-z][\w:.\[\]-]*[\w\]])(?:\s*[:=,|])?\s+(~?\d[\d.,]* ?[a-zA-Z]+(?:/s)?)"
 )
+_SEVERAL_KINDS = re.compile(r"(?:,|;| \+| and|,? &)\s+(?=(?:\d{1,2} ?x ?)?[A-Z])")
 _LONGEST_BARE = 120  # characters of a line
-_PEERS = re.compile(r"p2p|peer[ _-]?(?:to[ _-]?peer|access|copies)", re.IGNORECASE)
 
 
 def is_text(text: str) -> bool:
@@ -49,27 +53,32 @@ def _bare_rows(text: str) -> str | None:
 
 def read_text(text: str, file: str) -> ImportedResults:
     """Its rows, the names of the GPUs and what else was stated; FormatError or UnknownName with the line otherwise."""
-    root = load(_bare_rows(text) or text, file, _REFERENCE).root
-    fields = root.check_fields((HEAD, "title", "gpus", "gpu", "stated", "rows"), "the file", needed=(HEAD, "rows"))
-    fields[HEAD].integer(1, 1, 1)
-    nodes = fields["rows"].items()
+    head = file_head(load(_bare_rows(text) or text, file, _REFERENCE).root, FIELDS)
+    nodes = with_keys_of_all(head)
     maps = [node for node in nodes if node.is_map]
     shared = {node.key: node for node in machine.shared_facts(maps, FIELDS)}
     rows: list[Observation] = []
     one_cpu = re.search(r"cpu ?[1-9]", text, re.IGNORECASE) is None
-    stated = fields["stated"].members()
-    peers = next((node for key, node in stated.items() if _PEERS.fullmatch(key)), fields["p2p"])
+    posted = _posted({**shared, **head.stated}, file)
+    posted = replace(posted, devices=_devices(head.gpus) or machine.gpu_names(maps))
     for node in nodes:
-        node = machine.with_peers(node, peers)
-        rows += observations(_as_rows_have_it(node, shared, one_cpu) if node.is_map else node)
+        read = observations(_as_rows_have_it(node, shared, one_cpu) if node.is_map else node)
+        other = machine.other_gpu(node, posted) if node.is_map else ""
+        rows += (replace(row, how={**row.how, "GPU": other}) for row in read) if other else read
         check_rows(rows, node.location)
-    of_others = {key: node for key, node in stated.items() if key != machine.GPU and not _PEERS.fullmatch(key)}
-    posted = _posted({**shared, **of_others}, file)
-    posted = replace(posted, devices=_devices(fields) or machine.gpu_names(maps))
-    known = machine.named(stated.values(), fields["gpus"])
+    rows = [_over_the_line(row, posted) for row in rows]
+    known = machine.named(head.stated, head.gpus)
     if known is not None:
         posted = _of_named_machine(posted, known, file, says_line=any(row.how.get("line") for row in rows))
     return ImportedResults("typed in", tuple(rows), posted=posted)
+
+
+def _over_the_line(row: Observation, posted: PostedFacts) -> Observation:
+    """A row of storage behind a network with the line that the head of the file states, if it has none itself."""
+    lines = posted.stated("line")
+    if not lines or row.path != "storage" or "line" in row.how or not is_over_a_network(row.flow):
+        return row
+    return replace(row, how={**row.how, "line": spellings.line(lines[0].value)})
 
 
 def _of_named_machine(posted: PostedFacts, known: NamedMachine, file: str, *, says_line: bool) -> PostedFacts:
@@ -77,19 +86,34 @@ def _of_named_machine(posted: PostedFacts, known: NamedMachine, file: str, *, sa
     devices = posted.devices or {"gpu": known.gpu}
     says_line = says_line or bool(posted.stated("line") or posted.stated("network cards"))
     cards = (Statement("network cards", known.cards, file),) if known.cards and not says_line else ()
-    return replace(posted, devices=devices, statements=(*posted.statements, *cards))
+    unused = tuple(each for each in posted.unused if only_machine(each.value) != known)
+    return replace(posted, devices=devices, statements=(*posted.statements, *cards), unused=unused)
 
 
-def _devices(fields: YamlNode) -> dict[str, str]:
+def _devices(gpus: YamlNode) -> dict[str, str]:
     """The names of GPUs by device: `gpus` is one name for all, a list of them, or a name for each."""
-    named = (fields["gpus"], fields["gpu"], fields["stated"]["gpu"])
-    gpus = next((node for node in named if node.given), fields["gpus"])
     if gpus.is_map:
-        return {name: gpu_name(node.text()) for name, node in gpus.members().items()}
-    if isinstance(gpus.value, list):
-        return {f"gpu{number}": gpu_name(node.text()) for number, node in enumerate(gpus.items())}
+        named = ((_gpus_of(str(key)), node) for key, node in gpus.members().items())
+        return {gpu: gpu_name(node.text()) for keys, node in named for gpu in keys}
+    listed = isinstance(gpus.value, list)
+    names = [node.text() for node in gpus.items()] if listed else _SEVERAL_KINDS.split(gpus.text())
+    if listed or (len(names) > 1 and all(gpus_in(gpu_name(name), spoken=True) for name in names)):
+        every = [name for name in names for _ in range(_count_of(name))]
+        return {f"gpu{number}": gpu_name(name) for number, name in enumerate(every)}
     name = gpu_name(gpus.text())
     return {"gpu": name} if re.search("[A-Za-z]", name) else {}  # gpus: 8
+
+
+def _gpus_of(key: str) -> list[str]:
+    """The GPUs that a key of `gpus` means: gpu0, gpu[1-2], 0."""
+    named = re.fullmatch(r"(?:gpu ?)?(\d{1,3}|\[[\d, -]{1,40}\])", key, re.IGNORECASE)
+    return names_of(f"gpu{named[1]}") if named else [key]
+
+
+def _count_of(name: str) -> int:
+    """How many GPUs a name says: 4x GH200."""
+    match = re.match(r"\s*([1-9]\d?) ?[x\u00d7*] ?(?=\D)", name)
+    return int(match[1]) if match else 1
 
 
 def _posted(stated: Mapping[str, YamlNode], file: str) -> PostedFacts:
@@ -117,8 +141,13 @@ def _as_rows_have_it(row: YamlNode, shared: Collection[str], one_cpu: bool) -> Y
     row = with_keys_for_all(machine.without(with_usual_keys(row), (*shared, machine.GPU)))
     if by_algorithm:  # algbw: 270 GB/s says both
         row = replace(row, value={**row.value, "metric": BY_ALGORITHM})
+    if isinstance(slot := row["slot"].value, str) and (link := values.slot_and_link(slot))[1]:
+        said = {"slot": link[0]} | ({} if row["link under load"].given else {"link under load": link[1]})
+        row = with_texts(row, said, "slot")
     flows = row["flows"].value
     if not isinstance(flows, str):
         return row
+    if values.is_both_copies(flows) and "of" not in row.value:
+        row = with_texts(row, {"of": "each"}, "flows")
     flows = values.ends(re.sub(r"\bcpu ?0\b", "host0", flows) if one_cpu and "gpu" not in flows.lower() else flows)
     return replace(row, value={**row.value, "flows": flows})

@@ -6,15 +6,18 @@ from dataclasses import replace
 
 from lanewise import late_re as re
 from lanewise.errors import FormatError, LanewiseError
-from lanewise.perf.flow import Flow, names_of, parse_flows
-from lanewise.readers.typed import values
+from lanewise.perf.flow import Flow, names_of, parse_flows, pieces_of
+from lanewise.readers.typed import fields, values
 from lanewise.readers.typed.fields import OF_COLLECTIVES, is_counted, metric_of
 from lanewise.readers.words.devices import named_collective
 from lanewise.yaml_positions import YamlNode
 
 _OF_A_RING = ("all_reduce", "all_gather", "reduce_scatter")
+# What people call copies between all pairs, of so many GPUs at most.
+_PAIRWISE, _MOST_PAIRED = re.compile(r"\bcop(?:y|ies)\b|memcpy|\bpairs?\b|\bp2p\b", re.IGNORECASE), 64
 _GPU_MEMORY = re.compile(r"(?i)\s*(?:gpu|cuda|device|rocm|vram|hbm|d d)s?(?: memory)?\s*")
 _BETWEEN_FLOWS = re.compile(r"\s+(?=[\w:.\[\]-]+->)")
+_RANGE = re.compile(r"[a-z]+(?:\d+|\[[\d,-]+\])", re.IGNORECASE)
 _WITHIN = re.compile(r"gpu\d*|host\d*(?::\d+)?")
 _HOST = re.compile(r"host|cpu\d")
 # What people call a machine of a network.
@@ -24,13 +27,23 @@ _MACHINE = re.compile(
     r"[\w.-]*$",
     re.IGNORECASE,
 )
+_OF_PCIE = re.compile(
+    r"gpu|cuda|hip|rocm|dev|fpga|capture|card|pci|switch|tile|tensix|[adhinqtv]pu|accel|die|gcd|hba|root|slot",
+    re.IGNORECASE,
+)
 # Drives, arrays, and file systems or volumes over a network.
 _STORAGE = re.compile(
     r"sd\d|sd-?card|ssd|nvme|drive|vol|raid|storage|md|roc|pmem|mmcblk|disk|hdd|sata|emmc|optane|usb|rbd|ceph|zfs|zpool|"
     r"pool|nfs|smb|"
     r"cifs|share|lustre|gpfs|beegfs|weka|s3|bucket|minio|ebs|iscsi|lun\d|dm-|loop\d|gluster|moosefs|juicefs|hdfs|longhorn|"
-    r"drbd|sshfs|webdav|orangefs|btrfs|bcache|efs\d*$|fsx|filestore|(?:sd|hd|vd|xvd)[a-z]\d*$"
+    r"drbd|sshfs|(?:object|block|cloud|network|shared|local)-(?:stor|share|disk|drive|vol)|object|webdav|orangefs|btrfs|bcache|efs\d*$|fsx|filestore|(?:sd|hd|vd|xvd)[a-z]\d*$"
 )
+
+
+_REMOTE = re.compile(
+    r"nfs|smb|cifs|share|rbd|ceph|s3|bucket|minio|lustre|gpfs|beegfs|weka|iscsi|gluster|moosefs|juicefs|hdfs|longhorn|"
+    r"drbd|sshfs|webdav|orangefs|efs\d*$|fsx|filestore|object|(?:cloud|network)-", re.IGNORECASE,
+)  # fmt: skip
 
 
 def flows_of(row: YamlNode, p2p: bool) -> tuple[Flow, ...]:
@@ -50,16 +63,54 @@ def _flows(row: YamlNode, p2p: bool) -> tuple[Flow, ...]:
     collective, counted = metric_of(row, "") in ("", *OF_COLLECTIVES), is_counted(row)
     text = row["flows"].needed()
     source, target = _ends(row)
+    if _is_pairwise(row):
+        return parse_flows(f"{source}->{target} all-to-all", p2p)
     names = names_of(source) if (collective or counted) and source == target else []
+    if len(names) == 1 and named_collective(row["path"].text()) and names[0].startswith("gpu"):
+        names = _of_all_ranks(row) or names
     if counted and len(names) > 1:
         return tuple(Flow(name, name, p2p=p2p) for name in names)
     if len(names) > 1:
         return tuple(Flow(a, b, p2p=p2p) for a, b in zip(names, [*names[1:], names[0]], strict=True))
-    within = source == target and _WITHIN.fullmatch(source)
-    flows = (Flow(source, target, p2p=p2p),) if within else parse_flows(_BETWEEN_FLOWS.sub(", ", text), p2p)
+    text = _BETWEEN_FLOWS.sub(", ", text)
+    if any(_pairs_within(piece) for piece in pieces_of(text)):
+        flows = tuple(flow for piece in pieces_of(text) if piece for flow in _of_a_piece(piece, p2p))
+        flows = tuple(sorted(flows, key=lambda flow: flow.src == flow.dst))  # the kind of path is that of the others
+    else:
+        flows = parse_flows(text, p2p)
     if collective and len(flows) == 1 and flows[0].src == flows[0].dst and row["hosts"].given:
         return (replace(flows[0], dst="host1"),)  # one GPU a host
     return flows
+
+
+def _is_pairwise(row: YamlNode) -> bool:
+    """Whether a row of all GPUs with each other is of copies between their pairs, not of a collective."""
+    source, target = _ends(row)
+    name = row["path"].text()
+    copies = _PAIRWISE.search(name) and not (named_collective(name) or row["metric"].given or is_counted(row))
+    return bool(copies) and source == target and 1 < len(names_of(source)) <= _MOST_PAIRED
+
+
+def _of_all_ranks(row: YamlNode) -> list[str]:
+    """The GPUs of one host of a collective whose row names one GPU and all ranks; none for one GPU a host."""
+    ranks, hosts = (fields.count(row[key]) if row[key].given else 1 for key in ("ranks", "hosts"))
+    return [f"gpu{number}" for number in range(ranks // hosts)] if ranks // hosts > 1 else []
+
+
+def _of_a_piece(piece: str, p2p: bool) -> tuple[Flow, ...]:
+    return tuple(Flow(a, b, p2p=p2p) for a, b in _pairs_within(piece)) or parse_flows(piece, p2p)
+
+
+def _pairs_within(piece: str) -> list[tuple[str, str]]:
+    """The pairs that `parse_flows` has no notation for: `gpu0->gpu0`, and all pairs of two ranges of unlike length."""
+    source, _, target = (word.strip() for word in piece.partition("->"))
+    if source == target and _WITHIN.fullmatch(source):
+        return [(source, target)]
+    if not (_RANGE.fullmatch(source) and _RANGE.fullmatch(target)):
+        return []
+    sources, targets = names_of(source), names_of(target)
+    is_known = len(sources) == len(targets) or (1 in (len(sources), len(targets)) and not set(sources) & set(targets))
+    return [] if is_known else [(a, b) for a in sources for b in targets]
 
 
 def _ends(row: YamlNode) -> tuple[str, str]:
@@ -87,10 +138,15 @@ def is_of_ring(row: YamlNode) -> bool:
     """
     source, target = _ends(row)
     if source == target and len(names_of(source)) > 1:
-        return True
+        return not _is_pairwise(row)
     flows = row["flows"].needed()
     of_gpus = "gpu" in flows and "host" not in flows and not row["hosts"].given
     return of_gpus and named_collective(row["path"].text()) in _OF_A_RING and not is_counted(row)
+
+
+def is_over_a_network(flow: str) -> bool:
+    """Whether one end of a flow is storage that lies behind a network, by its name."""
+    return any(_REMOTE.match(end.strip()) for end in flow.split("->"))
 
 
 def path_of(flow: Flow) -> str:
@@ -104,10 +160,12 @@ def path_of(flow: Flow) -> str:
         return "network"
     hosts = ["host0" if end.startswith("cpu") else end.partition(":")[0] for end in ends if _HOST.match(end)]
     other_host = len(set(hosts)) == 2 or hosts not in ([], ["host0"], ["host"], ["host0"] * 2)
-    if other_host or any(end.startswith(("nic", "mlx")) for end in ends):
+    if other_host or any(end.lower().startswith(("nic", "mlx")) for end in ends):
         return "network"
     if len(hosts) == 2:
         return "host memory"
     if hosts:
         return "host to device" if _HOST.match(flow.src) else "device to host"
+    if not any(map(_OF_PCIE.match, ends)):
+        return "network"  # names of machines
     return "peer" if flow.p2p else "peer, staged"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from difflib import SequenceMatcher
 
 from lanewise import late_re as re
+from lanewise.results.posted import VARIABLE
 from lanewise.yaml_positions import YamlNode
 
 # How alike two words are of which one is the other, mistyped: one letter more, less or other of five and more.
@@ -15,7 +17,7 @@ _ALIKE = 0.75
 # Information Processing & Management 19, 1983): `vcpus` is not meant for `cpu`.
 _FIRST = 1
 # Words that are like a key, and mean something else.
-_OTHER_WORDS = ("model",)
+_OTHER_WORDS = ("model", "host")
 # A setting by number has such a name, which is a label of Prometheus, and none that a row has already.
 _NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _TAKEN = ("machine", "flow", "scenario", "verdict", "repeat", "metric", "engine", "mode", "p2p", "path")
@@ -28,6 +30,14 @@ _ALSO_CALLED = {
         re.compile(r"\d[\d.]* ?(?:[kMG]i?B?| B|bytes)|[1-9]\d{2,}", re.IGNORECASE),
     ),
     "depth": (re.compile(r"(?:io|queue)[ _-]?depth|qd", re.IGNORECASE), re.compile(r"\d+")),
+    "ranks": (
+        re.compile(r"n(?:um)?[ _-]?(?:ranks|procs|gpus)|world[ _-]?size|processes|np", re.IGNORECASE),
+        re.compile(r"\d+"),
+    ),
+    "hosts": (
+        re.compile(r"(?:n(?:um)?[ _-]?)?(?:nodes|machines|servers)|n(?:um)?[ _-]?hosts", re.IGNORECASE),
+        re.compile(r"\d+"),
+    ),
     "threads": (re.compile(r"n(?:um)?[ _-]?(?:threads|jobs)|jobs", re.IGNORECASE), re.compile(r"\d+")),
     "host memory": (re.compile(r"memory", re.IGNORECASE), re.compile(r"pinned|pageable")),
     "NUMA node": (re.compile(r"numa(?:[ _-]?node)?", re.IGNORECASE), re.compile(r"\d+")),
@@ -83,11 +93,25 @@ def _mistyped(word: str, known: str) -> bool:
     return sorted(word) == sorted(known) or SequenceMatcher(None, word, known).ratio() > _ALIKE
 
 
+def form_key(key: str, known: Collection[str]) -> str:
+    """The known key that is written otherwise: Bytes, host_memory; itself if none."""
+    plain = re.sub(r"[\s_-]+", " ", str(key)).strip().casefold()
+    alike = (name for name in known if re.sub(r"[\s_-]+", " ", name).casefold() == plain)
+    return key if key in known else next(alike, key)
+
+
+def with_form_keys(node: YamlNode, known: Collection[str]) -> YamlNode:
+    """A mapping with the `known` keys where it writes them otherwise."""
+    return _renamed(node, {key: form_key(key, known) for key in node.value}) if node.is_map else node
+
+
 def with_usual_keys(row: YamlNode) -> YamlNode:
     """The row with the form's names of keys that it calls otherwise: `size: 4k` is `bytes: 4k`."""
-    if not row.is_map:
-        return row
-    usual = {key: _usual(key, row[key], row.value) for key in row.value}
+    return _renamed(row, {key: usual_key(row[key], row.value) for key in row.value}) if row.is_map else row
+
+
+def _renamed(row: YamlNode, usual: Mapping[str, str]) -> YamlNode:
+    """A mapping with other names of keys, but for those that two of its keys would have."""
     twice = [name for name in usual.values() if [*usual.values()].count(name) > 1]
     renamed = {key: name for key, name in usual.items() if name != key and name not in twice}
     for positions in (row.document.values, row.document.keys):  # where the file has them, whatever they are called
@@ -95,13 +119,31 @@ def with_usual_keys(row: YamlNode) -> YamlNode:
     return replace(row, value={renamed.get(key, key): value for key, value in row.value.items()})
 
 
-def _usual(key: str, node: YamlNode, given: Collection[str]) -> str:
-    """The form's name of a key that it calls otherwise, unless the row has that as well."""
+def usual_key(node: YamlNode, given: Collection[str]) -> str:
+    """The form's name of a key that a row or file calls otherwise, unless it has that as well (`given`)."""
+    key = node.key
     if not isinstance(node.value, str | int) or isinstance(node.value, bool):
         return key
     value = node.as_written().strip()
     others = ((name, *words) for name, words in _ALSO_CALLED.items() if name not in given)
     return next((name for name, also, means in others if also.fullmatch(key) and means.fullmatch(value)), key)
+
+
+def with_texts(row: YamlNode, texts: Mapping[str, str], place: str) -> YamlNode:
+    """The row with these texts of its keys, those that it lacks at the position of its key `place`."""
+    values, keys = row.document.values, row.document.keys
+    for name, text in texts.items():
+        at = (*row.path, name if name in row.value else place)
+        values[*row.path, name], keys[*row.path, name] = copy(values[at]), keys[at]
+        values[*row.path, name].value = text
+    return replace(row, value={**row.value, **texts})
+
+
+def with_text(node: YamlNode, text: str) -> YamlNode:
+    """A value as this text."""
+    node.document.values[node.path] = copy(node.document.values[node.path])
+    node.document.values[node.path].value = text
+    return replace(node, value=text)
 
 
 def own_keys(row: YamlNode, known: Collection[str]) -> list[str]:
@@ -119,7 +161,7 @@ def own_settings(row: YamlNode, keys: Iterable[str]) -> tuple[dict[str, int], st
     for key in keys:
         value, node = row[key].value, row[key]
         whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST
-        if whole and _NAME.fullmatch(key) and key not in _TAKEN:
+        if whole and _NAME.fullmatch(key) and key not in _TAKEN and not VARIABLE.fullmatch(key):
             numbers[key] = value
         else:
             texts.append(f"{key}={' '.join(node.as_written().split())}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lanewise import late_re as re
 from lanewise.readers.typed import values
 from lanewise.readers.words.counted_gpus import gpu_name
 from lanewise.readers.words.machines import NamedMachine, only_machine
-from lanewise.results.posted import STATEMENTS
+from lanewise.results.posted import STATEMENTS, PostedFacts
 from lanewise.yaml_positions import YamlNode
 
 GPU = "gpu"
@@ -20,7 +20,7 @@ _OTHER_DEVICE = re.compile(
     r"connect-?x|mlx\d|bluefield|\bnics?\b|\befa\b|\be810|broadcom|mellanox|infiniband|\bhca|ssd|nvme|switch|"
     r"thunderbolt|dock|adapter|riser|retimer|^[\d:. ]+$", re.IGNORECASE,
 )  # fmt: skip
-_OF_A_MACHINE = re.compile(
+OF_A_MACHINE = re.compile(
     r"machines?|servers?|systems?|hosts?|nodes?|instance(?: type)?|cloud|vm|shape|platform|hardware",
     re.IGNORECASE,
 )
@@ -34,7 +34,7 @@ def gpu_names(rows: Sequence[YamlNode]) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for row in rows:
         if name := _gpu_of(row):
-            for gpu in re.findall(r"\bgpu\d*", " ".join(_ends(row))) or [GPU]:
+            for gpu in re.findall(r"\bgpu\d*", " ".join(ends_of(row))) or [GPU]:
                 found.setdefault(gpu, set()).add(name)
     every = set().union(*found.values()) if found else set()
     if len(every) == 1:
@@ -42,9 +42,16 @@ def gpu_names(rows: Sequence[YamlNode]) -> dict[str, str]:
     return {gpu: names.pop() for gpu, names in found.items() if len(names) == 1}
 
 
-def named(stated: Iterable[YamlNode], gpus: YamlNode) -> NamedMachine | None:
+def other_gpu(row: YamlNode, posted: PostedFacts) -> str:
+    """The name that a row gives its GPUs where the file has another one or none for them; empty for all others."""
+    name = _gpu_of(row)
+    gpus = [end for end in ends_of(row) if end.startswith(GPU)] if name else []
+    return name if any(posted.title(gpu) != name for gpu in gpus) else ""
+
+
+def named(stated: Mapping[str, YamlNode], gpus: YamlNode) -> NamedMachine | None:
     """The server or cloud instance that one of the asker's own words or the name of the GPUs says, if it is known."""
-    words = [node.as_written() for node in stated if node.given and _OF_A_MACHINE.fullmatch(str(node.key))]
+    words = [node.as_written() for key, node in stated.items() if node.given and OF_A_MACHINE.fullmatch(key)]
     words += [gpus.value] if isinstance(gpus.value, str) else []
     machine = only_machine(text := " ; ".join(words))
     return replace(machine, cards="") if machine and _IN_PART.search(text) else machine
@@ -55,12 +62,13 @@ def _gpu_of(row: YamlNode) -> str:
     if row[GPU].given:
         return gpu_name(row[GPU].as_written())
     device = row["device"].as_written() if row["device"].given else ""
-    others = [end for end in _ends(row) if not re.match("gpu", end) and not _HOST.match(end)]
-    of_gpus = any(end.startswith(GPU) for end in _ends(row)) and not others
+    others = [end for end in ends_of(row) if not re.match("gpu", end) and not _HOST.match(end)]
+    of_gpus = any(end.startswith(GPU) for end in ends_of(row)) and not others
     return gpu_name(device) if of_gpus and not _OTHER_DEVICE.search(device) else ""
 
 
-def _ends(row: YamlNode) -> list[str]:
+def ends_of(row: YamlNode) -> list[str]:
+    """The names of the ends of a row's flows."""
     flows = values.ends(row["flows"].as_written()) if row["flows"].given else ""
     return re.findall(r"[A-Za-z][\w:.]*", flows)
 
@@ -72,15 +80,6 @@ def shared_facts(rows: Sequence[YamlNode], fields: Collection[str]) -> Iterator[
             nodes = [row[key] for row in rows]
             if all(node.given for node in nodes) and len({node.as_written() for node in nodes}) == 1:
                 yield nodes[0]
-
-
-def with_peers(row: YamlNode, stated: YamlNode) -> YamlNode:
-    """A row of GPUs with what the whole file says of peer copies (`stated: {p2p: off}`), if it says nothing itself."""
-    if not stated.given or not row.is_map or row["p2p"].given or not all(end.startswith(GPU) for end in _ends(row)):
-        return row
-    for positions in (row.document.values, row.document.keys):
-        positions[*row.path, "p2p"] = positions[stated.path]
-    return replace(row, value={**row.value, "p2p": stated.value})
 
 
 def without(row: YamlNode, keys: Collection[str]) -> YamlNode:

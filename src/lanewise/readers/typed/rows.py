@@ -71,7 +71,7 @@ def observations(row: YamlNode) -> Iterator[Observation]:
     row.check_fields((*FIELDS, *own), "a row", needed=("flows", "value"))
     p2p = values.flag(row["p2p"])
     flows = flows_of(row, p2p)
-    each = values.of_what(row["value"].as_written())[1] == "each"
+    each = values.of_what(row["value"].as_written())[1] == "each" and not _of_one_gpu(row, flows)
     of = row["of"].choice(("sum", "each", "first"), "each" if each else "sum")
     of = of if len(flows) > 1 else "sum"
     written = _written(row, flows, own)
@@ -94,6 +94,13 @@ def observations(row: YamlNode) -> Iterator[Observation]:
         )  # fmt: skip
 
 
+def _of_one_gpu(row: YamlNode, flows: Sequence[Flow]) -> bool:
+    """Whether a value per GPU is the sum of what other GPUs send to one GPU, or take from it."""
+    alone = any(len({getattr(flow, end) for flow in flows}) == 1 for end in ("src", "dst"))
+    of_gpus = all(end.startswith("gpu") for flow in flows for end in (flow.src, flow.dst))
+    return alone and of_gpus and len(flows) > 1 and values.is_per_gpu(row["value"].as_written())
+
+
 def _written(row: YamlNode, flows: Sequence[Flow], own: Sequence[str]) -> _RowFigure:
     """The figure of a row as it is written, with its name and settings."""
     path = path_of(flows[0])
@@ -106,6 +113,8 @@ def _written(row: YamlNode, flows: Sequence[Flow], own: Sequence[str]) -> _RowFi
     settings |= numbers
     name = " ".join(filter(None, (row["path"].text(), texts)))
     if metric in OF_COLLECTIVES:
+        if hosts := values.hosts_named(name):
+            settings.setdefault("hosts", hosts)
         name = values.collective_first(name)
         if path.startswith("peer") and len(flows) > 1:
             settings.setdefault("ranks", len(flows))

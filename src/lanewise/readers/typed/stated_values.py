@@ -45,9 +45,11 @@ _PATTERNS = {
     key: tuple((re.compile(written, re.IGNORECASE), meant) for written, meant in words) for key, words in _MEANT.items()
 }
 _SIZE_OF_BAR = re.compile(r"(\d+) ?([MG])(?:i?B)?")
-# What tells nothing of a fact, or two things: no idea, used to work, 1 of 2 nodes, off by default, on here.
+_STATE = r"(?:on|off|pt|strict|lazy|enabled|disabled)"
+# What tells nothing of a fact, or two things: no idea, used to work, 1 of 2 nodes, strict or off alike.
 _NO_FACT = re.compile(
     r"(?:no|any) (?:idea|clue|difference|effect|change|matter)\b.*|used to\b.*|\d+ (?:out )?of \d+\b.*|.*\?|"
+    rf".*\b(?:alike|either way|{_STATE} (?:or|and|vs\.?|versus) {_STATE})\b.*|(?:tried|both)\b.*|"
     r"(?:not|should|supposed|expected)(?: to)? (?:be|gen|pt|pass)\w*.*",
     re.IGNORECASE,
 )
@@ -100,13 +102,16 @@ def _is_unclear(key: str, value: str) -> bool:
 _RATE = r"(?:\d[\d.]* ?(?:G|Gb|GbE|Gbps|Gbit|[GT]b/s)\b.*|[FEHNX]DR\b.*|\d{1,3} ?(?:Gigabit|Gb).*)"
 _LANES = r".*(?:gen ?\d|pcie|\d\.0|\bx ?\d{1,2}\b|chipset|\bpch\b).*"
 _KEYS: tuple[tuple[str, str, str], ...] = (
-    (r"(?:host )?(?:cpus?|processors?|cpu model)", r"(?!\d{1,5}(?: |$)).*[A-Za-z].*", "cpu"),
+    (r"(?:(?:host|client|server|sender|receiver|target|initiator)(?:'s)? )?(?:cpus?|processors?|cpu model)",
+     r"(?!\d{1,5}(?: |$)).*[A-Za-z].*", "cpu"),
     (r"iommu(?: mode)?", r".*", "iommu"), (r"(?:pcie )?acs(?: redirect)?", r".*", "acs"),
     (r"bar1?(?: size)?", r"\d+ ?[MG].*", "BAR1"), (r"re-?bar|re-?siz(?:e|able) bar", r".*", "resizable BAR"),
     (r"confidential(?: computing| vm)?", r".*", "confidential computing"),
     (r"vm|virtual(?:i[sz]ed|i[sz]ation| machine)?|hypervisor|guest", r".*", "virtual machine"),
     (r"gdr|gpu ?direct(?: rdma)?|(?:nvidia )?peer ?mem(?:ory)?", r".*", "GPUDirect RDMA"),
     (r"gds|gpu ?direct storage|nvidia fs", r".*", "GPUDirect Storage"),
+    (r"(?:(?:gpu|peer|nv) ?)?(?:links?|topology|topo|interconnect|transport|matrix)", r".*\bNV\d{1,2}\b.*",
+     "NVLinks of a pair"),
     (r"(?:network|net|nccl)? ?transport", r".*(?:socket|tcp|\bib|roce|rdma|infiniband).*", "network transport"),
     (r"(?:peer|nccl|p2p)? ?transport", r"(?:shm|p2p|nv ?link|shared|net).*", "peer transport"),
     (r"(?:network )?(?:nics?|hcas?|cards?|adapters?|rails)",
@@ -136,7 +141,7 @@ _BY_PLAIN = {_plain(key): key for key in STATEMENTS}
 def known_key(key: str, value: str) -> str:
     """The word of STATEMENTS that a key with such a value means, itself if none."""
     plain = _plain(key)
-    if (own := _BY_PLAIN.get(plain)) is not None and own != "cpus":
-        return own
+    own = _BY_PLAIN.get(plain)
     means = (word for called, of, word in _KNOWN_KEYS if called.fullmatch(plain) and of.fullmatch(value.strip()))
-    return next(means, own or key)
+    word = next(means, "")
+    return own if own is not None and own != "cpus" and word != "NVLinks of a pair" else word or own or key

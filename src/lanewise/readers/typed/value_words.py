@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
-
 from lanewise import late_re as re
+from lanewise import units
+from lanewise.readers.typed.keys import with_texts
+from lanewise.readers.words.plain_values import plain
 from lanewise.yaml_positions import YamlNode
 
 # A value beside what was wanted: 9 of 12 GB/s, 9 GB/s instead of 12.
@@ -14,10 +14,22 @@ _WANTED = re.compile(
     r"(?P<wanted>~?\d[\d.,]*)(?P<unit> ?[A-Za-z][\w/]*)?\)?",
     re.IGNORECASE,
 )
+# A share of what was wanted, alone and beside the value: 58 % of 63 GB/s, 36.5 GB/s (58 % of 63), 36.5 GB/s = 58 %.
+_SHARE = re.compile(
+    r"~?(?P<share>\d[\d.]*) ?% of (?:the )?~?(?P<wanted>\d[\d.,]*) ?(?P<unit>[A-Za-z][\w/]*)", re.IGNORECASE
+)
+_WITH_SHARE = re.compile(
+    r"(?P<value>.*?\d ?[A-Za-z][\w/]*)[ ,;=(]+~?\d[\d.]* ?%(?: of (?:the |its |what )?"
+    r"(?:~?(?P<wanted>\d[\d.,]*)(?P<unit> ?[A-Za-z][\w/]*)?|[a-z ]{1,40}))?\)?", re.IGNORECASE,
+)  # fmt: skip
+# Two figures of one run: 48761 IOPS, 195 MB/s; 12.3 ms / 150 GB/s. Both say the same, and the first counts.
+_FIGURE = r"~?\d[\d.,]* ?(?:IOPS|[kKMG]?i?[Bb](?:its?|ytes?)?(?:/s(?:ec)?|ps)|[num\u00b5]?s|seconds)"
+_TWO = re.compile(rf"(?P<first>{_FIGURE})(?:,| /|;| at| \+| and|) ?\(?(?P<second>{_FIGURE})\)?", re.IGNORECASE)
 _LONGEST = 100  # characters
 _UNIT = re.compile(r"[\d.] ?([A-Za-z]+(?:/s(?:ec)?|ps|s))$")
 _METRIC = re.compile(r"\(?(bus ?bw|alg ?bw|bus bandwidth|algorithm bandwidth)\)?:?", re.IGNORECASE)
 _BARE = re.compile(r"~?\d[\d.,]*")
+_RANGE = re.compile(r"(?P<low>\d[\d.,]*) ?(?:-|–|to|\.\.+) ?(?P<high>\d[\d.,]*)(?P<unit> ?[A-Za-z][\w/]*|)")
 _OF = {
     "sum": re.compile(r"(?:the )?(?:sum|total|all|both|aggregated?|combined|together)", re.IGNORECASE),
     "each": re.compile(r"(?:of )?(?:each|per|every)(?: (?:one|gpu|flow|card|pair|direction|way))?", re.IGNORECASE),
@@ -32,12 +44,7 @@ def with_keys_for_all(row: YamlNode) -> YamlNode:
     of = row.value.get("of")
     if isinstance(of, str) and (word := next((word for word in _OF if _OF[word].fullmatch(of.strip())), None)):
         said["of"] = word
-    values, keys = row.document.values, row.document.keys
-    for name, text in said.items():
-        place = (*row.path, name if name in row.value else "value")
-        values[*row.path, name], keys[*row.path, name] = copy(values[place]), keys[place]
-        values[*row.path, name].value = text
-    return replace(row, value={**row.value, **said})
+    return with_texts(row, said, "value")
 
 
 def _of_its_value(row: YamlNode) -> dict[str, str]:
@@ -47,17 +54,37 @@ def _of_its_value(row: YamlNode) -> dict[str, str]:
     if (metric := _METRIC.search(text)) is not None:
         said["metric"] = metric[1]
         text = (text[: metric.start()] + text[metric.end() :]).strip()
-    if (beside := _WANTED.fullmatch(text.strip())) is not None:
+    if (share := _SHARE.fullmatch(text.strip())) is not None:
+        wanted = float(share["wanted"].replace(",", ""))
+        said["rated"] = f"{share['wanted']} {share['unit']}"
+        text = f"{float(share['share']) / 100 * wanted:.6g} {share['unit']}"
+    elif (shown := _WITH_SHARE.fullmatch(text.strip())) is not None:
+        text, unit = shown["value"], _UNIT.search(shown["value"])
+        if shown["wanted"]:
+            said["rated"] = f"{shown['wanted']} {(shown['unit'] or (unit[1] if unit else '')).strip()}"
+        said["value"] = text
+    elif (two := _TWO.fullmatch(text.strip())) is not None:
+        # A bus bandwidth is a rate.
+        text = said["value"] = two["second" if metric and re.search(r"\d ?[mnu\u00b5]?s$", two["first"]) else "first"]
+    elif (beside := _WANTED.fullmatch(text.strip())) is not None:
         unit = _UNIT.search(beside["value"])
         wish = "expected" if beside["by"] or beside["word"].lower() == "instead of" else "rated"
         if written := beside["unit"] or (unit and unit[1]):
             text = beside["value"] if unit else f"{beside['value']} {written.strip()}"
             said[wish] = f"{beside['wanted']} {written.strip()}"
-    return {} if not said or said.keys() & row.value.keys() else {**said, "value": text}
+    wished = said.keys() - {"value"}
+    return {} if not said or wished & row.value.keys() else {**said, "value": text}
 
 
 def _of_its_wish(row: YamlNode) -> dict[str, str]:
-    """What is wanted, in the unit of the value where it has none."""
+    """What is wanted, in the unit of the value where it has none; of a range the end from which on a row is in it."""
     unit = _UNIT.search(str(row.value.get("value", "")).strip())
-    wishes = {key: str(row.value[key]).strip() for key in ("expected", "rated") if key in row.value}
-    return {key: f"{wish} {unit[1]}" for key, wish in wishes.items() if unit and _BARE.fullmatch(wish)}
+    said = {}
+    for key in ("expected", "rated"):
+        wish = plain(str(row.value.get(key, "")).strip())
+        if (both := _RANGE.fullmatch(wish)) is not None:
+            wish = f"{both['high' if units.si_unit(both['unit'].strip()) == 's' else 'low']}{both['unit']}"
+        wish = f"{wish} {unit[1]}" if unit and _BARE.fullmatch(wish) else wish
+        if key in row.value and wish != str(row.value[key]).strip() and len(wish) <= _LONGEST:
+            said[key] = wish
+    return said

@@ -9,11 +9,18 @@ LONGEST = 100  # characters; nobody writes a figure with more
 # Words before a figure that change nothing of it; what is compared allows for more than 'about' and 'up to' do.
 _BEFORE = re.compile(
     r"^\s*(?:(?:[~≈<>≤≥=]=?|up to|about|around|approx(?:\.|imately)?|roughly|circa|ca\.?|nearly|almost|close to|only|"
-    r"just|at (?:most|least|best)|no more than|max(?:imum|\.)?(?: of)?|peak(?:s|ed)?(?: (?:at|of))?|avg\.?|average|"
+    r"just|at (?:most|least|best)|(?:no |not )?(?:more|less|fewer) than|over|above|below|under|exceed(?:s|ing)|"
+    r"max(?:imum|\.)?(?: of)?|peak(?:s|ed)?(?: (?:at|of))?|avg\.?|average|"
     r"mean|median|best|stable(?: at)?|constant)(?:\s?:)?\s{0,2}){1,4}(?=[\d.])",
     re.IGNORECASE,
 )
-_AFTER = re.compile(r"\s*\(?(?:up to|at (?:most|best)|or so)\)?\s*$", re.IGNORECASE)
+_AFTER = re.compile(
+    r"\s*\(?(?:up to|at (?:most|best|least)|or (?:so|more|less|higher|above)|and (?:more|above|up)|"
+    r"(?:can|should|could|would|is|are)(?: to)? be (?:expected|reached|possible)|"
+    r"(?:is |are )?(?:expected|possible))\)?\s*$",
+    re.IGNORECASE,
+)
+_ABOVE = re.compile(r"^\s*(?:>(?!=)|(?<!no )(?<!not )more than|over|above|exceed(?:s|ing))", re.IGNORECASE)
 # Each step in turn: what is written, what is meant.
 _STEPS = tuple(
     (re.compile(written), meant)
@@ -38,6 +45,11 @@ _STEPS = tuple(
         (r"(?i)^\s*iops:? ?(\d[\d.,]* ?[kM]?)$", r"\1 IOPS"),
     )
 )  # fmt: skip
+
+
+def is_above(text: str) -> bool:
+    """Whether a figure is given as less than what was measured: more than 900 GB/s."""
+    return _ABOVE.match(text) is not None
 
 
 def plain(text: str) -> str:

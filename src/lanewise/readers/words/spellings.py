@@ -130,6 +130,9 @@ def count(text: str) -> int | None:
     if len(text) > LONGEST:
         return None
     text = re.sub(r" ?\(.*\)$", "", text.strip().lower())
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    if scaled := re.fullmatch(r"(\d{1,4}) ?([km])(?:\s+[a-z][\w -]*)?", text):  # threads of a GPU: 16K of them
+        return int(scaled[1]) * {"k": 2**10, "m": 2**20}[scaled[2]]
     if (word := text.split(" ")[0]) in _COUNTS:
         return _COUNTS[word]
     if each := re.fullmatch(r"(\d{1,5})(?: ?(?:nodes?|hosts?))? ?[x×*] ?(\d{1,5})(?: ?[a-z]+)?", text):

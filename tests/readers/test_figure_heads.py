@@ -1,0 +1,190 @@
+"""The head of figures typed in, flows without a notation of their own, and values that say more than one figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from lanewise.errors import LanewiseError
+from lanewise.readers.tool_results import ImportedResults
+from lanewise.readers.typed.figures import read_text
+from lanewise.results.observation import Observation
+
+COPY = 'flows: "host0->gpu0", value: 9 GB/s'
+
+
+def read(head: str, *rows: str) -> ImportedResults:
+    """A file with these lines above its rows."""
+    text = "".join(f"  - {{{row}}}\n" for row in rows or (COPY,))
+    return read_text(f"lanewise-rows: 1\n{head}rows:\n{text}", "figures.yaml")
+
+
+def row(text: str) -> Observation:
+    """The only observation of a row."""
+    (observation,) = read("", text).observations
+    return observation
+
+
+@pytest.mark.parametrize(
+    ("head", "usual"),
+    [
+        ("machine: DGX A100\n", "stated: {machine: DGX A100}\n"),
+        ("host: a\nOS: Linux\n", "stated: {host: a, OS: Linux}\n"),
+        ("cpu: EPYC 7763\niommu: on\n", "stated: {cpu: EPYC 7763, iommu: on}\n"),
+        ("machine: {cpu: EPYC 7763, iommu: on}\n", "stated: {cpu: EPYC 7763, iommu: on}\n"),
+        ("stated: {gpus: RTX 4090}\n", "gpus: RTX 4090\n"),
+        ("GPUs: RTX 4090\n", "gpus: RTX 4090\n"),
+        ("accelerator: RTX 4090\n", "gpus: RTX 4090\n"),
+        ("gpus: 2x RTX 3090 and RTX 4090\n", "gpus: {gpu0: RTX 3090, gpu1: RTX 3090, gpu2: RTX 4090}\n"),
+        ("gpus: {0: RTX 3090, 'gpu[1-2]': RTX 4090}\n", "gpus: {gpu0: RTX 3090, gpu1: RTX 4090, gpu2: RTX 4090}\n"),
+    ],
+)
+def test_a_head_in_other_words_states_the_same(head: str, usual: str) -> None:
+    one, other = read(head).posted, read(usual).posted
+    assert (one.devices, [(each.key, each.value) for each in (*one.statements, *one.unused)]) == (
+        other.devices, [(each.key, each.value) for each in (*other.statements, *other.unused)]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["{}\n", "stated: {{{}}}\n"])
+@pytest.mark.parametrize(
+    "key", ["host memory: pinned", "bytes: 1 GiB", "threads: 4", "host_memory: pinned", "block size: 4k"]
+)
+def test_what_the_head_says_of_rows_is_theirs_unless_they_say_more(place: str, key: str) -> None:
+    own = COPY + ", path: own, host memory: pageable, bytes: 1 MiB, threads: 1"
+    assert read(place.format(key), COPY, own).observations == read("", f"{COPY}, {key}", own).observations
+
+
+def test_peers_ranks_and_drives_are_only_of_the_rows_that_they_can_be_of() -> None:
+    rows = (COPY, 'flows: "gpu0->gpu0", value: 900 GB/s', 'flows: "gpu[0-3]", value: 90 GB/s, path: all_reduce')
+    copy, memory, ring = read("p2p: off\nranks: 8\nhosts: 2\ndrive: Samsung 990 PRO\n", *rows).observations
+    assert "p2p" not in copy.how
+    assert [*copy.settings, *memory.settings] == []
+    assert memory.path == "GPU memory"
+    assert (ring.settings["ranks"], ring.settings["hosts"], ring.how["p2p"]) == (8, 2, "off")
+    assert not any("device" in each.how for each in (copy, memory, ring))
+
+
+@pytest.mark.parametrize("key", ["row: 4", "statd: {cpu: x}", "value: 9 GB/s", 'flows: "host0->gpu0"'])
+def test_what_belongs_to_a_row_and_near_misses_are_refused_above_them(key: str) -> None:
+    with pytest.raises(LanewiseError) as raised:
+        read(f"{key}\n")
+    assert raised.value.location is not None
+
+
+@pytest.mark.parametrize(
+    ("flows", "meant"),
+    [
+        ("gpu0->gpu0, gpu1->gpu1", "gpu0->gpu0, gpu1->gpu1"),
+        ("gpu[0-2]->gpu0", "gpu1->gpu0, gpu2->gpu0, gpu0->gpu0"),
+        ("gpu[0-1]->gpu[4-6]", "gpu0->gpu4, gpu0->gpu5, gpu0->gpu6, gpu1->gpu4, gpu1->gpu5, gpu1->gpu6"),
+        ("gpu[0-1]->gpu[4-5]", "gpu0->gpu4, gpu1->gpu5"),
+        ("gpu{0,4}->host0", "gpu0->host0, gpu4->host0"),
+        ("gpu0,4->host0", "gpu0->host0, gpu4->host0"),
+        ("NVMe->GPU", "NVMe->gpu0"),
+        ("apu0->apu1", "gpu0->gpu1"),
+        ("object storage->host0", "object-storage->host0"),
+        ("s3://bucket-1/key->host0", "s3->host0"),
+    ],
+)
+def test_flows_as_people_write_them(flows: str, meant: str) -> None:
+    assert row(f'flows: "{flows}", value: 9 GB/s').flow == meant
+
+
+@pytest.mark.parametrize("flows", ["H2D / D2H", "D2H and H2D", "host to device, device to host"])
+def test_both_copies_by_name_have_the_value_each(flows: str) -> None:
+    observations = read("", f'flows: "{flows}", value: 25.4-26.8 GB/s').observations
+    assert {(each.flow, each.value) for each in observations} == {("host0->gpu0", 26.1e9), ("gpu0->host0", 26.1e9)}
+
+
+def test_machines_by_their_names_are_a_network_and_pairs_are_no_ring() -> None:
+    assert row('flows: "dgx01->dgx02", value: 5 Gb/s').path == "network"
+    pairs = row('flows: "gpu[0-2]->gpu[0-2]", value: 90 GB/s, path: copies of all pairs')
+    assert (pairs.metric, pairs.flow.count("->")) == ("total", 6)
+    assert row('flows: "gpu[0-2]->gpu[0-2]", value: 90 GB/s, path: NCCL').metric == "bus_bandwidth"
+    assert row('flows: "gpu[0-3]", value: 9 GB/s, path: "all_reduce over two nodes"').settings["hosts"] == 2
+
+
+def test_a_value_per_gpu_of_a_star_of_gpus_is_the_sum_of_the_one() -> None:
+    assert row('flows: "gpu[1-3]->gpu0", value: 175 GB/s per APU').metric == "total"
+    assert len(read("", 'flows: "host0->gpu[1-3]", value: 25 GB/s per GPU').observations) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "meant", "wanted"),
+    [
+        ("58 % of 63 GB/s", 36.54e9, "63 GB/s"),
+        ("36.5 GB/s (58% of 63)", 36.5e9, "63 GB/s"),
+        ("36.5 GB/s = 58 %", 36.5e9, None),
+        ("6.3 GB/s, 210 us", 6.3e9, None),
+        ("less than 3 GB/s", 3e9, None),
+        ("3 GB/s or less", 3e9, None),
+        ("at least 3 GB/s", 3e9, None),
+    ],
+)
+def test_values_that_say_more_than_one_figure(value: str, meant: float, wanted: str | None) -> None:
+    observation = row(f'flows: "host0->gpu0", value: "{value}"')
+    assert observation.value == pytest.approx(meant, rel=1e-6)
+    assert observation.how.get("expected") == wanted
+
+
+@pytest.mark.parametrize("value", ["> 900 GB/s", "more than 900 GB/s", "over 900 GB/s"])
+def test_more_than_a_figure_is_above_it(value: str) -> None:
+    assert 900e9 < (row(f'flows: "gpu0->gpu0", value: "{value}"').value or 0.0) < 900.1e9
+
+
+@pytest.mark.parametrize(
+    ("wish", "meant"),
+    [("300-330 GB/s", "300 GB/s"), ("330 can be expected", "330 GB/s"), ("more than 330 GB/s", "330 GB/s")],
+)
+def test_of_a_range_that_is_wanted_its_least_is_enough(wish: str, meant: str) -> None:
+    assert row(f'flows: "host0->gpu0", value: 9 GB/s, expected: {wish}').how["expected"] == meant
+
+
+@pytest.mark.parametrize(("threads", "count"), [("16K", 16384), ("1M", 2**20), ("1,024", 1024)])
+def test_threads_of_a_gpu_are_counted_by_the_thousand(threads: str, count: int) -> None:
+    assert row(f'flows: "gpu0->gpu0", value: 243 GB/s, threads: "{threads}"').settings["threads"] == count
+
+
+@pytest.mark.parametrize(
+    ("slot", "how"),
+    [
+        ("gen5 x16, trains at x8", {"slot": "Gen5 x16", "link under load": "x8"}),
+        ("x16 mechanical, runs at x8 electrical", {"slot": "x8"}),
+        ("gen4 x16", {"slot": "Gen4 x16"}),
+    ],
+)
+def test_a_slot_and_what_its_link_trains_at_are_two_things(slot: str, how: dict[str, str]) -> None:
+    found = row(f'{COPY}, slot: "{slot}"').how
+    assert {key: found[key] for key in ("slot", "link under load") if key in found} == how
+    stated = read(f'stated: {{slot: "{slot}"}}\n')
+    assert stated.observations[0].how.get("link under load") == how.get("link under load")
+
+
+def test_rows_of_other_gpus_than_the_head_say_so() -> None:
+    one, other = read("gpus: RTX 3090\n", COPY, f"{COPY}, gpu: RTX 4090").observations
+    assert ("GPU" in one.how, other.how["GPU"]) == (False, "NVIDIA GeForce RTX 4090")
+
+
+@pytest.mark.parametrize("value", ["strict or off alike", "on and off", "tried off", "both"])
+def test_words_that_say_two_things_of_a_fact_state_none(value: str) -> None:
+    assert not read(f"stated: {{iommu: {value}}}\n").posted.stated("iommu")
+
+
+def test_a_line_of_the_head_is_that_of_storage_behind_a_network() -> None:
+    over, local = read(
+        "line: 100 Gb/s\n", 'flows: "nfs->host0", value: 9 GB/s', 'flows: "nvme0n1->host0", value: 3 GB/s'
+    ).observations
+    assert (over.how.get("line"), local.how.get("line")) == ("100 Gb/s", None)
+
+
+def test_a_machine_that_is_known_needs_no_note_and_other_words_do() -> None:
+    posted = read("machine: {name: DGX A100, board: own}\n").posted
+    assert posted.title("gpu0") == "NVIDIA A100-SXM4-80GB"
+    assert [each.key for each in posted.unused] == ["board"]
+
+
+@pytest.mark.parametrize(("memory", "stated"), [("pinned", ""), ("8 x DDR5-4800", "8 x DDR5-4800")])
+def test_memory_at_the_top_is_that_of_copies_or_the_modules(memory: str, stated: str) -> None:
+    found = read(f"memory: {memory}\n")
+    assert [each.value for each in found.posted.stated("memory modules")] == [stated] * bool(stated)
+    assert found.observations[0].how.get("host memory") == (None if stated else memory)
