@@ -59,6 +59,7 @@ _ALSO_CALLED: Mapping[str, re.Pattern[str]] = {
     "bond": re.compile(r"(?i)bonding|lacp|lagg?|link aggregation|team(?:ing)?|ether ?channel|port[ -]?channel"),
     "line": re.compile(r"(?i)(?:network|link|line|nic|ethernet|port) (?:rate|speed)"),
 }
+GPU_TO_CARD = "GPU to network card"  # the class of both in `nvidia-smi topo -m`
 BY_LSCPU = "by lscpu"  # a virtual machine that nobody mentions
 # What people write before a figure that they know only about.
 _ABOUT = r"(?i:[~\u2248<>]|about |around |some |ca\.? )?\s*"

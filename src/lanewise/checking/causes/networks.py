@@ -59,7 +59,7 @@ def other_program(symptom: RowSymptom) -> Iterator[Cause]:
     own_memory = not symptom.gpu or shares_host_memory(symptom.posted.title(symptom.gpu))
     faster = [other for other in symptom.better_rates() if far_ends(other) == far_ends(row)]
     faster = [other for other in faster if program_of(other) != program_of(row) and line_of(other) == line_of(row)
-              and not _same_tool(other, row)]  # fmt: skip
+              and not _same_tool(other, row) and not _other_memory(other, row)]  # fmt: skip
     if faster and program_of(row) and program_of(faster[0]):
         what = f"{what}, or it uses other cards or ports than '{program_of(faster[0])}'"
         evidence = f"'{program_of(faster[0])}' reached {value_text(faster[0])} over the same network"
@@ -137,6 +137,12 @@ def _same_tool(row: Observation, other: Observation) -> bool:
     """Whether one tool other than a typed table measured both the same way in opposite directions."""
     tools = {each.how.get("tool", "typed in") for each in (row, other)}
     return len(tools) == 1 and row.flow != other.flow and row.settings == other.settings and "typed in" not in tools
+
+
+def _other_memory(row: Observation, other: Observation) -> bool:
+    """Whether one program, by the first word of both names, measured memory of a GPU and of a host."""
+    programs = {each.scenario.partition(" ")[0].rstrip(",:") for each in (row, other)}
+    return len(programs) == 1 and ("gpu" in row.flow) is not ("gpu" in other.flow)
 
 
 NETWORK_CAUSES = (

@@ -8,6 +8,7 @@ from dataclasses import replace
 from lanewise import late_re as re
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed import machine, values
+from lanewise.readers.typed.gpu_to_card import gpu_to_card, says_where
 from lanewise.readers.typed.fields import BY_ALGORITHM
 from lanewise.readers.typed.keys import near_miss, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
@@ -108,6 +109,9 @@ def _posted(stated: Mapping[str, YamlNode], file: str) -> PostedFacts:
         # cores: 8P+16E says nothing that can be used
         known, vain = replace(statement, value=said or statement.value), replace(statement, key=key)
         (statements if is_known else unused).append(known if is_known else vain)
+    if (distance := gpu_to_card(unused)) is not None:
+        statements.append(distance)
+        unused = [each for each in unused if not says_where(each)]
     return PostedFacts({}, tuple(statements), tuple(unused))
 
 
