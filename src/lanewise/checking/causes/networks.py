@@ -16,7 +16,7 @@ from lanewise.checking.causes.card_links import (
 )
 from lanewise.checking.causes.drives import slow_drive
 from lanewise.checking.causes.gpudirect import far_apart, far_redirection, staged_through_host
-from lanewise.checking.causes.ports import bound_to_a_port, lesser_port, one_port
+from lanewise.checking.causes.ports import OF_PERFTEST, bound_to_a_port, lesser_port, one_port
 from lanewise.checking.named.abilities import shares_host_memory
 from lanewise.checking.symptom import RowSymptom, far_ends, line_of, program_of, row_devices, value_text
 from lanewise.results.observation import Observation
@@ -64,7 +64,7 @@ def other_program(symptom: RowSymptom) -> Iterator[Cause]:
         what = f"{what}, or it uses other cards or ports than '{program_of(faster[0])}'"
         evidence = f"'{program_of(faster[0])}' reached {value_text(faster[0])} over the same network"
         yield Cause(("software",), what, _PROGRAM_STEP, evidence=evidence)
-    elif own_memory and not row.how.get("tool", "").startswith("perftest"):
+    elif own_memory and not row.how.get("tool", "").startswith("perftest") and not OF_PERFTEST.search(row.scenario):
         yield Cause(("software",), what, _PROGRAM_STEP)
 
 

@@ -69,7 +69,8 @@ def slower_than_others(result: PathResult, between: Sequence[Observation], rows:
     """
     row = result.row
     best, limit = _same_copy(row, between), "the same copy in another row"
-    whole = (row.metric == "time" and not 0 < row.settings.get("bytes", 0) <= _SMALL) or (row.value or 0.0) >= _NO_LATENCY
+    small = 0 < row.settings.get("bytes", 0) <= _SMALL  # of which two differ as latencies do
+    whole = (row.metric == "time" and not small) or (row.value or 0.0) >= _NO_LATENCY
     late_by = _LATE_COLLECTIVE if whole and row.how.get("tool") == "typed in" else _LATE
     if (version := _of_another_version(row, between)) and row.value and row.value > _LATE_COLLECTIVE * version:
         best, limit, late_by = version, "the same by another version", _LATE_COLLECTIVE
@@ -134,7 +135,7 @@ def of_small_messages(result: PathResult) -> PathResult:
 def of_small_collectives(result: PathResult) -> PathResult:
     """The result of the typed time of a small collective of one GPU a host, slow if its steps wait for something."""
     row, ranks = result.row, result.row.settings.get("ranks", 0)
-    small = row.metric == "time" and row.path == "network" and 0 < row.settings.get("bytes", 0) <= _SMALL
+    small = row.metric in TIMES and row.path == "network" and 0 < row.settings.get("bytes", 0) <= _SMALL
     steps = 2 * (ranks - 1)  # of a ring (nccl-tests, doc/PERFORMANCE.md); a tree has no more
     if result.verdict is not Verdict.UNKNOWN or not small or steps < 1 or (row.value or 0.0) <= steps * _SLOW_STEP:
         return result

@@ -8,8 +8,8 @@ from dataclasses import replace
 from lanewise import late_re as re
 from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed import machine, values
-from lanewise.readers.typed.gpu_to_card import gpu_to_card, says_where
 from lanewise.readers.typed.fields import BY_ALGORITHM
+from lanewise.readers.typed.gpu_to_card import gpu_to_card, says_where
 from lanewise.readers.typed.keys import near_miss, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.stated_values import known_key, meant
