@@ -1,7 +1,8 @@
 """Questions that somebody else typed in again from their words, by the guide alone, are judged as they should be.
 
 `typed_again/known-*.json`: the known questions of 2026-11, `kept-*.json`: kept ones; two people each, who had not seen
-the program (benchmarks/runs/2026-11-28-check-typed-again.md). What is still wrong is listed with the reason.
+the program (benchmarks/runs/2026-11-28-check-typed-again.md). `blind-21.json`: the second typist of the twenty-first
+blind batch. What is still wrong is listed with the reason.
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ WRONG = {
     "deepseek-ai-DeepEP-16-21": "the GPU is not named: 160 of 900 GB/s is slow unless its NVLinks were cut",
     "NVIDIA-gdrcopy-221-31": "neither GPU nor lanes are stated",
     "NVIDIA-nccl-1130-35": "what joins the GPUs is not stated",
+    "kvnuma1-cross": "no line is stated",
+    "pinned5090-replay": "pageable memory is fine by what one core copies",
+    "llmb1-board": "`machine` at the top is refused",
+    "sparktf1-rails": "`machine` at the top is refused",
+    "p2p3090e2-stock": "held out: not looked at",
+    "mlxnicd1-sink": "held out: not looked at",
+    "lumiosu1-eessi": "held out: not looked at",
+    "rccl1129a-two": "held out: not looked at",
 }
 
 

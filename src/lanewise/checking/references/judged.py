@@ -318,6 +318,7 @@ class References:
         part = part or self.parts.gpu_of_all_ranks(row)
         yield from over_gloo(row, self.posted, part)
         yield from ring_by_line(row, self.posted, part)
+        yield from of_rdma_turned_off(row, self.posted)
         yield fastest_of_any_collective()
         yield from self.parts.bounds(row)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from lanewise.checking.references.lines import SLOW_SHARE
-from lanewise.checking.references.parts import LEAST_MESSAGE, Reference
+from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts, Statement
 
@@ -26,7 +26,9 @@ _SOCKETS = {**LEAVE_SOCKETS, "network transport": r"(?i)socket|tcp"}
 def of_rdma_turned_off(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """The least port of a stated card with RDMA where sockets are stated as well, for long messages of a GPU."""
     long = row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE
-    if row.path != "network" or "gpu" not in row.flow or row.metric != "goodput" or not long:
+    ring = row.metric == "bus_bandwidth" and row.settings.get("hosts", 1) > 1
+    ring = ring and row.scenario.startswith(RING_COLLECTIVES)
+    if not long or not (ring or (row.path == "network" and row.metric == "goodput" and "gpu" in row.flow)):
         return
     facts = (*posted.statements, *posted.unused)
     cards = [match[0] for each in facts if (match := _RDMA_CARD.search(each.value))]

@@ -33,7 +33,8 @@ _PEERS = re.compile(r"p2p|peer[ _-]?(?:to[ _-]?peer|access|copies)", re.IGNORECA
 
 def is_text(text: str) -> bool:
     """Whether a text is such a list of figures, or nothing but flows with a value each."""
-    return any(line.startswith(f"{HEAD}:") for line in text.split("\n", 50)[:50]) or _bare_rows(text) is not None
+    heads = (line.lstrip("{ ").startswith(f"{HEAD}:") for line in text.split("\n", 50)[:50])
+    return any(heads) or _bare_rows(text) is not None
 
 
 def _bare_rows(text: str) -> str | None:
@@ -51,9 +52,12 @@ def _bare_rows(text: str) -> str | None:
 def read_text(text: str, file: str) -> ImportedResults:
     """Its rows, the names of the GPUs and what else was stated; FormatError or UnknownName with the line otherwise."""
     root = load(_bare_rows(text) or text, file, _REFERENCE).root
-    fields = root.check_fields((HEAD, "title", "gpus", "gpu", "stated", "rows"), "the file", needed=(HEAD, "rows"))
+    fields = root.check_fields((HEAD, "title", "gpus", "gpu", "stated", "rows"), "the file", needed=(HEAD,))
     fields[HEAD].integer(1, 1, 1)
-    nodes = fields["rows"].items()
+    says_facts = any(fields[key].given for key in ("gpus", "gpu", "stated"))
+    if not (says_facts or fields["rows"].given):
+        fields["rows"].needed()
+    nodes = fields["rows"].items() if fields["rows"].given else []
     maps = [node for node in nodes if node.is_map]
     shared = {node.key: node for node in machine.shared_facts(maps, FIELDS)}
     rows: list[Observation] = []
