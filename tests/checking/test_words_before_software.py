@@ -122,6 +122,15 @@ def test_facts_in_a_file_of_their_own_judge_what_a_tool_printed(tmp_path: Path):
         api.check([output, facts])
 
 
+def test_what_a_whole_machine_is_tells_no_two_rows_of_one_path_apart(tmp_path: Path):
+    rates = {"tool v1": 300, "tool v2": 900}
+    rows = [f'flows: "s3->ebs0", path: {name}, value: {rate} MB/s' for name, rate in rates.items()]
+    assert first_causes(typed(tmp_path, *rows, head="stated: {virtual machine: true}\n"))[0] == "software"
+    alone = 'flows: "host0->gpu0", value: 9.3 GB/s, host memory: pinned'
+    head = "gpus: NVIDIA H100 PCIe\nstated: {virtual machine: true}\n"
+    assert "virtual machine" in first_causes(typed(tmp_path, alone, head=head))
+
+
 def test_what_is_stated_is_said_of_rows_that_nothing_judges(tmp_path: Path):
     row = f"{COLLECTIVE}, value: 1.17 GB/s, bytes: 1G"
     (finding,) = typed(tmp_path, row, head="stated: {NCCL_IB_DISABLE: 1}\n").findings

@@ -13,6 +13,7 @@ from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.references.rdma_turned_off import LEAVE_SOCKETS, leaves_sockets
 from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.tolerances import TOLERANCES
 from lanewise.results.observation import Observation
 from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
@@ -32,6 +33,8 @@ class _StatedCause:
     step: str
 
 
+# What a machine has or is, whatever runs on it: of two rows of one path both have it.
+_OF_A_MACHINE = ("virtual machine", "confidential", "iommu", "acs", "bar", "chipset")
 # What a setting does that turns RDMA off: the setting is to be changed, the transport is why it is slow.
 _OVER_SOCKETS = "data between hosts goes by TCP sockets, not by RDMA"
 _SOCKETS_STEP = "ibv_devinfo in the container; unset NCCL_IB_DISABLE; NCCL_DEBUG=INFO must show NET/IB"
@@ -185,7 +188,8 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
                 full = (
                     cause.statement == "lost packets" and "retransmits" in statement.value and at_lesser_port(symptom)
                 )
-                yield replace(told, inconclusive=True) if full else told
+                told = replace(told, inconclusive=True) if full or _both_have_it(cause, symptom) else told
+                yield told
                 if leaves_sockets(statement):
                     yield Cause(("transport",), _OVER_SOCKETS, _SOCKETS_STEP, evidence=statement.source)
     known = {cause.statement for cause in _CAUSES}
@@ -193,6 +197,11 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
         if statement.key not in known and TURNED_OFF.fullmatch(f"{statement.key}={statement.value.strip()}"):
             what = f"a variable turns something off: {statement.key}={statement.value}"
             yield Cause(("setting", statement.key), what, f"unset {statement.key}", evidence=statement.source)
+
+
+def _both_have_it(cause: _StatedCause, symptom: RowSymptom) -> bool:
+    """Whether a property of the whole machine holds for the faster row as well with which a row is compared."""
+    return cause.key in _OF_A_MACHINE and symptom.result.tolerance is TOLERANCES["same path"]
 
 
 def _of_row(statement: Statement, row: Observation) -> bool:
