@@ -90,7 +90,7 @@ def test_a_short_call_is_no_measure_by_a_long_one_and_slow_by_its_own_time_alone
 
 def test_rdma_that_is_off_is_slow_only_where_a_card_has_it(tmp_path: Path):
     row = f"{COLLECTIVE}, value: 1.17 GB/s, bytes: 1G"
-    for card, verdict in (("ConnectX-7", "slow"), ("Intel X550", "unknown")):
+    for card, verdict in (("ConnectX-7", "slow"), ("two of EFA", "slow"), ("no EFA", "unknown"), ("X550", "unknown")):
         head = f"stated: {{NCCL_NET: Socket, other card: {card}}}\n"
         assert verdict_of(typed(tmp_path, row, head=head)) == verdict
     assert verdict_of(typed(tmp_path, row, head="stated: {other card: ConnectX-7}\n")) == "unknown"

@@ -18,7 +18,9 @@ LEAVE_SOCKETS = {
 }
 # From ConnectX-4 Lx on a port has 25 Gb/s and more (NVIDIA's user manuals of ConnectX and BlueField), as the least of
 # the instances with GPUs and EFA has (AWS, network specifications: g5.8xlarge, g6.8xlarge).
-_RDMA_CARD = re.compile(r"\b(?:connect-?x|cx)[ -]?[4-9]\b|\bbluefield(?:-\d)?|\befa\b", re.IGNORECASE)
+_RDMA_CARD = re.compile(
+    r"^(?!(?:no|none|without|not)\b).*?(\b(?:connect-?x|cx)[ -]?[4-9]\b|\bbluefield(?:-\d)?|\befa\b)", re.IGNORECASE
+)
 _LEAST_PORT = 3.125e9
 _SOCKETS = {**LEAVE_SOCKETS, "network transport": r"(?i)socket|tcp"}
 
@@ -31,7 +33,7 @@ def of_rdma_turned_off(row: Observation, posted: PostedFacts) -> Iterator[Refere
     if not long or not (ring or (row.path == "network" and row.metric == "goodput" and "gpu" in row.flow)):
         return
     facts = (*posted.statements, *posted.unused)
-    cards = [match[0] for each in facts if (match := _RDMA_CARD.search(each.value))]
+    cards = [match[1] for each in facts if (match := _RDMA_CARD.search(each.value))]
     sockets = [f"{each.key}={each.value}" for each in facts if _matches(each, _SOCKETS)]
     if cards and sockets:
         limit, slow = f"the least port of {cards[0]}, not used by RDMA ({sockets[0]})", SLOW_SHARE * _LEAST_PORT

@@ -9,12 +9,13 @@ from lanewise import late_re as re
 from lanewise.results.posted import GPU_TO_CARD, Statement
 from lanewise.routes.classify import SYS
 
-_GPU = re.compile(r"\bgpus?\b", re.IGNORECASE)
-_CARD = re.compile(r"\b(?:nics?|hcas?|rdma|(?:network |the |infiniband )cards?|mlx5_\d+|efa)\b", re.IGNORECASE)
+_OF_GPU = r"\bgpus?\b"
+_OF_CARD = r"\b(?:nics?|hcas?|rdma|(?:network |the |infiniband )cards?|mlx5_\d+|efa)\b"
+_GPU, _CARD = re.compile(_OF_GPU, re.IGNORECASE), re.compile(_OF_CARD, re.IGNORECASE)
 _TO_CARD = re.compile(
-    rf"{_GPU.pattern}\W{{0,3}}(?:(?:to|and|from|vs|is|are|the|of|its|a)\W+){{0,4}}{_CARD.pattern}\W*", re.IGNORECASE
+    rf"{_OF_GPU}\W{{0,3}}(?:(?:to|and|from|vs|is|are|the|of|its|a)\W{{1,3}}){{0,4}}{_OF_CARD}\W{{0,3}}", re.IGNORECASE
 )
-_CLASS = re.compile(r"\W*(?:is |are |= ?)?\(?(PIX|PXB|PHB|NODE|SYS)\b")
+_CLASS = re.compile(r"\W{0,3}(?:is |are |= ?)?\(?(PIX|PXB|PHB|NODE|SYS)\b")
 _NODE = re.compile(r"\b(?:numa(?: ?node)?|socket)s?(?:(?!gpu ?\d)\D){0,25}?(\d{1,2})\b", re.IGNORECASE)
 
 
