@@ -14,9 +14,9 @@ from lanewise.errors import LanewiseError
 
 FOLDER = Path(__file__).parent / "pasted"
 HELD = FOLDER / "held"
-# The engineer's words for what the program calls otherwise: GPUDirect Storage in compat mode is staging, numa is a
+# The engineer's words for what the program calls otherwise: GPUDirect that is not in use is staging, numa is a
 # buffer or program on a far NUMA node.
-_SAME = {"compat": "staged", "numa": "far NUMA node"}
+_SAME = {"compat": "staged", "staging": "staged", "numa": "far NUMA node"}
 
 
 @dataclass(frozen=True)

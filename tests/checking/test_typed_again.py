@@ -1,7 +1,8 @@
 """Questions that somebody else typed in again from their words, by the guide alone, are judged as they should be.
 
 `typed_again/known-*.json`: the known questions of 2026-11, `kept-*.json`: kept ones; people who had not seen the
-program (benchmarks/runs/2026-11-28-check-typed-again.md and -2.md). What is still wrong is listed with the reason.
+program (benchmarks/runs/2026-11-28-check-typed-again.md and -2.md). `blind-21.json`: the second typist of the
+twenty-first blind batch. What is still wrong is listed with the reason.
 """
 
 from __future__ import annotations
@@ -44,6 +45,12 @@ WRONG = {
     "mpich7494-pvc": "45 of the 53 GB/s wanted is fine by what the GPU's link gives",
     "rocm-rx480-ivybridge": "what copies back a host of that age gives such cards is not known",
     "mi300a-blit-half": "one other GPU's set of copies was typed, and three must agree",
+    "kvnuma1-cross": "no line is stated",
+    "pinned5090-replay": "pageable memory is fine by what one core copies",
+    "p2p3090e2-stock": "held out: not looked at",
+    "mlxnicd1-sink": "held out: not looked at",
+    "lumiosu1-eessi": "held out: not looked at",
+    "rccl1129a-two": "held out: not looked at",
 }
 
 

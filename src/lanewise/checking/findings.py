@@ -150,8 +150,16 @@ def unjudged_findings(results: Sequence[PathResult], posted: PostedFacts) -> lis
     for result in results:
         if result.verdict in (Verdict.FAILED, Verdict.UNKNOWN):
             reason = unjudged(result, posted)
-            groups[result.verdict, _FLOW.sub("these flows", reason.why), reason.step].append(result)
+            why = reason.why + _what_slows(result, posted) * (result.verdict is Verdict.UNKNOWN)
+            groups[result.verdict, _FLOW.sub("these flows", why), reason.step].append(result)
     return [Finding(verdict.value, why, tuple(group), (), step) for (verdict, why, step), group in groups.items()]
+
+
+def _what_slows(result: PathResult, posted: PostedFacts) -> str:
+    """The first thing that a text states which slows such a row, whatever its rate should be; empty if none."""
+    stated = (cause for cause in stated_causes(RowSymptom(result, posted=posted)) if cause.rank <= 1)
+    first = next(stated, None)
+    return f"; what slows such rows is stated: {first.what} ({first.evidence})" if first else ""
 
 
 def incomplete_results(rows: Sequence[Observation], system: System | None) -> list[Finding]:

@@ -24,6 +24,8 @@ _Value = TypeVar("_Value")
 _BETTER = 1.2
 # The number of a GPU within a name: 'GPU 0 Host to Device', '2 H2D', 'card 1', but no size and no generation.
 _NUMBER = re.compile(r"\b(?:(?:gpus?|device|card|dev|slot) ?#?)\d{1,2}\b|^#?\d{1,2}\b(?! ?[kKMG]i?B)", re.IGNORECASE)
+_BRIDGE = re.compile(r"\b(?:bridges?|nv-?links?|xgmi)\b", re.IGNORECASE)
+_NO_BRIDGE = re.compile(r"(?:no|none|without|absent|not (?:installed|present|used|fitted))\b", re.IGNORECASE)
 # Of seven captured runs with a rate asked for (`asked for` of the rows in tests, `test_run_causes`) five have 0.95 to
 # 1.00 of it, two that something else limits 0.19 and 0.26. More than asked is a burst at most: of a second in half a
 # minute for fio, which keeps the mean of each (its HOWTO, rate_cycle).
@@ -202,6 +204,12 @@ def row_devices(row: Observation) -> frozenset[str]:
 def is_bridged(row: Observation, posted: PostedFacts) -> bool:
     """Whether somebody states that a bridge of NVLinks joins the two GPUs of a row."""
     return any(set(stated.value.split(", ")) == row_devices(row) for stated in posted.stated("NVLink bridge"))
+
+
+def is_without_bridge(posted: PostedFacts) -> bool:
+    """Whether somebody states that no NVLinks and no xGMI join the GPUs."""
+    facts = (*posted.statements, *posted.unused)
+    return any(_BRIDGE.search(each.key) and _NO_BRIDGE.match(each.value) for each in facts)
 
 
 @lru_cache(maxsize=2**14)

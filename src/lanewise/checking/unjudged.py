@@ -27,14 +27,21 @@ _NAME_THE_GPU = (
     "add what names the GPUs to the files (nvidia-smi -L, rocm-smi --showproductname; gpus: of figures typed in), or "
     "describe the machine with its parts (--system machine.yaml)"
 )
-_LINE = "state the network's rate (line: 100 Gb/s with figures typed in, or add ibstat), or describe the hosts"
+# A file of facts alone goes beside what a tool printed (docs/guides/check.md).
+_FACTS = "echo '{{lanewise-rows: 1, stated: {{{facts}}}}}' > facts.yaml, and check both files"
+_LINE = f"state the network's rate: {_FACTS.format(facts='line: 100 Gb/s')}; or add ibstat, or describe the hosts"
 _LISTS = (
     "add nvidia-smi -L, nvidia-smi topo -m and lscpu of that machine to the files: then it is predicted; or keep a run "
     "that was fine (lanewise check FINE.txt -o fine.json) and compare with it (--expect fine.json)"
 )
+_LINKS_OF_OTHERS = (
+    f"state what joins them: {_FACTS.format(facts='slot: gen4 x16, bridge: none')} (bridge: none where no xGMI joins "
+    "them); or describe the machine with its parts (--system machine.yaml)"
+)
 _LINKS_OF_PAIR = "add nvidia-smi topo -m and nvidia-smi nvlink -s: they show which links join the GPUs"
 _READ_LINK = "read the link while it copies: nvidia-smi -q | grep -A10 'GPU Link Info'; sudo lspci -vv | grep LnkSta:"
 _LONGER = "measure long requests, several at once (1 MiB, depth 32; threads), and compare again"
+_OF_OTHERS = re.compile(r"\b(?:amd|instinct|radeon|mi\d{2,3}x?|intel|arc|gaudi|ascend|mthreads)\b", re.IGNORECASE)
 _DRIVE = re.compile(r"(?:/dev/)?(?:nvme|sd[a-z]|hd[a-z]|mmcblk|ssd|hdd|emmc|disk|drive|optane)[\w-]*", re.IGNORECASE)
 # A machine has many kinds of path; the first ones show what is meant.
 _MOST_KINDS = 2
@@ -133,7 +140,7 @@ def _undescribed(row: Observation, posted: PostedFacts) -> Unjudged:
     hosts = row.settings.get("hosts", 1)
     if row.metric == COLLECTIVE and hosts < 2 and row.path != "network":
         why = "the rate is possible; what it should be depends on what joins the GPUs, which nobody described"
-        return Unjudged(why, _LISTS)
+        return Unjudged(why, _LISTS if _of_nvidia(posted) else _LINKS_OF_OTHERS)
     if row.path == "network" or hosts > 1:
         if row.how.get("line") or posted.stated("line") or posted.stated("network cards"):
             return Unjudged("less than the line carries, and nothing says what else limits it", _DESCRIBE)
@@ -149,6 +156,11 @@ def _undescribed(row: Observation, posted: PostedFacts) -> Unjudged:
         )
         return Unjudged("the text says nothing that it can be compared with", step)
     return Unjudged("nothing says what the machine is", _DESCRIBE)
+
+
+def _of_nvidia(posted: PostedFacts) -> bool:
+    """Whether no GPU has another maker's name: NVIDIA's tools list those."""
+    return not any(_OF_OTHERS.search(title) for title in posted.devices.values())
 
 
 def _of_storage(row: Observation) -> Unjudged:

@@ -87,6 +87,8 @@ _ONLY_SLOWER = (
     _words(
         r"\b(?:larger than|beyond|exceed\w*|bypass\w*|outside|without|no|drop\w*) (?:the )?(?:\w+ )?caches?\b|\bcold\b|"
         r"\bcaches? (?:is |was |gets |ran |runs )?(?:full|exhausted)\b|"
+        # A benchmark of the disk itself is no read from a cache.
+        r"\b(?:dis[ck]|drive|device) benchmark\b|"
         r"\buncached|(?<!gpu)(?<!without o.lag=)(?:^|[ _=])direct\b|\bo_direct|\bfsync|\bsync\b"
     ),
     _words(r"\b(?:without|no) (?:p2p|peer)", r"\b(?:p2p|peer(?:[ -]access)?)\W{1,3}(?:is )?(?:off|disabled)"),

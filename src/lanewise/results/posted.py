@@ -52,6 +52,7 @@ MODULES = re.compile(
     r"(?<!G)DDR[345]L?[ -]?(?P<rate>\d{4,5})\b",
     re.IGNORECASE,
 )
+GPU_TO_CARD = "GPU to network card"  # the class of both in `nvidia-smi topo -m`
 BY_LSCPU = "by lscpu"  # a virtual machine that nobody mentions
 # What people write before a figure that they know only about.
 _ABOUT = r"(?i:[~\u2248<>]|about |around |some |ca\.? )?\s*"

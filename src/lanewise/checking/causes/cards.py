@@ -19,7 +19,8 @@ _STEP = "while it runs: sudo lspci -vv -s CARD | grep -E 'LnkCap:|LnkSta:|MaxPay
 _SMALL = 128 * 2**10
 # Words that say when, not how: rows that differ in them alone are of one program.
 _WHEN = re.compile(
-    r"\b(?:before|after|now|then|old|new|earlier|later|first|second|today|was|is|ago|"
+    r"\b(?:at first|at the start|initially|fresh|afterwards|after (?:\w+ ){0,3}(?:activity|use|writes|writing|minutes)|"
+    r"before|after|now|then|old|new|earlier|later|first|second|today|was|is|ago|"
     r"(?:an?|one|two|three|four|six|\d{1,3}) (?:hour|day|week|month|year)s?)\b", re.IGNORECASE,
 )  # fmt: skip
 

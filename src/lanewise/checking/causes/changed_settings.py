@@ -15,6 +15,13 @@ from lanewise.checking.references.texts import OF_FEWER_THREADS, of_plain_text, 
 from lanewise.checking.symptom import RowSymptom, line_of, quantity_in, value_text
 from lanewise.results.observation import Observation
 
+_NUMBERED = re.compile(r"\b([A-Za-z]{2,}) (\d{1,6})\b(?![.\w%/])")
+# Words before the number of one of several things, not of a setting; an MTU is a cause of its own.
+_ONE_OF_SEVERAL = re.compile(
+    r"mtu|numa|servers?|trays?|racks?|switch|pairs?|slots?|machines?|kernels?|drivers?|release|gen\w*|board|chips?|dies?|"
+    r"links?|lanes?|groups?|zones?|regions?|tests?|lines?|models?|table|figure|case|of|at|by|for|after|and|to|from|in|the",
+    re.IGNORECASE,
+)
 _STEP = "change only that and measure again, twice each way"
 # Linux' CFS throttles a group that has used its quota (kernel, scheduler/sched-bwc): a thread that the others wait for
 # at a barrier may be one of the throttled (ollama/ollama#17916: nr_throttled 3115 of 4567).
@@ -56,6 +63,21 @@ def _setting_of_its_name(row: Observation, faster: Sequence[Observation]) -> Ite
             evidence = f"{theirs} reached {value_text(other)}, all else alike"
             yield Cause(("setting", key), f"the setting {mine}", _STEP, evidence=evidence)
             return
+
+
+def number_in_its_name(symptom: RowSymptom) -> Iterator[Cause]:
+    """The number of a setting in which alone the name of a faster row differs: traffic class 0 in place of 224."""
+    row = symptom.row
+    for other in symptom.better(same_flow=True) if row.how.get("tool") == "typed in" else ():
+        pairs = [pair for pair in zip(_NUMBERED.findall(row.scenario), _NUMBERED.findall(other.scenario), strict=False)
+                 if pair[0] != pair[1]]  # fmt: skip
+        alike = _NUMBERED.sub("", row.scenario) == _NUMBERED.sub("", other.scenario)
+        if len(pairs) == 1 and alike and row.settings == other.settings and pairs[0][0][0] == pairs[0][1][0]:
+            word, number = pairs[0][0]
+            if not is_amount(word) and not _ONE_OF_SEVERAL.fullmatch(word):
+                evidence = f"'{other.scenario}' reached {value_text(other)}"
+                yield Cause(("setting", word.lower()), f"the setting {word} {number}", _STEP, evidence=evidence)
+                return
 
 
 def threads_of_a_text(symptom: RowSymptom) -> Iterator[Cause]:
@@ -131,4 +153,11 @@ def away_from_their_cards(symptom: RowSymptom) -> Iterator[Cause]:
         yield Cause(("far NUMA node",), what, step, evidence=f"'{alone.row.scenario}' reached {value_text(alone.row)}")
 
 
-OWN_SETTINGS = (setting_that_differs, threads_of_a_text, shared_by_rails, shared_by_ports, away_from_their_cards)
+OWN_SETTINGS = (
+    setting_that_differs,
+    number_in_its_name,
+    threads_of_a_text,
+    shared_by_rails,
+    shared_by_ports,
+    away_from_their_cards,
+)

@@ -122,7 +122,8 @@ BUSY = _condition(
     r"threads? (?:also )?(?:read|write|cop(?:y|ies)|us(?:e|ing))(?:ing)?(?: the)? memory|"
     r"(?:cpus?|memory|gpus?) (?:under |in )?(?:load|stress|busy)|"
     r"(?:busy|loaded) (?:cpus?|memory|host|machine|system|gpus?)|stress(?:-ng)?|noisy neighbou?rs?|"
-    r"background (?:load|traffic|cop(?:y|ies)|jobs?)|while (?:\w+ ){1,4}(?:runs?|read|write|cop(?:y|ies)|trains?)",
+    r"background (?:load|traffic|cop(?:y|ies)|jobs?)|"
+    r"while (?:\w+ ){1,4}(?:runs?|reads?|writes?|cop(?:y|ies)|trains?|streams?|loads?)",
     "shared",
     "what else the machine does at the same time: the host's memory, a link or the GPU is shared with it",
     "measure on an idle machine; top, nvidia-smi pmon, pcm-memory or perf stat for the memory's traffic",

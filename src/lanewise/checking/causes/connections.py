@@ -30,6 +30,8 @@ _LONG_TRIP = 1e-3
 _ALIKE, _MORE = 0.1, 1.4
 # From what share on lost datagrams are no chance.
 _LOST = 0.01
+_IPOIB, _DATAGRAM = re.compile(r"\bipoib|\bip over i(?:b|nfiniband)", re.IGNORECASE), re.compile(r"\bdatagram", re.I)
+_RDMA_TEST, _OF_DATAGRAMS = re.compile(r"\brdma\b|\bib_|\bverbs\b", re.IGNORECASE), 4092
 _PLAIN = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _NO_NAME = re.compile(r"run \d+")  # of a run that no line names
 # A program that works all the time uses a core (%); one that uses less than half of it waits.
@@ -49,8 +51,8 @@ def run_causes(symptom: RowSymptom) -> Iterator[Cause]:
     if symptom.row.path == "network" and symptom.row.metric == "goodput" and symptom.row.how.get("stalled"):
         yield from _stalled()
     elif symptom.row.path == "network" and symptom.row.metric == "goodput" and symptom.row.value:
-        for find in (_asked, _small_calls, _small_segments, _window, _more_connections, _one_limit, _lost_datagrams,
-                     _idle_cores, _at_another_time):  # fmt: skip
+        for find in (_asked, _small_calls, _small_segments, _datagram_mode, _window, _more_connections, _one_limit,
+                     _lost_datagrams, _idle_cores, _at_another_time):  # fmt: skip
             yield from find(symptom)
     elif symptom.row.path == "network" and symptom.row.metric.startswith("latency"):
         yield from _late_messages(symptom)
@@ -101,6 +103,19 @@ def _small_segments(symptom: RowSymptom) -> Iterator[Cause]:
             "ip link (mtu) at both ends and of tunnels; ip route get ADDRESS (mtu, advmss); iperf3 -M, iptables TCPMSS"
         )
         yield Cause(("mtu",), what, step, evidence="the tool prints it")
+
+
+def _datagram_mode(symptom: RowSymptom) -> Iterator[Cause]:
+    """IP over InfiniBand in datagram mode, whose packets are those of the fabric: 2044 or 4092 B (RFC 4391)."""
+    row = symptom.row
+    facts = " ".join(f"{each.key} {each.value}" for each in (*symptom.posted.statements, *symptom.posted.unused))
+    stated = {each.value for each in symptom.posted.stated("mtu")}
+    mtu = row.settings.get("mtu") or (int(stated.pop()) if len(stated) == 1 else 0)
+    is_ip = _IPOIB.search(f"{row.scenario} {facts}") and not _RDMA_TEST.search(row.scenario)
+    if is_ip and (0 < mtu <= _OF_DATAGRAMS or _DATAGRAM.search(f"{row.scenario} {facts}")):
+        what = "the MTU: IPoIB in datagram mode has packets of 2 or 4 KiB, in connected mode (RFC 4755) of 64 KiB"
+        step = "cat /sys/class/net/ib0/mode; echo connected > /sys/class/net/ib0/mode; ip link set ib0 mtu 65520"
+        yield Cause(("mtu",), what, step, evidence=f"an MTU of {mtu}" if mtu else "datagram mode is stated")
 
 
 def _window(symptom: RowSymptom) -> Iterator[Cause]:

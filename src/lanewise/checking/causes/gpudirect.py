@@ -10,6 +10,7 @@ from lanewise.checking.causes.ports import crosses_a_link
 from lanewise.checking.symptom import RowSymptom, far_ends, line_of, program_of, row_devices, value_text
 from lanewise.results.conditions import PairState
 from lanewise.results.observation import Observation
+from lanewise.results.posted import GPU_TO_CARD
 from lanewise.routes.classify import NEAR_TO_FAR, PIX, PXB
 
 PEER_STEP = "sudo lspci -vvv | grep -A1 ACSCtl; cat /sys/kernel/iommu_groups/*/type; boot with iommu=pt, ACS off"
@@ -38,6 +39,10 @@ def far_apart(symptom: RowSymptom) -> Iterator[Cause]:
         if pair.cls in (PIX, PXB):
             return
         evidence = f"{gpu} and {row.how['device']} are {pair.cls} ({pair.source}){_nearer_cards(symptom, pair)}"
+    elif row.path == "network" and (stated := symptom.posted.stated(GPU_TO_CARD)):
+        if stated[0].value in (PIX, PXB):
+            return
+        evidence = f"they are {stated[0].value} ({stated[0].source})"
     yield Cause(("far device", gpu), what, _TOPO_STEP, evidence=evidence, devices=frozenset({gpu}))
 
 

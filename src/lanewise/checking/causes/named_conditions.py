@@ -13,6 +13,7 @@ from lanewise.checking.causes.conditions import (
     FAR_DEVICE,
     OWN_CONDITIONS,
     READ_BY_PEERS,
+    SHARED,
     TURNED_OFF,
 )
 from lanewise.checking.references.judged import COLLECTIVE
@@ -20,8 +21,13 @@ from lanewise.checking.references.texts import of_plain_text
 from lanewise.checking.symptom import RowSymptom, value_text
 from lanewise.checking.verdict import Verdict
 from lanewise.results.observation import Observation
+from lanewise.routes.classify import NEAR_TO_FAR
 
 _FASTER = 1.2
+_THINGS = r"(?:\w+ )?(cards?|gpus?|drives?|disks?|ports?|hosts?|nodes?|clients?)\b"
+_ALL = re.compile(rf"\b(?:all|both|every|several|two|three|four|eight|[2-9]|[1-9]\d) {_THINGS}", re.IGNORECASE)
+_ONE = re.compile(rf"\b(?:one|a single|single|1) {_THINGS}", re.IGNORECASE)
+_CLASS = re.compile(rf"\b(?:{'|'.join(NEAR_TO_FAR)})\b")
 # Paths between a GPU and another device.
 _BETWEEN = ("network", "storage", "peer")
 # Variables of the environment: with their value, or with the name of a library that has such.
@@ -71,12 +77,23 @@ def _differing(row: Observation, best: Observation) -> Iterator[Cause]:
         for condition in CONDITIONS if typed else ():  # of texts `stated_words`
             if condition.differs(row.scenario, best.scenario):
                 yield condition.cause(evidence)
+    by_hand = row.how.get("tool") == "typed in"
+    if by_hand and _classes(row) - _classes(best) and _classes(best) - _classes(row):
+        yield FAR_DEVICE.cause(evidence)
+    several, one = _ALL.search(row.scenario), _ONE.search(best.scenario)
+    if typed and several and one and several[1].rstrip("s") == one[1].rstrip("s"):
+        yield SHARED.cause(evidence)
     # What a tool calls its own mode (CPU_GPU of gdsio) is no variable.
     modes = {word for each in (row, best) for key in ("mode", "engine") for word in each.how.get(key, "").split()}
     if variables := (set(_VARIABLE.findall(best.scenario)) ^ set(_VARIABLE.findall(row.scenario))) - modes:
         what = f"a setting that differs between the two: {', '.join(sorted(variables))}"
         step = "run both with NCCL_DEBUG=INFO, and set what the faster one has"
         yield Cause(("setting",), what, step, evidence=evidence)
+
+
+def _classes(row: Observation) -> frozenset[str]:
+    """The classes of a pair of devices that a row's name has."""
+    return frozenset(_CLASS.findall(row.scenario))
 
 
 def own_conditions(symptom: RowSymptom) -> Iterator[Cause]:

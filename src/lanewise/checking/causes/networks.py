@@ -16,7 +16,7 @@ from lanewise.checking.causes.card_links import (
 )
 from lanewise.checking.causes.drives import slow_drive
 from lanewise.checking.causes.gpudirect import far_apart, far_redirection, staged_through_host
-from lanewise.checking.causes.ports import bound_to_a_port, lesser_port, one_port
+from lanewise.checking.causes.ports import OF_PERFTEST, bound_to_a_port, lesser_port, one_port
 from lanewise.checking.named.abilities import shares_host_memory
 from lanewise.checking.symptom import RowSymptom, far_ends, line_of, program_of, row_devices, value_text
 from lanewise.results.observation import Observation
@@ -59,12 +59,12 @@ def other_program(symptom: RowSymptom) -> Iterator[Cause]:
     own_memory = not symptom.gpu or shares_host_memory(symptom.posted.title(symptom.gpu))
     faster = [other for other in symptom.better_rates() if far_ends(other) == far_ends(row)]
     faster = [other for other in faster if program_of(other) != program_of(row) and line_of(other) == line_of(row)
-              and not _same_tool(other, row)]  # fmt: skip
+              and not _same_tool(other, row) and not _other_memory(other, row)]  # fmt: skip
     if faster and program_of(row) and program_of(faster[0]):
         what = f"{what}, or it uses other cards or ports than '{program_of(faster[0])}'"
         evidence = f"'{program_of(faster[0])}' reached {value_text(faster[0])} over the same network"
         yield Cause(("software",), what, _PROGRAM_STEP, evidence=evidence)
-    elif own_memory and not row.how.get("tool", "").startswith("perftest"):
+    elif own_memory and not row.how.get("tool", "").startswith("perftest") and not OF_PERFTEST.search(row.scenario):
         yield Cause(("software",), what, _PROGRAM_STEP)
 
 
@@ -137,6 +137,12 @@ def _same_tool(row: Observation, other: Observation) -> bool:
     """Whether one tool other than a typed table measured both the same way in opposite directions."""
     tools = {each.how.get("tool", "typed in") for each in (row, other)}
     return len(tools) == 1 and row.flow != other.flow and row.settings == other.settings and "typed in" not in tools
+
+
+def _other_memory(row: Observation, other: Observation) -> bool:
+    """Whether one program, by the first word of both names, measured memory of a GPU and of a host."""
+    programs = {each.scenario.partition(" ")[0].rstrip(",:") for each in (row, other)}
+    return len(programs) == 1 and ("gpu" in row.flow) is not ("gpu" in other.flow)
 
 
 NETWORK_CAUSES = (

@@ -17,7 +17,7 @@ _OTHER_PORTS = (0.1, 1, 2.5, 10)
 _PAYLOAD, _PAYLOAD_OF_PORT = (0.915, 0.992), 0.96
 # Who types "about 1 Gb/s" has rounded the payload of such a port up. Half of a line says less.
 _ROUNDED = 1.005
-_OF_PERFTEST = re.compile(r"\bib_(?:write|read|send)_bw|\bperftest", re.IGNORECASE)
+OF_PERFTEST = re.compile(r"\bib_(?:write|read|send)_bw|\bperftest", re.IGNORECASE)
 
 # Variables that bind a library to cards or ports (documentation of NCCL, PyTorch and UCX), and the rows that use it.
 _BINDING = {
@@ -66,7 +66,7 @@ def lesser_port(symptom: RowSymptom) -> Iterator[Cause]:
         return  # what lies between GPU and card is likelier
     line, rate = result.expected.value * 8e-9, (row.value or 0.0) * 8e-9
     # perftest's MB/sec are of 2^20 bytes (`format_factor` in perftest_resources.c), whatever they were typed in as.
-    rates = (rate, rate * 2**20 / 1e6) if _OF_PERFTEST.search(row.scenario) and row.display_unit == "MB/s" else (rate,)
+    rates = (rate, rate * 2**20 / 1e6) if OF_PERFTEST.search(row.scenario) and row.display_unit == "MB/s" else (rate,)
     typed = row.how.get("tool") == "typed in"
     for port in sorted({*_OTHER_PORTS, line / 2, line / 4}):
         most = _ROUNDED if typed and port in _OTHER_PORTS else _PAYLOAD[1]

@@ -11,7 +11,9 @@ from lanewise.checking.causes.conditions import TURNED_OFF
 from lanewise.checking.causes.ports import at_lesser_port
 from lanewise.checking.references.gpu_memory import GPU_MEMORY
 from lanewise.checking.references.judgement import HOST_COPIES
+from lanewise.checking.references.rdma_turned_off import LEAVE_SOCKETS, leaves_sockets
 from lanewise.checking.symptom import RowSymptom
+from lanewise.checking.tolerances import TOLERANCES
 from lanewise.results.observation import Observation
 from lanewise.results.posted import BY_LSCPU, PostedFacts, Statement
 
@@ -31,6 +33,11 @@ class _StatedCause:
     step: str
 
 
+# What a machine has or is, whatever runs on it: of two rows of one path both have it.
+_OF_A_MACHINE = ("virtual machine", "confidential", "iommu", "acs", "bar", "chipset")
+# What a setting does that turns RDMA off: the setting is to be changed, the transport is why it is slow.
+_OVER_SOCKETS = "data between hosts goes by TCP sockets, not by RDMA"
+_SOCKETS_STEP = "ibv_devinfo in the container; unset NCCL_IB_DISABLE; NCCL_DEBUG=INFO must show NET/IB"
 _CAUSES = (
     _StatedCause("NCCL_P2P_DISABLE", r"1", "setting", _PEER_PATHS,
                  "NCCL_P2P_DISABLE=1 sends peer traffic through host memory", "unset NCCL_P2P_DISABLE"),
@@ -38,7 +45,7 @@ _CAUSES = (
                  "NCCL_P2P_LEVEL={value} turns P2P off between GPUs that are farther apart", "unset NCCL_P2P_LEVEL"),
     _StatedCause("NCCL_SHM_DISABLE", r"1", "setting", _PEER_PATHS,
                  "NCCL_SHM_DISABLE=1 sends traffic within the host over the network", "unset NCCL_SHM_DISABLE"),
-    _StatedCause("NCCL_IB_DISABLE", r"1", "setting", ("network", "collective"),
+    _StatedCause("NCCL_IB_DISABLE", LEAVE_SOCKETS["NCCL_IB_DISABLE"], "setting", ("network", "collective"),
                  "NCCL_IB_DISABLE=1 leaves TCP sockets for traffic between hosts", "unset NCCL_IB_DISABLE"),
     _StatedCause("NCCL_NET_GDR_LEVEL", r"LOC|0", "staged", ("network", "collective"),
                  "NCCL_NET_GDR_LEVEL={value} turns GPUDirect RDMA off", "unset NCCL_NET_GDR_LEVEL"),
@@ -65,13 +72,12 @@ _CAUSES = (
                  "NCCL_BUFFSIZE={value}: pieces far below the 4 MiB that NCCL sends at once", "unset NCCL_BUFFSIZE"),
     _StatedCause("NCCL_PROTO", r"(?i)\^?LL", "setting", ("collective",),
                  "NCCL_PROTO={value}: LL carries half as much as the links do", "unset NCCL_PROTO"),
-    _StatedCause("NCCL_NET", r"(?i)socket", "setting", ("network", "collective"),
+    _StatedCause("NCCL_NET", LEAVE_SOCKETS["NCCL_NET"], "setting", ("network", "collective"),
                  "NCCL_NET=Socket leaves TCP sockets for traffic between hosts", "unset NCCL_NET"),
-    _StatedCause("UCX_TLS", r"(?i)(?!.*\b(?:rc|dc|ud|ib|all)(?:_\w+|x)?\b).*\btcp\b.*", "setting", ("network",),
+    _StatedCause("UCX_TLS", LEAVE_SOCKETS["UCX_TLS"], "setting", ("network",),
                  "UCX_TLS={value} leaves TCP sockets for traffic between hosts", "unset UCX_TLS"),
     _StatedCause("network transport", r"(?i)socket|tcp", "transport", ("network", "collective"),
-                 "data between hosts goes by TCP sockets, not by RDMA",
-                 "ibv_devinfo in the container; unset NCCL_IB_DISABLE; NCCL_DEBUG=INFO must show NET/IB"),
+                 _OVER_SOCKETS, _SOCKETS_STEP),
     _StatedCause("backend", r"gloo", "software", ("collective", "network"),
                  "torch.distributed uses gloo, which copies to host memory and sends over TCP",
                  "init_process_group(backend='nccl') for tensors of GPUs"),
@@ -182,12 +188,20 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
                 full = (
                     cause.statement == "lost packets" and "retransmits" in statement.value and at_lesser_port(symptom)
                 )
-                yield replace(told, inconclusive=True) if full else told
+                told = replace(told, inconclusive=True) if full or _both_have_it(cause, symptom) else told
+                yield told
+                if leaves_sockets(statement):
+                    yield Cause(("transport",), _OVER_SOCKETS, _SOCKETS_STEP, evidence=statement.source)
     known = {cause.statement for cause in _CAUSES}
     for statement in symptom.posted.statements:
         if statement.key not in known and TURNED_OFF.fullmatch(f"{statement.key}={statement.value.strip()}"):
             what = f"a variable turns something off: {statement.key}={statement.value}"
             yield Cause(("setting", statement.key), what, f"unset {statement.key}", evidence=statement.source)
+
+
+def _both_have_it(cause: _StatedCause, symptom: RowSymptom) -> bool:
+    """Whether a property of the whole machine holds for the faster row as well with which a row is compared."""
+    return cause.key in _OF_A_MACHINE and symptom.result.tolerance is TOLERANCES["same path"]
 
 
 def _of_row(statement: Statement, row: Observation) -> bool:

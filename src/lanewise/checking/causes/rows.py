@@ -164,6 +164,7 @@ def common_device(symptom: RowSymptom) -> Iterator[Cause]:
     least = 2 if network or row.path == "peer" else 3
     if slow < least or fine < (2 if network else 1):
         return
+    common = frozenset() if results.gpus == 1 else common  # the only GPU is in all rows of GPUs
     for device in sorted(device for device in common if network or not device.startswith("host"))[:1]:
         what = f"{device} is in every one of the {slow} slow rows and in no other"
         step = f"look at {device} alone: its link under load, its slot; swap it with another"

@@ -46,6 +46,7 @@ from lanewise.checking.references.latencies import (
     faster_than_any_link,
     is_median_of_a_network,
     is_time,
+    of_small_collectives,
     of_small_messages,
     slower_than_others,
 )
@@ -77,6 +78,7 @@ from lanewise.checking.references.paths import (
     of_smaller,
     same_path,
 )
+from lanewise.checking.references.rdma_turned_off import of_rdma_turned_off
 from lanewise.checking.references.rings import of_peer_copies
 from lanewise.checking.references.row_parts import RowParts
 from lanewise.checking.references.same_load import of_same_load
@@ -248,7 +250,7 @@ class References:
     def _of_a_time(self, result: PathResult) -> PathResult:
         """A latency, by that of the same copy in other rows, else by what the asker expects of it."""
         result = slower_than_others(result, self._between[row_devices(result.row)], self.rows)
-        result = faster_than_any_link(of_small_messages(result))
+        result = faster_than_any_link(of_small_collectives(of_small_messages(result)))
         asked = result.verdict is Verdict.UNKNOWN and result.row.how.get("expectation")
         return self.texts.judge(result) if asked else result
 
@@ -331,6 +333,7 @@ class References:
         part = part or self.parts.gpu_of_all_ranks(row)
         yield from over_gloo(row, self.posted, part)
         yield from ring_by_line(row, self.posted, part)
+        yield from of_rdma_turned_off(row, self.posted)
         yield fastest_of_any_collective()
         yield from self.parts.bounds(row)
 
@@ -363,6 +366,7 @@ class References:
         yield from of_lesser_port(row, self.posted)
         wires = math.inf if part is None else part.wires_to_host
         yield from by_line(row, flows_of(row), self.posted, wires, on_path)
+        yield from of_rdma_turned_off(row, self.posted)
         others = [each for each in on_path if not keeps_to_fewer_ports(row, each, self.posted)]
         yield from same_path(row, measured(others))
         yield from of_stated_limit(row, on_path)

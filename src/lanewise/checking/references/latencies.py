@@ -39,6 +39,9 @@ _MEDIAN_PEERS, _MEDIAN_STAGED, _MEDIAN_NETWORK = 1.4e-6, 16.5e-6, 1.9e-6
 # RDMA of small messages takes 0.9 to 3.4 us over InfiniBand, Slingshot and Aries, 40 over a busy Ethernet (kept
 # questions); ten times what is fine leaves room for long routes, EFA and cores that sleep.
 _FINE_NETWORK, _SLOW_RDMA = 5e-6, 50e-6
+# A step of a collective of one GPU a host takes 20 us by RDMA, 46 to 80 over sockets and 177 between two instances of a
+# cloud (five kept questions); 0.5 ms and more is a wait for a timer or a core.
+_STEP, _SLOW_STEP = 60e-6, 0.5e-3
 # GPUDirect adds 1 to 4 us to RDMA's latency; five times that of host memory is a copy by the driver (19.7 us for 3.3
 # without GDRCopy, the same kept questions).
 _OF_HOST = 5.0
@@ -72,7 +75,8 @@ def slower_than_others(result: PathResult, between: Sequence[Observation], rows:
     """
     row = result.row
     best, limit = _same_copy(row, between), "the same copy in another row"
-    whole = row.metric == "time" or (row.value or 0.0) >= _NO_LATENCY
+    small = 0 < row.settings.get("bytes", 0) <= _SMALL  # of which two differ as latencies do
+    whole = (row.metric == "time" and not small) or (row.value or 0.0) >= _NO_LATENCY
     late_by = _LATE_COLLECTIVE if whole and row.how.get("tool") == "typed in" else _LATE
     if (version := _of_another_version(row, between)) and row.value and row.value > _LATE_COLLECTIVE * version:
         best, limit, late_by = version, "the same by another version", _LATE_COLLECTIVE
@@ -132,6 +136,17 @@ def of_small_messages(result: PathResult) -> PathResult:
         return result
     expected = expectation(row, basis="latency", value=median, limit=f"{limit} on other machines").expected
     return PathResult(row, expected, TOLERANCES["latency"], verdict, None, slow if verdict is Verdict.SLOW else fine)
+
+
+def of_small_collectives(result: PathResult) -> PathResult:
+    """The result of the typed time of a small collective of one GPU a host, slow if its steps wait for something."""
+    row, ranks = result.row, result.row.settings.get("ranks", 0)
+    small = row.metric in TIMES and row.path == "network" and 0 < row.settings.get("bytes", 0) <= _SMALL
+    steps = 2 * (ranks - 1)  # of a ring (nccl-tests, doc/PERFORMANCE.md); a tree has no more
+    if result.verdict is not Verdict.UNKNOWN or not small or steps < 1 or (row.value or 0.0) <= steps * _SLOW_STEP:
+        return result
+    expected = expectation(row, basis="same path", value=steps * _STEP, limit="a step over TCP sockets").expected
+    return PathResult(row, expected, TOLERANCES["same path"], Verdict.SLOW, None, steps * _SLOW_STEP)
 
 
 def faster_than_any_link(result: PathResult) -> PathResult:

@@ -301,18 +301,21 @@ def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str, part
     yield Reference("parts", nvlink, share * nvlink if fine else low, low, 2 * nvlink, limit, source, own=fine)
 
 
-def collective(row: Observation, part: GpuAbility) -> Iterator[Reference]:
-    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links."""
+def collective(row: Observation, part: GpuAbility, *, pcie_alone: bool = False) -> Iterator[Reference]:
+    """A ring is as fast as its slowest link: bus bandwidth is at most that of one GPU's links.
+
+    `pcie_alone`: somebody states that no bridge of NVLinks or xGMI joins the GPUs.
+    """
     if part.nvlink_rate is not None and part.all_linked:
         yield from _over_nvlinks(row, part.title, part.nvlink_rate, part.source, part.part)
     else:
         pcie = part.peer_rate()
         # A name that the catalogue does not have may have NVLinks or xGMI, and cards may have bridges.
-        bridged = part.part is None or part.nvlink_rate is not None
+        bridged = not pcie_alone and (part.part is None or part.nvlink_rate is not None)
         high = None if bridged else raw_rate(part.gen, part.lanes)
         # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
         limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(_ring_share(row), 0.12) * pcie
-        fine = is_card(part) and _is_full_ring(row, pcie)
+        fine = (is_card(part) or pcie_alone) and _is_full_ring(row, pcie)
         yield Reference("parts", pcie, _FULL_RING * pcie if fine else low, low, high, limit, part.source, own=fine)
 
 

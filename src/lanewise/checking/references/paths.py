@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 
@@ -53,6 +54,7 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
     rows = [each for each in rows if not (_waits_for_each(row) and _program(each) == _program(row))]
     rows = [each for each in rows if not (_is_of_more(each, row) or over_more(each, row))]
     rows = [each for each in rows if not _kernels_both_ways(each, row)]
+    rows = [each for each in rows if not _is_longer_call(each, row)]
     rows = [each for each in rows if not (_fills_its_link(row) and stated_links(each) != stated_links(row))]
     best = max(rows, key=lambda each: _with_start(each, row), default=row)
     # Pageable memory is slower on a healthy machine, a smaller request too.
@@ -72,6 +74,12 @@ def same_path(row: Observation, rows: Sequence[Observation]) -> Iterator[Referen
 def _is_of_more(other: Observation, row: Observation) -> bool:
     """Whether the names of two rows of a table say that the other is of more cards, drives or the like."""
     return row.how.get("tool") == TABLE and count_in(other.scenario) > max(1, count_in(row.scenario))
+
+
+def _is_longer_call(other: Observation, row: Observation) -> bool:
+    """Whether another row is of longer messages of a collective over a network, whose steps cost a short one more."""
+    is_collective = row.path == "network" and row.settings.get("ranks", 0) > 1
+    return is_collective and other.settings.get("bytes", 0) > row.settings.get("bytes", math.inf)
 
 
 def _kernels_both_ways(other: Observation, row: Observation) -> bool:

@@ -30,7 +30,7 @@ from lanewise.checking.references.parts import (
     tunnel_copy,
 )
 from lanewise.checking.references.siblings import flows_of
-from lanewise.checking.symptom import is_bridged
+from lanewise.checking.symptom import is_bridged, is_without_bridge
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts, SlotLink, slot_link
 from lanewise.topology.model import System
@@ -161,6 +161,6 @@ class RowParts:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
             yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
         elif hosts == 1 or part.all_linked:
-            yield from collective(row, part)
+            yield from collective(row, part, pcie_alone=is_without_bridge(self.posted))
             if hosts == 1:
                 yield from collective_over_mesh(row, part, self.catalog, len(flows))

@@ -11,6 +11,7 @@ from lanewise.readers.tool_results import ImportedResults, check_rows
 from lanewise.readers.typed import machine, values
 from lanewise.readers.typed.fields import BY_ALGORITHM
 from lanewise.readers.typed.flows import is_over_a_network
+from lanewise.readers.typed.gpu_to_card import gpu_to_card, says_where
 from lanewise.readers.typed.head import HEAD, file_head, with_keys_of_all
 from lanewise.readers.typed.keys import near_miss, with_texts, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
@@ -36,7 +37,8 @@ _LONGEST_BARE = 120  # characters of a line
 
 def is_text(text: str) -> bool:
     """Whether a text is such a list of figures, or nothing but flows with a value each."""
-    return any(line.startswith(f"{HEAD}:") for line in text.split("\n", 50)[:50]) or _bare_rows(text) is not None
+    heads = (line.lstrip("{ ").startswith(f"{HEAD}:") for line in text.split("\n", 50)[:50])
+    return any(heads) or _bare_rows(text) is not None
 
 
 def _bare_rows(text: str) -> str | None:
@@ -132,6 +134,9 @@ def _posted(stated: Mapping[str, YamlNode], file: str) -> PostedFacts:
         # cores: 8P+16E says nothing that can be used
         known, vain = replace(statement, value=said or statement.value), replace(statement, key=key)
         (statements if is_known else unused).append(known if is_known else vain)
+    if (distance := gpu_to_card(unused)) is not None:
+        statements.append(distance)
+        unused = [each for each in unused if not says_where(each)]
     return PostedFacts({}, tuple(statements), tuple(unused))
 
 

@@ -47,7 +47,9 @@ def file_head(root: YamlNode, of_rows: Collection[str]) -> FileHead:
     root = with_form_keys(root, _OWN)
     others = [key for key in root.value if key not in _OWN] if root.is_map else []
     kept = [key for key in others if not near_miss(key, _OWN) or _GPUS.fullmatch(key) or _is_known(root[key], of_rows)]
-    root.check_fields((*_OWN, *kept), "the file", needed=(HEAD, "rows"))
+    root.check_fields((*_OWN, *kept), "the file", needed=(HEAD,))
+    if not root["rows"].given and root.value.keys() <= {HEAD, "title"}:
+        root["rows"].needed()
     root[HEAD].integer(1, 1, 1)
     words = _words({key: root[key] for key in kept} | root["stated"].members())
     of_all = {name: node for node in words.values() if (name := _key_of_rows(node, of_rows))}
@@ -60,7 +62,8 @@ def file_head(root: YamlNode, of_rows: Collection[str]) -> FileHead:
     gpus = [root["gpus"], root[GPU], *(node for key, node in words.items() if _GPUS.fullmatch(key))]
     of_rows_or_gpus = {node.key for node in [*of_all.values(), *gpus] if node.key != "slot"}
     stated = {key: node for key, node in words.items() if key not in of_rows_or_gpus}
-    rows = [with_form_keys(row, (*of_rows, *_SETTINGS)) for row in root["rows"].items()]
+    listed = root["rows"].items() if root["rows"].given else []
+    rows = [with_form_keys(row, (*of_rows, *_SETTINGS)) for row in listed]
     return FileHead(rows, next((node for node in gpus if node.given), root["gpus"]), stated, of_all)
 
 
