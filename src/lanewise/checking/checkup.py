@@ -25,7 +25,8 @@ from lanewise.checking.notes import (
     without_nvlink_notes,
 )
 from lanewise.checking.references.gpu_memory import with_copies_within
-from lanewise.checking.references.judged import ASKED_FOR_NO_MORE, References
+from lanewise.checking.references.judged import References
+from lanewise.checking.references.judgement import ASKED_FOR_NO_MORE
 from lanewise.checking.references.stated_limits import NO_MEASUREMENT
 from lanewise.checking.row_judge import RowJudge, is_of_bounds, with_described_ends
 from lanewise.checking.symptom import ResultTable
@@ -109,7 +110,8 @@ def check(
         judged = [judge(row, expect(row), relative_tolerance=tolerance) for row in rows]
     else:
         judged, aside = row_judge.results(rows)
-    results = ResultTable(sorted(without_lone_dips(judged), key=_worst_first))
+    undisturbed = without_lone_dips([*judged, *aside])[: len(judged)]
+    results = ResultTable(sorted(undisturbed, key=_worst_first))
     known = machine_causes(machine, target)
     search = CauseSearch(results, machine.conditions, known, model, posted, row_judge.with_titles, tuple(aside))
     findings = (*findings_of(search), *unjudged_findings(results, posted), *incomplete_results(rows, system))

@@ -15,6 +15,7 @@ from lanewise.results.observation import Observation, Source
 LEAST_COPY = 16 * 2**20
 # Times one copy without one before it: 34 of 55 GB/s of an idle H100 (cuda-samples, simpleMultiCopy.cu).
 COLD = "simpleMultiCopy"
+LONG_MESSAGE = 256 * 2**20  # of a collective, which has the rate of its links from there on
 LEAST = {"storage": 128 * 2**10, "network": 64 * 2**10}
 HOST_MEMORY = "host memory"
 _RATES = ("goodput", "total", "fit_bandwidth")
@@ -73,6 +74,13 @@ def too_short(row: Observation) -> bool:
     if row.how.get("tool") == COLD:
         return True
     return row.metric in _SHORT and row.path != HOST_MEMORY and row.settings.get("bytes", least) < least
+
+
+def starts_longer_than_it_moves(row: Observation) -> bool:
+    """Whether a link's rate says nothing of a row: of a short copy of a GPU, or a collective of less than 256 MiB."""
+    if row.metric in ("bus_bandwidth", "time") and row.settings.get("ranks", 0) > 1:
+        return row.settings.get("bytes", LONG_MESSAGE) < LONG_MESSAGE
+    return too_short(row) and "gpu" in row.flow
 
 
 def nothing_described(row: Observation) -> Expectation:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from lanewise import units
 from lanewise.checking.collective_rows import LEAST_JUDGED
+from lanewise.checking.expectation import LONG_MESSAGE
 from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.symptom import line_of
 from lanewise.results.figure_words import TABLE
@@ -28,7 +29,6 @@ _HOSTS = re.compile(
     re.IGNORECASE,
 )
 # Messages from this size on are as fast as larger ones to a tenth or two.
-_LONG = 256 * 2**20
 _COLLECTIVE = re.compile(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|a2a|broadcast|send_?recv|dispatch|combine|reduce|gather"
 )
@@ -52,14 +52,14 @@ def of_other_collectives(row: Observation, rows: Sequence[Observation]) -> Itera
 
 def of_fewer_hosts(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
     """The same collective typed in over fewer hosts, of which two may have twice the line."""
-    hosts, size = row.settings.get("hosts", 1), row.settings.get("bytes", _LONG)
-    if row.how.get("tool") not in _SIDE_BY_SIDE or hosts < 3 or size < _LONG:
+    hosts, size = row.settings.get("hosts", 1), row.settings.get("bytes", LONG_MESSAGE)
+    if row.how.get("tool") not in _SIDE_BY_SIDE or hosts < 3 or size < LONG_MESSAGE:
         return
     like = [
         each for each in rows
         if each.metric == row.metric and each.value and 1 < each.settings.get("hosts", 1) < hosts
         and each.how.get("tool") == row.how.get("tool") and line_of(each) == line_of(row)
-        and each.settings.get("bytes", _LONG) == size and _without_hosts(each) == _without_hosts(row)
+        and each.settings.get("bytes", LONG_MESSAGE) == size and _without_hosts(each) == _without_hosts(row)
     ]  # fmt: skip
     if (best := best_of(like)) is not None:
         yield of_other_rows(_rate(best), _OF_FEWER_HOSTS, f"the same over {best.settings['hosts']} hosts")
@@ -118,7 +118,7 @@ def _alike(each: Observation, row: Observation) -> bool:
     """Whether two rows have the same settings, or by their names are of two programs with two long sizes."""
     sizes = [one.settings.get("bytes", 0) for one in (each, row)]
     same = {**each.settings, "bytes": 0} == {**row.settings, "bytes": 0}
-    return same and (sizes[0] == sizes[1] or (min(sizes) >= _LONG and each.scenario != row.scenario))
+    return same and (sizes[0] == sizes[1] or (min(sizes) >= LONG_MESSAGE and each.scenario != row.scenario))
 
 
 def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
@@ -142,9 +142,13 @@ def of_other_table(row: Observation, rows: Sequence[Observation]) -> Iterator[Re
         yield of_another_row(best, _OF_ANOTHER, f"the same messages in '{name}'")
         return
     for name, table in tables.items():
-        longest = max((value for at, value in table.items() if at >= _LONG), default=0.0)
-        if size >= _LONG and not own.keys() & table and max(own.values(), default=longest) < _OF_ANOTHER * longest:
-            yield of_another_row(longest, _OF_ANOTHER, f"messages of {units.size(_LONG)} and more in '{name}'")
+        longest = max((value for at, value in table.items() if at >= LONG_MESSAGE), default=0.0)
+        if (
+            size >= LONG_MESSAGE
+            and not own.keys() & table
+            and max(own.values(), default=longest) < _OF_ANOTHER * longest
+        ):
+            yield of_another_row(longest, _OF_ANOTHER, f"messages of {units.size(LONG_MESSAGE)} and more in '{name}'")
 
 
 def of_other_ranks(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from lanewise.catalog import Catalog
-from lanewise.checking.expectation import NOTHING_DESCRIBED, too_short
+from lanewise.checking.expectation import NOTHING_DESCRIBED, starts_longer_than_it_moves, too_short
 from lanewise.checking.named.abilities import not_in_the_catalogue
 from lanewise.checking.references.ceilings import ceiling
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
@@ -40,7 +40,17 @@ from lanewise.checking.references.drives import (
 from lanewise.checking.references.gpu_memory import GPU_MEMORY, of_gpu_memory
 from lanewise.checking.references.gpus_of_a_name import of_gpus_of_a_name
 from lanewise.checking.references.host_nodes import of_other_node
-from lanewise.checking.references.judgement import HOST_COPIES, by_reference, compared, link_with_rate, met_limit
+from lanewise.checking.references.judgement import (
+    ASKED_FOR_NO_MORE,
+    HOST_COPIES,
+    between,
+    by_reference,
+    compared,
+    link_with_rate,
+    met_limit,
+    of_unasked,
+    verdict_by,
+)
 from lanewise.checking.references.kinds import of_other_rows
 from lanewise.checking.references.latencies import (
     faster_than_any_link,
@@ -100,7 +110,6 @@ from lanewise.checking.references.training_steps import of_waiting
 from lanewise.checking.symptom import row_devices
 from lanewise.checking.verdict import PathResult, Verdict
 from lanewise.results.figure_reasons import asked_for_no_more
-from lanewise.results.figure_words import BYTES_OF, OF_A_RANK_OR_ALL
 from lanewise.results.match import CONTEXT, METHOD, Identity, identity
 from lanewise.results.observation import Observation
 from lanewise.results.posted import PostedFacts
@@ -112,7 +121,6 @@ NO_COLLECTIVES = "without a description of the machine a collective is checked b
 UNNAMED_COLLECTIVE = (
     "the table does not say which collective it is: add a line with the command, such as all_gather_perf"
 )
-ASKED_FOR_NO_MORE = "iperf sends UDP at 1 Mb/s unless it is asked for more: measure with -b 0"
 UNNAMED = "nobody named the GPU"
 NOT_IN_CATALOGUE = "the catalogue does not have"
 RATES = ("goodput", "total", COLLECTIVE)
@@ -204,7 +212,7 @@ class References:
     def _by_references(self, result: PathResult) -> PathResult:
         """The result of a row by the first reference that calls it slow, else fine, else too fast."""
         row, references, older = result.row, list(self.of(result.row)), self.parts.older_host(result.row)
-        verdicts = [_verdict(row, reference, older) for reference in references]
+        verdicts = [verdict_by(row, reference, older) for reference in references]
         if met := met_limit(references, verdicts):
             return replace(
                 by_reference(row, met, Verdict.UNKNOWN), note=f"{compared(row, met)}, but less than its parts can"
@@ -213,14 +221,11 @@ class References:
             if verdict in verdicts:
                 return by_reference(row, references[verdicts.index(verdict)], verdict)
         if row.path == "network" and asked_for_no_more(row.how.get("protocol", ""), row.value or 0.0):
-            return self._of_unasked(result)
+            return of_unasked(result)
         if row.how.get("expectation"):
-            wanted = self.texts.judge(result)
-            # What a link is rated at says nothing of copies that take longer to start than to move.
-            short = too_short(row) and "gpu" in row.flow and row.how["expectation"] == "nominal"
-            return self._undecided(result) if short and wanted.verdict is Verdict.SLOW else wanted
+            return self._as_wanted(result)
         own = next((reference for reference in references if reference.own), None)
-        return self._undecided(result) if own is None or row.metric == COLLECTIVE else _between(row, own, older)
+        return self._undecided(result) if own is None or row.metric == COLLECTIVE else between(row, own, older)
 
     def _undecided(self, result: PathResult) -> PathResult:
         """The result of a row that no reference of its own path is known of, with the reason."""
@@ -237,22 +242,18 @@ class References:
         missing = not_in_the_catalogue(row, self.posted, self.catalog) or unknown_drive(row, self.parts.drive(row))
         return replace(result, note=f"{NOT_IN_CATALOGUE} {missing}") if missing else result
 
-    def _of_unasked(self, result: PathResult) -> PathResult:
-        """A rate that its program sends unless it is asked for more: fine if a tool says that all of it arrived."""
-        row = result.row
-        arrived = row.how.get("protocol") == "UDP" and not float(row.how.get("lost") or 1)
-        if arrived and not row.how.get("asked for"):
-            rate = row.value or 0.0
-            own = Reference("as posted", rate, rate, 0.0, None, "1 Mb/s of UDP, iperf's own choice", "iperf's manual")
-            result = by_reference(row, own, Verdict.OK)
-        return replace(result, note=ASKED_FOR_NO_MORE)
-
     def _of_a_time(self, result: PathResult) -> PathResult:
         """A latency, by that of the same copy in other rows, else by what the asker expects of it."""
         result = slower_than_others(result, self._between[row_devices(result.row)], self.rows)
         result = faster_than_any_link(of_small_collectives(of_small_messages(result)))
         asked = result.verdict is Verdict.UNKNOWN and result.row.how.get("expectation")
-        return self.texts.judge(result) if asked else result
+        return self._as_wanted(result) if asked else result
+
+    def _as_wanted(self, result: PathResult) -> PathResult:
+        """By what is wanted of a row; a link's rating says nothing of what takes longer to start than to move."""
+        wanted, row = self.texts.judge(result), result.row
+        of_a_link = row.how["expectation"] == "nominal" and starts_longer_than_it_moves(row)
+        return self._undecided(result) if of_a_link and wanted.verdict is Verdict.SLOW else wanted
 
     def _of_a_text(self, result: PathResult) -> PathResult:
         """A figure of plain text: by what its path, drive or line can do if the text says that, else by its words."""
@@ -395,19 +396,3 @@ class References:
     def _on_path(self, row: Observation) -> list[Observation]:
         """The rows of the same flows, however they were moved: the fastest where they are many."""
         return self._paths[identity(row, _IGNORED_ON_A_PATH)]
-
-
-def _verdict(row: Observation, reference: Reference, older_host: str) -> Verdict:
-    """What a reference says of a row: the parts of an older host may be what slows its own copies."""
-    verdict = reference.verdict(row.value or 0.0)
-    if verdict is Verdict.SLOW and row.how.get(BYTES_OF) == OF_A_RANK_OR_ALL:  # of a rank they are many times as many
-        verdict = reference.verdict((row.value or 0.0) * row.settings.get("ranks", 1))
-        verdict = verdict if verdict is Verdict.SLOW else Verdict.UNKNOWN
-    may_be_fine = older_host and reference.own and reference.basis == "parts" and verdict is Verdict.SLOW
-    return Verdict.UNKNOWN if may_be_fine else verdict
-
-
-def _between(row: Observation, own: Reference, older_host: str) -> PathResult:
-    """A row that its own path's reference calls neither fine nor slow."""
-    note = older_host or f"{compared(row, own)}: too little to call it fine, too much to call it slow"
-    return replace(by_reference(row, own, Verdict.UNKNOWN), note=note)

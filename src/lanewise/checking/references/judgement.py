@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lanewise import units
 from lanewise.checking.cause import speed
@@ -13,8 +14,10 @@ from lanewise.checking.references.siblings import flows_of
 from lanewise.checking.references.stated_limits import STATED_LIMIT
 from lanewise.checking.tolerances import TOLERANCES
 from lanewise.checking.verdict import PathResult, Verdict
+from lanewise.results.figure_words import BYTES_OF, OF_A_RANK_OR_ALL
 from lanewise.results.observation import Observation
 
+ASKED_FOR_NO_MORE = "iperf sends UDP at 1 Mb/s unless it is asked for more: measure with -b 0"
 HOST_COPIES = ("host to device", "device to host")
 
 
@@ -48,3 +51,30 @@ def compared(row: Observation, reference: Reference) -> str:
     """What share of a reference a row has, as text."""
     share = 100 * (row.value or 0.0) / reference.nominal
     return f"{share:.0f} % of {units.show(reference.nominal, row.display_unit)} ({reference.limit})"
+
+
+def verdict_by(row: Observation, reference: Reference, older_host: str) -> Verdict:
+    """What a reference says of a row: the parts of an older host may be what slows its own copies."""
+    verdict = reference.verdict(row.value or 0.0)
+    if verdict is Verdict.SLOW and row.how.get(BYTES_OF) == OF_A_RANK_OR_ALL:  # of a rank they are many times as many
+        verdict = reference.verdict((row.value or 0.0) * row.settings.get("ranks", 1))
+        verdict = verdict if verdict is Verdict.SLOW else Verdict.UNKNOWN
+    may_be_fine = older_host and reference.own and reference.basis == "parts" and verdict is Verdict.SLOW
+    return Verdict.UNKNOWN if may_be_fine else verdict
+
+
+def between(row: Observation, own: Reference, older_host: str) -> PathResult:
+    """A row that its own path's reference calls neither fine nor slow."""
+    note = older_host or f"{compared(row, own)}: too little to call it fine, too much to call it slow"
+    return replace(by_reference(row, own, Verdict.UNKNOWN), note=note)
+
+
+def of_unasked(result: PathResult) -> PathResult:
+    """A rate that its program sends unless it is asked for more: fine if a tool says that all of it arrived."""
+    row = result.row
+    arrived = row.how.get("protocol") == "UDP" and not float(row.how.get("lost") or 1)
+    if arrived and not row.how.get("asked for"):
+        rate = row.value or 0.0
+        own = Reference("as posted", rate, rate, 0.0, None, "1 Mb/s of UDP, iperf's own choice", "iperf's manual")
+        result = by_reference(row, own, Verdict.OK)
+    return replace(result, note=ASKED_FOR_NO_MORE)

@@ -139,9 +139,9 @@ def of_small_messages(result: PathResult) -> PathResult:
 
 
 def of_small_collectives(result: PathResult) -> PathResult:
-    """The result of the typed time of a small collective of one GPU a host, slow if its steps wait for something."""
+    """The result of the typed time of a small collective, slow if its steps wait for something."""
     row, ranks = result.row, result.row.settings.get("ranks", 0)
-    small = row.metric in TIMES and row.path == "network" and 0 < row.settings.get("bytes", 0) <= _SMALL
+    small = row.metric in TIMES and row.path in ("network", "peer") and 0 < row.settings.get("bytes", 0) <= _SMALL
     steps = 2 * (ranks - 1)  # of a ring (nccl-tests, doc/PERFORMANCE.md); a tree has no more
     if result.verdict is not Verdict.UNKNOWN or not small or steps < 1 or (row.value or 0.0) <= steps * _SLOW_STEP:
         return result

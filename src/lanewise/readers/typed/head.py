@@ -23,6 +23,7 @@ _NAME = re.compile(r"name|model|type", re.IGNORECASE)
 _DRIVE = re.compile(r"device|drive|disk|ssd|nvme", re.IGNORECASE)
 # Keys of rows that a head may have by other words; what is wanted, and lines, are the machine's there.
 _BY_OTHER_WORDS = ("bytes", "depth", "threads", "ranks", "hosts", "host memory", "NUMA node", "path", "device")
+_COUNTS = ("depth", "threads", "ranks", "hosts")
 # Settings and names that rows may have besides.
 _SETTINGS = (GPU, "memory", "connections", "mtu")
 # What only a row can have.
@@ -107,6 +108,8 @@ def _key_of_rows(node: YamlNode, of_rows: Collection[str]) -> str:
     name = key if key in of_rows else usual_key(node, ())
     known = of_rows if key in of_rows else _BY_OTHER_WORDS
     if isinstance(node.value, dict | list) or key in STATEMENTS or name not in known:
+        return ""
+    if name in _COUNTS and not re.search(r"\d", str(node.value)):  # threads: pinned
         return ""
     if (name == "path" and not _PROGRAM.fullmatch(key)) or (name == "device" and not _DRIVE.fullmatch(key)):
         return ""
