@@ -9,10 +9,11 @@ from functools import lru_cache
 
 from lanewise.catalog.cpu_models import generation_of
 from lanewise.catalog.drive_models import drive_series
+from lanewise.catalog.gpu_names import driver_name
 from lanewise.catalog.model import OR, Catalog, Figure, Part, letters, plain_name, without_maker
 
 _MOST = 8  # more parts share a word such as rtx, which tells nothing
-_PATCHED = "driver patched"
+_NO_PRODUCT = re.compile(r"driver patched|keeps 10-bit read tags")  # the title of a card in another state
 # One name for two products, of which the first has it in the catalogue: the superchip, and the chip of a DGX Station.
 _SAME_NAME = {"gb300": "gb300-desktop"}
 # A maker's name for a series, as manuals and lspci (pci.ids, 1000:c010 and 1000:c030) print it, by the names of parts.
@@ -20,7 +21,7 @@ _SERIES = re.compile(r"\bpex[ -]?(8[78]|89|97)0?(?:0|x)(?:0|xx?)\b", re.IGNORECA
 # Microchip's own numbers of fan-out switches: PM40100 is the PFX 100xG4, PM50084 the PFX 84xG5 (switchtec driver, Linux).
 _PFX = re.compile(r"\bpm([45])0\d{3}\b", re.IGNORECASE)
 # Words that make another product of the same number, and words that tell no two parts apart.
-_OTHER_PRODUCT = frozenset({"dx", "lx", "ti", "xt", "xtx", "super"})
+_OTHER_PRODUCT = frozenset({"dx", "lx", "ti", "xt", "xtx", "super", "threadripper"})
 _EMPTY = frozenset({"nvidia", "geforce", "tesla", "amd", "instinct", "intel", "mellanox", "edition", "generation",
                     "gcd", "die", "gpu"})  # fmt: skip
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
@@ -37,6 +38,7 @@ def meant_by(catalog: Catalog, name: str, kinds: Collection[str]) -> tuple[str, 
         meant = [meant_by(catalog, each, kinds) for each in several]
         return tuple(dict.fromkeys(part for parts in meant for part in parts)) if all(meant) else ()
     own = catalog.get(name) if name in catalog else None
+    name = driver_name(name) if "gpu" in kinds else name
     if own is not None and (own.kind not in kinds or _is_certain(own, name)):
         also = _SAME_NAME.get(own.name, own.name)
         return tuple(dict.fromkeys((own.name, also))) if also in catalog.parts else (own.name,)
@@ -105,7 +107,8 @@ def _alike(catalog: Catalog, name: str, kinds: Collection[str]) -> tuple[str, ..
         return ()
     alike = [
         part.name for kind in kinds for part in map(catalog.get, catalog.names(kind))
-        if words <= _words_of(part) and not (_words(part.name) - words) & _OTHER_PRODUCT and _PATCHED not in part.title
+        if words <= _words_of(part) and not (_words(part.name) - words) & _OTHER_PRODUCT
+        and not _NO_PRODUCT.search(part.title)
     ]  # fmt: skip
     return tuple(alike) if len(alike) <= _MOST else ()
 
@@ -125,4 +128,5 @@ def _words_of(part: Part) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _words(name: str) -> frozenset[str]:
-    return frozenset(re.findall(r"[a-z0-9+]+", name.casefold())) - _EMPTY
+    plain = re.sub(r"\bcx-?(?=\d)", "connectx-", name.casefold())
+    return frozenset(re.sub(r"^sxm\d$", "sxm", word) for word in re.findall(r"[a-z0-9+]+", plain)) - _EMPTY
