@@ -12,10 +12,13 @@ from lanewise.catalog.drive_models import drive_series
 from lanewise.catalog.gpu_names import driver_name
 from lanewise.catalog.model import OR, Catalog, Figure, Part, letters, plain_name, without_maker
 
+_MIDDLE = "the middle of theirs, whose sources lanewise parts show has"
 _MOST = 8  # more parts share a word such as rtx, which tells nothing
 _NO_PRODUCT = re.compile(r"driver patched|keeps 10-bit read tags")  # the title of a card in another state
-# One name for two products, of which the first has it in the catalogue: the superchip, and the chip of a DGX Station.
-_SAME_NAME = {"gb300": "gb300-desktop"}
+# Others of a part's own name: the chip of a superchip and of a DGX Station, modules that differ by their memory.
+_SAME_NAME = {
+    "gb300": ("gb300-desktop",), "gh200": ("gh200-480gb",), "grace": ("grace-480gb", "grace-496gb"),
+}  # fmt: skip
 # A maker's name for a series, as manuals and lspci (pci.ids, 1000:c010 and 1000:c030) print it, by the names of parts.
 _SERIES = re.compile(r"\bpex[ -]?(8[78]|89|97)0?(?:0|x)(?:0|xx?)\b", re.IGNORECASE)
 # Microchip's own numbers of fan-out switches: PM40100 is the PFX 100xG4, PM50084 the PFX 84xG5 (switchtec driver, Linux).
@@ -38,10 +41,11 @@ def meant_by(catalog: Catalog, name: str, kinds: Collection[str]) -> tuple[str, 
         meant = [meant_by(catalog, each, kinds) for each in several]
         return tuple(dict.fromkeys(part for parts in meant for part in parts)) if all(meant) else ()
     own = catalog.get(name) if name in catalog else None
+    is_short = own is not None and _words(name) == {own.name}
     name = driver_name(name) if "gpu" in kinds else name
     if own is not None and (own.kind not in kinds or _is_certain(own, name)):
-        also = _SAME_NAME.get(own.name, own.name)
-        return tuple(dict.fromkeys((own.name, also))) if also in catalog.parts else (own.name,)
+        others = _SAME_NAME.get(own.name, ()) if is_short else ()
+        return (own.name, *(other for other in others if other in catalog.parts))
     alike = _of_series(catalog, name, kinds) or _alike(catalog, name, kinds)
     if own is None:
         return alike if len(alike) > 1 or _names(catalog, alike, name) else ()
@@ -66,12 +70,13 @@ def _of_all(key: str, parts: Sequence[Part]) -> Figure | None:
     values = [figure.value for figure in stated if isinstance(figure.value, float)]
     if len(stated) == len(parts) and len({figure.value for figure in stated}) == 1:
         return stated[0]
+    if parts[0].kind == "cpu" and len(stated) < len(parts):
+        return None  # what no figure limits in one CPU, one that another states must not limit
     if not values or (stated[0].unit == "1" and len(set(values)) > 1 and all(value.is_integer() for value in values)):
         return None
     ends = [end for figure in stated for end in (figure.low, figure.high) if end is not None]
-    sources = dict.fromkeys(figure.source for figure in stated)
     return Figure(
-        statistics.median(values), stated[0].unit, "; ".join(sources), basis="typical",
+        statistics.median(values), stated[0].unit, _MIDDLE, basis="typical",
         machines=tuple(dict.fromkeys(machine for figure in stated for machine in figure.machines)),
         low=min(values + ends), high=max(values + ends),
     )  # fmt: skip
