@@ -34,9 +34,9 @@ def accuracy(
 ) -> AccuracyScore:
     """The rows of measured machines (all if none is named) as the performance model predicts them, and their scores.
 
-    `folder` has evidence files (or is one) to take in place of those that come with Lanewise. Figures that were measured on a
-    machine are left out when that machine is predicted, unless `fitted`. `workers` says on which engine the machines
-    are predicted, and which folder keeps those that are finished; `progress` is called as they finish.
+    `folder` has evidence files (or is one) to take in place of those that come with Lanewise. Figures that were
+    measured on a machine are left out when that machine is predicted, unless `fitted`. `workers` says on which engine
+    the machines are predicted, and which folder keeps those that are finished; `progress` is called as they finish.
 
     Raises UnknownName for a machine that does not exist, FormatError with file and line for a wrong evidence file, and
     InputError for a folder without any.

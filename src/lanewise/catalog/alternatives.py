@@ -21,7 +21,7 @@ _SAME_NAME = {
 }  # fmt: skip
 # A maker's name for a series, as manuals and lspci (pci.ids, 1000:c010 and 1000:c030) print it, by the names of parts.
 _SERIES = re.compile(r"\bpex[ -]?(8[78]|89|97)0?(?:0|x)(?:0|xx?)\b", re.IGNORECASE)
-# Microchip's own numbers of fan-out switches: PM40100 is the PFX 100xG4, PM50084 the PFX 84xG5 (switchtec driver, Linux).
+# Microchip's numbers of fan-out switches: PM40100 is the PFX 100xG4, PM50084 the PFX 84xG5 (Linux, switchtec.c).
 _PFX = re.compile(r"\bpm([45])0\d{3}\b", re.IGNORECASE)
 # Words that make another product of the same number, and words that tell no two parts apart.
 _OTHER_PRODUCT = frozenset({"dx", "lx", "ti", "xt", "xtx", "super", "threadripper"})
@@ -36,6 +36,8 @@ def meant_by(catalog: Catalog, name: str, kinds: Collection[str]) -> tuple[str, 
     >>> meant_by(builtin(), "Tesla P100", ("gpu",))
     ('p100-pcie', 'p100-sxm2')
     """
+    if plain_name(name) in catalog.parts and plain_name(name) not in _SAME_NAME:
+        return (plain_name(name),)
     several = re.split(r"\s+or\s+", name.strip(), flags=re.IGNORECASE)
     if len(several) > 1:
         meant = [meant_by(catalog, each, kinds) for each in several]
@@ -61,7 +63,9 @@ def either(parts: Sequence[Part]) -> Part:
     figures = {key: figure for key in keys if (figure := _of_all(key, parts)) is not None}
     titles = " or ".join(part.title for part in parts)
     one_maker = len({part.title.partition(" ")[0] for part in parts}) == 1
-    return Part(OR.join(part.name for part in parts), parts[0].kind, titles if one_maker else f"either {titles}", (), figures)
+    return Part(
+        OR.join(part.name for part in parts), parts[0].kind, titles if one_maker else f"either {titles}", (), figures
+    )
 
 
 def _of_all(key: str, parts: Sequence[Part]) -> Figure | None:

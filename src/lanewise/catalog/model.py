@@ -171,8 +171,8 @@ class Catalog:
     """Parts by name, found by name, alias or title in any case, CPUs and drives by model, GPUs by their usual names;
     Contradiction if two share a name.
 
-    `completed` keeps what catalog.typical and catalog.alternatives make of its parts, `best_reads` what perf.best_copy does, `_otherwise` the
-    names by their letters once one is looked for.
+    `completed` keeps what catalog.typical and catalog.alternatives make of its parts, `best_reads` what perf.best_copy
+    does, `_otherwise` the names by their letters once one is looked for.
     """
 
     parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
@@ -206,8 +206,10 @@ class Catalog:
 
     def _one_of(self, name: str) -> Part | None:
         """What stands for "a or b", two or more parts of one kind by their own names; None for other names."""
-        parts = [self.parts[each] for each in name.split(OR) if each in self.parts] if OR in name else []
-        if len(parts) < 2 or len(parts) <= name.count(OR) or len({part.kind for part in parts}) > 1:
+        names = name.split(OR)
+        parts = [self.parts[each] for each in names if each in self.parts] if len(names) > 1 else []
+        is_own_name = plain_name(name) in self._index  # rome or milan
+        if is_own_name or not parts or len(parts) < len(names) or len({part.kind for part in parts}) > 1:
             return None
         from lanewise.catalog.alternatives import either  # it needs this module
 

@@ -106,7 +106,8 @@ def _check_ends(a: str, b: str, kind: LinkKind, devices: Mapping[str, Device]) -
             raise Contradiction(f"a {kind} link cannot end at '{end}', a {devices[end].kind}", hint=hint)
     kinds = {devices[a].kind, devices[b].kind}
     if kind is LinkKind.PCIE and not kinds & {Kind.CPU, *FORWARDING}:
-        hint = "put a switch or a CPU between them; for a card at an accelerator's own die, a switch: null with both below"
+        hint = "put a switch or a CPU between them"
+        hint += " (of a card at a GPU's own die: switch: null, with both below it)" if Kind.NIC in kinds else ""
         raise Contradiction(f"'{a}' and '{b}' are both endpoints", hint=hint)
     if kind is LinkKind.PCIE and kinds == {Kind.CPU}:
         raise Contradiction(f"'{a}' and '{b}' are both CPUs", hint="join CPUs with socket:")

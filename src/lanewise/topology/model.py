@@ -195,8 +195,9 @@ class MeasuredFactor:
 class System:
     """Hosts, devices, links, domains, volumes and policies, with the catalogue of their parts.
 
-    `readings` says what names that several parts have were taken as, `part_files` are those that the description names, as written: paths from its own folder. `measured` has what was
-    measured on this machine, by class of capacity (perf.measured_capacity).
+    `readings` says what names that several parts have were taken as, `part_files` are those that the description
+    names, as written: paths from its own folder. `measured` has what was measured on this machine, by class of capacity
+    (perf.measured_capacity).
     """
 
     name: str

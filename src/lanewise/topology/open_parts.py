@@ -72,7 +72,9 @@ def settle_open_parts(
                 could = (device.part or "").split(OR)
                 allowed = _allowed(could, seen[name], settled, scope)
                 # Of CPUs of two makers little is alike: what stands for one that nobody named spans both.
-                one_maker = device.kind is not Kind.CPU or len({_maker(scope.catalog.get(part)) for part in allowed}) == 1
+                one_maker = (
+                    device.kind is not Kind.CPU or len({_maker(scope.catalog.get(part)) for part in allowed}) == 1
+                )
                 settled[name] = replace(device, part=OR.join(allowed) if one_maker else None)
                 names[stated, tuple(could), tuple(allowed)].append(name)
     return settled, tuple(_sentence(*key, where) for key, where in names.items())

@@ -38,7 +38,7 @@ def validate(document: YamlDocument) -> SystemForm:
 
     _check_top(document)
     try:
-        return SystemForm.model_validate(_with_names_as_written(document))
+        return SystemForm.model_validate(_in_words_of_the_format(document))
     except ValidationError as error:
         problems = Problems()
         # A misspelt key first: what is missing is often what it was meant to be.
@@ -67,9 +67,24 @@ def _check_top(document: YamlDocument) -> None:
         raise FormatError(f"format version {version} is not known", location=document.location("lanewise"), hint=hint)
 
 
-def _with_names_as_written(document: YamlDocument) -> dict[str, Any]:
-    """The data of a description with the names of ports and bridges as texts: buses such as 20 and 1e0 are no numbers."""
+# Policies as kernels, BIOSes and people call them.
+_POLICY_WORDS: dict[str, dict[str | bool, str | bool]] = {
+    "iommu": {"pt": "passthrough", "no": "off", "disabled": "off", "translated": "translate"},
+    "acs_redirect": {
+        **dict.fromkeys(("off", "no", "disabled", "none"), False),
+        "on": True,
+        "yes": True,
+        "enabled": True,
+    },
+    "peers": {False: "none", "off": "none", "no": "none", "disabled": "none"},
+}
+
+
+def _in_words_of_the_format(document: YamlDocument) -> dict[str, Any]:
+    """The data of a description, policies in words of the format, ports and bridges as texts: bus 20 is no number."""
     data = dict(document.data)
+    if isinstance(policies := data.get("policies"), dict):
+        data["policies"] = {key: _policy(key, value) for key, value in policies.items()}
     if isinstance(data.get("links"), list):
         data["links"] = [
             {key: _as_written(document, index, key, value) for key, value in link.items()}
@@ -77,6 +92,11 @@ def _with_names_as_written(document: YamlDocument) -> dict[str, Any]:
             for index, link in enumerate(data["links"])
         ]  # fmt: skip
     return data
+
+
+def _policy(key: str, value: Any) -> Any:
+    word = value.strip().lower() if isinstance(value, str) else value
+    return _POLICY_WORDS.get(key, {}).get(word, value) if isinstance(word, (str, bool)) else value
 
 
 def _as_written(document: YamlDocument, index: int, key: str, value: Any) -> Any:
@@ -90,6 +110,12 @@ _MANUALS_WORDS = {
     **dict.fromkeys(("upi", "qpi"), "write socket: with the number of links between the two CPUs"),
     "xgmi": "write socket: between CPUs, nvlink: between GPUs, with the number of links",
     "accelerator": "write gpu: for every kind of accelerator",
+    "acs": "write acs_redirect: true or false, whether peer traffic is sent up (ReqRedir of lspci -vv)",
+    **dict.fromkeys(("nps", "snc", "sub_numa"), "write numa_nodes: 4 at the CPU, and numa: at its devices"),
+    **dict.fromkeys(
+        ("memory", "memory_rate", "memory_speed", "dimms", "channels"),
+        "a part under parts: states it, which extends: the CPU's own name: memory.rate, channels x MT/s x 8 B",
+    ),
 }
 
 

@@ -38,7 +38,9 @@ def render_system(system: System, screen: Screen = PLAIN) -> str:
     ])  # fmt: skip
     for device in system.devices.values():
         names = [" ".join(device.os_names)] if system.os_names else []
-        devices.add(device.name, str(device.kind), part_word(device.part or ""), device.host or "free", _numa(device), *names)
+        devices.add(
+            device.name, str(device.kind), part_word(device.part or ""), device.host or "free", _numa(device), *names
+        )
     several = {link.bridge for link in system.links if link.bridge != link.port}
     links = Table([Column("from"), Column("to"), Column("link"), *([Column("host bridge")] if several else [])])
     for link in system.links:
