@@ -7,6 +7,8 @@ import pytest
 from lanewise import api
 from lanewise.checking.checkup import Checkup, check
 from lanewise.checking.verdict import Verdict
+from lanewise.collectives.curve import predict_collective
+from lanewise.collectives.model import Collective
 from lanewise.errors import FormatError, UnknownName
 from lanewise.readers.kinds import read_results
 from lanewise.topology.model import System
@@ -52,6 +54,41 @@ def test_a_pair_that_is_slow_with_no_copy_through_host_memory_may_suffer_from_th
     checkup = checked('flows: "gpu0->gpu1", value: 1.9 GB/s', head="gpus: GeForce RTX 4090\n")
     assert checkup.count(Verdict.SLOW) == 1
     assert "iommu" in causes(checkup)[:2]
+
+
+_TWO_A40 = """
+lanewise: 1
+system: two-a40
+devices: {cpu0: {cpu: %s}, "gpu[0-1]": {gpu: a40}}
+links: [{from: cpu0, to: "gpu[0-1]", pcie: gen4 x16}]
+policies: {peers: system, iommu: %s}
+"""
+
+
+def test_a_description_that_leaves_the_iommu_open_is_no_excuse_and_names_it_first():
+    peers = 'flows: "gpu0->gpu1", value: 1.3 GB/s'
+    silent, off = (read_system(_TWO_A40 % ("null", mode), "s.yaml") for mode in ("null", "off"))
+    checkup = checked(peers, system=silent)
+    assert checkup.count(Verdict.SLOW) == 1
+    assert causes(checkup)[0] == "iommu"
+    assert causes(checked(peers, system=off))[0] == "link"
+
+
+def test_a_ring_through_shared_memory_is_slow_where_only_an_open_iommu_would_make_it_so():
+    silent = read_system(_TWO_A40 % ("null", "null"), "s.yaml")
+    low = predict_collective(silent, Collective.ALL_REDUCE, ["gpu0", "gpu1"], [2.0**30]).points[0].low
+    value = 'flows: "gpu[0-1]->gpu[0-1]", value: %.2f GB/s, path: all_reduce, bytes: 1 GiB'
+    checkup = checked(value % (1.4 * low / 1e9), system=silent)
+    assert checkup.count(Verdict.SLOW) == 1
+
+
+def test_a_copy_at_the_rate_of_page_walks_is_the_iommus_unless_it_is_stated_off():
+    row = 'flows: "gpu0->host0", value: 21.4 GB/s'
+    text = _TWO_A40.replace("a40}", "rtx-4090}")
+    (finding,) = checked(row, system=read_system(text % ("rome", "null"), "s.yaml")).findings
+    assert finding.causes[0].key == ("iommu",)
+    assert finding.causes[0].explains
+    assert "iommu" not in causes(checked(row, system=read_system(text % ("rome", "off"), "s.yaml")))
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,14 @@ def test_two_ranks_gather_and_scatter_at_less_than_they_reduce_and_send_at_more(
     assert rates[Collective.ALL_TO_ALL] == pytest.approx(rates[Collective.SENDRECV], rel=0.03)
 
 
+def test_ranks_that_all_send_to_all_get_in_each_others_way_at_the_receivers() -> None:
+    for part, links, gpus in (("a100-sxm-80gb", 12, 8), ("h200-sxm", 18, 4), ("b200-sxm", 18, 8)):
+        node = gpu_node(part, links, gpus)
+        to_all, ring = (bus(node, f"gpu[0-{gpus - 1}]", 16 * GiB, operation)
+                        for operation in (Collective.ALL_TO_ALL, Collective.BROADCAST))  # fmt: skip
+        assert 0.8 * ring < to_all < 0.97 * ring
+
+
 @pytest.mark.parametrize("machine", ["h200-vm-2gpus-third", "h200-vm-2gpus-fourth"])
 def test_two_h200_are_predicted_from_the_other_two(machine: str) -> None:
     found = next(each for each in ready_machines() if each.name == machine)

@@ -30,14 +30,15 @@ def _lots(*names: str) -> list[str]:
     return [name for lot in names for name in (RUNS / lot / "machines.txt").read_text(encoding="utf-8").split()]
 
 
-UNSEEN = _lots("2026-11-28-unseen-machines-twelfth", "2026-11-28-unseen-machines-thirteenth")
+UNSEEN = _lots("2026-11-28-unseen-machines-fourteenth", "2026-11-28-unseen-machines-fifteenth")
 TEACH_SINCE = _lots(
     "2026-11-23-accuracy-unseen", "2026-11-23-accuracy-sets", "2026-11-23-accuracy-unseen-5",
     "2026-11-24-accuracy-unseen-6", "2026-11-24-accuracy-unseen-7", "2026-11-27-unseen-machines",
     "2026-11-27-unseen-machines-later", "2026-11-27-unseen-machines-third", "2026-11-27-unseen-machines-fourth",
     "2026-11-27-unseen-machines-fifth", "2026-11-27-unseen-machines-sixth", "2026-11-27-unseen-machines-seventh",
     "2026-11-27-unseen-machines-eighth", "2026-11-28-unseen-machines-ninth", "2026-11-28-unseen-machines-tenth",
-    "2026-11-28-unseen-machines-eleventh",
+    "2026-11-28-unseen-machines-eleventh", "2026-11-28-unseen-machines-twelfth",
+    "2026-11-28-unseen-machines-thirteenth",
 )  # fmt: skip
 # Held out until 2026-11-26: the second machine that shows what a figure or a rule says (decision 37).
 LEARNED_SINCE = {"a100-a147", *TEACH_SINCE}

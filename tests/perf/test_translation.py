@@ -53,6 +53,15 @@ def test_both_directions_of_a_root_port_share_its_translations_and_two_ports_do_
     assert both.total_high >= predicted("off", "host0->gpu0, gpu0->host0").total_high
 
 
+def test_an_iommu_that_is_not_stated_is_taken_not_to_translate_and_the_other_case_is_told() -> None:
+    flows = "host0->gpu0, gpu1->host0, gpu0->gpu1"
+    silent, plain, translated = (predicted(mode, flows) for mode in ("null", "off", "translate"))
+    assert silent.rates == plain.rates
+    assert silent.if_translated == translated.rates[:2]  # peers at root ports are as fast
+    assert not plain.if_translated
+    assert not translated.if_translated
+
+
 @pytest.mark.parametrize("flow", ["gpu0->gpu1", "ssd0->gpu0", "ssd0->host0"])
 def test_peers_and_what_is_slower_than_that_keep_their_interval(flow: str) -> None:
     translated, plain = (predicted(mode, flow).rates[0] for mode in ("translate", "passthrough"))

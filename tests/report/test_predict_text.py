@@ -11,7 +11,7 @@ import lanewise
 from lanewise.cli import verbs
 from lanewise.errors import FormatError
 from lanewise.options.option import parameter_values
-from lanewise.report import words
+from lanewise.report import json, words
 from lanewise.report.screen import Screen
 from lanewise.report.text import predict
 
@@ -118,7 +118,22 @@ links:
     assert "staged:" not in flows_as_text(tmp_path, text + "policies: {peers: none}\n").split("GB/s", 1)[1]
 
 
-def flows_as_text(folder: Path, description: str) -> str:
-    """What is printed of one copy between two GPUs."""
+def test_a_copy_that_an_iommu_of_unknown_mode_may_slow_says_what_to_state(tmp_path: Path) -> None:
+    text = """
+lanewise: 1
+system: silent
+devices: {cpu0: {cpu: rome}, gpu0: {gpu: a100-pcie-40gb}}
+links: [{from: cpu0, to: gpu0, pcie: gen4 x16}]
+"""
+    silent = flows_as_text(tmp_path, text, "gpu0->host0")
+    assert "if the IOMMU translates, which is not stated: gpu0->host0 21.50 GB/s (20.0 to 27.6); cat /sys" in silent
+    (case,) = json.flow_rates(lanewise.predict(str(tmp_path / "m.yaml"), "gpu0->host0"))["if_iommu_translates"]
+    assert case["goodput"] == 21.5e9
+    for mode in ("off", "translate"):
+        assert "if the" not in flows_as_text(tmp_path, f"{text}policies: {{iommu: {mode}}}\n", "gpu0->host0")
+
+
+def flows_as_text(folder: Path, description: str, flows: str = "gpu0->gpu1") -> str:
+    """What is printed of these flows."""
     (folder / "m.yaml").write_text(description, encoding="utf-8")
-    return predict.render_flow_rates(lanewise.predict(str(folder / "m.yaml"), "gpu0->gpu1"))
+    return predict.render_flow_rates(lanewise.predict(str(folder / "m.yaml"), flows))

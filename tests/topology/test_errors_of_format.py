@@ -203,7 +203,7 @@ policies: {iommu: strict}
 """
     assert refused(body) == snapshot("""\
 error: s.yaml:5: 'iommu' must be 'off', 'passthrough', 'translate', not 'strict'
-hint:  it is the IOMMU mode: off, passthrough or translate\
+hint:  it is the IOMMU mode: off, passthrough or translate; leave it out if nobody knows it\
 """)
 
 

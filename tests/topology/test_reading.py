@@ -13,6 +13,7 @@ from lanewise.errors import LanewiseError, Location
 from lanewise.topology.model import Kind, LinkKind, System
 from lanewise.topology.read import read_system
 from lanewise.topology.speeds import NETWORKS, is_ethernet, read_network, read_pcie
+from lanewise.topology.write import write_system
 
 Read = Callable[..., System]
 
@@ -307,6 +308,14 @@ policies: {iommu: off, acs_redirect: false, peers: none}
 """
     policies = read(body).policies
     assert (policies.iommu, policies.peer_scope) == ("off", {"cpu0": "none"})
+
+
+@pytest.mark.parametrize(("word", "mode"), [("false", "off"), ("translate", "translate"), ("null", None)])
+def test_an_iommu_that_nobody_knows_is_none_that_is_off(read: Read, word: str, mode: str | None) -> None:
+    system = read(f"devices: {{cpu0: {{cpu: null}}}}\npolicies: {{iommu: {word}}}\n")
+    assert system.policies.iommu == mode
+    assert read_system(write_system(system), "w.yaml").policies.iommu == mode
+    assert read("devices: {cpu0: {cpu: null}}\n").policies.iommu is None
 
 
 def test_acs_true_means_every_switch(read: Read) -> None:

@@ -15,9 +15,10 @@ class Cause:
     """Something that slows paths down, or may do so: `key` tells causes apart, `what` names it in a clause.
 
     `evidence` is where it was observed (empty: no direct evidence), `step` the command to type next, `change` how the
-    model predicts with it (None: it cannot). A `fault` is reported even if no path suffers; an `inconclusive` cause
-    only shows that something is wrong. `devices`: whose. Of one row, `predicted` is its value with that change (SI;
-    None: the model cannot say), with its `interval` where that tells, and whether that `explains` the measured one.
+    model predicts with it (None: it cannot), `left_open` that the description does not settle it. A `fault` is reported
+    even if no path suffers; an `inconclusive` cause only shows that something is wrong. `devices`: whose. Of one row,
+    `predicted` is its value with that change (SI; None: the model cannot say), with its `interval` where that tells,
+    and whether that `explains` the measured one.
     """
 
     key: tuple[str, ...]
@@ -32,20 +33,27 @@ class Cause:
     predicted: float | None = None
     interval: tuple[float, float] | None = None
     explains: bool = False
+    left_open: bool = False
 
     @property
     def rank(self) -> int:
-        """0 (likeliest): evidence, and explains the loss; 1: evidence, no prediction; 2: explains it, no evidence;
-        3: evidence, explains a part of the loss; 4: the rest; 5: what is only common on such a path."""
+        """0 (likeliest): evidence, and explains the loss; 1: evidence, no prediction; 2: explains it, no evidence,
+        or the description leaves it open; 3: evidence, explains a part of the loss; 4: the rest; 5: what is only
+        common on such a path."""
         if self.explains:
             return 0 if self.evidence else 2
         if not self.evidence:
-            return 5 if self.inconclusive else 4
+            return 2 if self.left_open else 5 if self.inconclusive else 4
         return 1 if self.predicted is None and not self.inconclusive else 3
 
     def distance(self, result: PathResult) -> float:
-        """How far the prediction with it lies from the measured value, relative to that; 1 where unknown."""
+        """How far the prediction with it lies from the measured value, relative to that; 1 where unknown.
+
+        0 of what the description leaves open, as some link of another width explains any rate.
+        """
         value = result.row.value
+        if self.left_open:
+            return 0.0
         return abs(self.predicted / value - 1) if self.predicted is not None and value else 1.0
 
 

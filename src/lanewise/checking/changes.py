@@ -112,11 +112,7 @@ def acs_redirection(names: frozenset[str]) -> ModelChange:
 
 def iommu_translation() -> ModelChange:
     """The IOMMU translating, so that no switch forwards between peers."""
-
-    def change(system: System) -> System:
-        return replace(system, policies=replace(system.policies, iommu="translate"))
-
-    return ModelChange(("iommu",), change_system=change)
+    return ModelChange(("iommu",), change_system=lambda system: system.with_iommu("translate"))
 
 
 def no_peer_access(pairs: frozenset[frozenset[str]] | None = None) -> ModelChange:

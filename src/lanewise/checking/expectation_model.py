@@ -41,6 +41,8 @@ AS_DESCRIBED = ModelChange(("as described",))
 class ExpectationModel:
     """Expected values of rows on one system; `device_of_word` has the device that a word in the results means.
 
+    A row is judged by an IOMMU that does not translate, unless it is stated that it does: one that slows a path is a
+    cause, no excuse. `is_iommu_stated` says whether the description settles it.
     `non_peers_by_design`: pairs of devices that the driver calls no peers because of what the machine is built of,
     though their routes would allow it; copies between them are predicted as staged.
     """
@@ -49,8 +51,14 @@ class ExpectationModel:
     device_of_word: Mapping[str, str] = field(default_factory=dict)
     non_peers_by_design: frozenset[frozenset[str]] = frozenset()
     collectives: CollectiveModels = field(default_factory=CollectiveModels)
+    is_iommu_stated: bool = field(init=False)
     _systems: dict[tuple[str, ...], System] = field(default_factory=dict)
     _rates: dict[tuple[object, ...], tuple[FlowRate, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.is_iommu_stated = self.system.policies.iommu is not None
+        if not self.is_iommu_stated:
+            self.system = self.system.with_iommu("off")
 
     def expect(self, row: Observation, change: ModelChange = AS_DESCRIBED) -> Expectation:
         """The model's value of a row, with that change; unknown, with the reason, where it has none."""

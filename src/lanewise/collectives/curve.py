@@ -90,7 +90,7 @@ class CollectiveModel:
         if self.fabric.kind is not FabricKind.PCIE or self.network is not None:
             return ()
         through_memory = replace(self.settings, p2p=False)
-        translating = replace(self.system, policies=replace(self.system.policies, iommu="translate"))
+        translating = self.system.with_iommu("translate")
         ways = (
             ("P2P", self.system, replace(self.settings, p2p=True)),
             ("SHM", self.system, through_memory),

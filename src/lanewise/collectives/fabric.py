@@ -76,10 +76,10 @@ class LocalFabric:
     `ring` is what each rank sends over PCIe, to the next one in a ring or to all others, with its range, `staged`
     whether part of it passes host memory, `duplex` whether a port then carries both directions, `memory` what the CPUs'
     measured rates of DMA allow of it and `sockets` what the links between sockets do, `translated` whether an IOMMU
-    translates what passes it, `walks` what its page walks allow. `uncached` is `memory` where no read finds its data in
-    a cache, `cache` what devices fill of one (B, of `cache_source`), `receivers` the ranks whose buffers share it.
-    `far_share` is what the share of writes to the other socket rests on, `perhaps_staged` says that some GPUs may have
-    no peer access. `rings` are the disjoint rings of a mesh, `order` the order of the ranks in a ring.
+    surely translates what passes it, `walks` what its page walks allow if it does. `uncached` is `memory` where no read
+    finds its data in a cache, `cache` what devices fill of one (B, of `cache_source`), `receivers` the ranks whose
+    buffers share it. `far_share` is what the share of writes to the other socket rests on, `perhaps_staged` says that
+    some GPUs may have no peer access. `rings` are the disjoint rings of a mesh, `order` that of the ranks in a ring.
     """
 
     kind: FabricKind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lanewise.collectives.constants import has_small_pages
 from lanewise.collectives.fabric import FabricKind, LocalFabric, NodeNetwork, RingRate
@@ -49,7 +50,9 @@ def algorithm_peaks(
     if network is None and collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         ring = _scaled(ring, _gather_share(ranks, fabric, settings))
     if direct:
-        return {Algorithm.P2P: _direct(collective, ranks, network, ring, settings)}
+        meet = collective is Collective.ALL_TO_ALL and fabric.kind is FabricKind.NVSWITCH and ranks.most > 2
+        within = _where_sends_meet(ring, settings) if meet else ring
+        return {Algorithm.P2P: _direct(collective, ranks, network, within, settings)}
     peaks = {Algorithm.RING: _ring_of_nodes(ranks, fabric, network, ring, settings)}
     if collective is Collective.ALL_REDUCE:
         if Algorithm.TREE in plans:
@@ -106,7 +109,9 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     Ports that carry both directions of shared memory reach less than those that carry one. Links between sockets keep
     what peers reach of them, as each direction has its own. Kernels copy, which on GPUs of compute capability 12 have
     fewer loads in flight than on others. Where an IOMMU translates, pages of 4 KiB cost walks
-    (collectives/translation.py), and those of cuMem allocations perhaps nothing: a range, if either may be.
+    (collectives/translation.py), and those of cuMem allocations perhaps nothing: a range, if either may be. So it is
+    where nobody says whether it translates: of 14 such hosts that name no CPU or one of AMD's three have the walks
+    (docs/decisions/0077).
     """
     few_loads = ranks.capability >= _FEWER_LOADS
     as_peers = learned("peer_share", ["sm120" if few_loads else "sm80"], settings.without)
@@ -119,13 +124,15 @@ def _pcie_ring(ranks: RankSet, fabric: LocalFabric, settings: CollectiveSettings
     slowest = min(rates, key=lambda rate: rate.rate)
     low, high = min(rate.low for rate in rates) * _PCIE_RANGE[0], min(rate.high for rate in rates) * _PCIE_RANGE[1]
     walks = fabric.walks
-    if walks is not None and walks.rate < slowest.rate and has_small_pages(settings):
+    if fabric.translated and walks is not None and walks.rate < slowest.rate and has_small_pages(settings):
         limit = f"{walks.limit} (through shared memory)"
         return AlgorithmPeak(
             Algorithm.RING, walks.rate, walks.low, min(walks.high, high), limit, walks.rests_on, "typical"
         )
-    if fabric.translated:
-        low = min(low, RANGES[UNKNOWN][0] * slowest.rate if walks is None else walks.low)
+    if walks is not None:
+        low = min(low, walks.low)
+    elif fabric.translated:
+        low = min(low, RANGES[UNKNOWN][0] * slowest.rate)
     cache_source = fabric.cache_source if buffers > fabric.cache else ""
     rests_on = "; ".join(text for text in (figure.rests_on, fabric.far_share, cache_source) if text)
     return AlgorithmPeak(Algorithm.RING, slowest.rate, low, high, slowest.limit, rests_on, "typical")
@@ -204,6 +211,13 @@ def _direct(
     leaving = (count - 1) / (count - local) if collective is Collective.ALL_TO_ALL else 1.0
     cards = _network_peak(Algorithm.P2P, network, settings, leaving / local)
     return min(within, cards, key=lambda peak: peak.bus_bandwidth)
+
+
+def _where_sends_meet(ring: AlgorithmPeak, settings: CollectiveSettings) -> AlgorithmPeak:
+    """What three or more ranks send to all others over NVSwitches: several of them send to one at once."""
+    figure = learned("all_to_all_share", ["nvswitch"], settings.without)
+    peak = _peak(Algorithm.P2P, ring.bus_bandwidth, figure, ring.limit)
+    return replace(peak, rests_on=f"{ring.rests_on}; {figure.rests_on}")
 
 
 def _scaled(peak: AlgorithmPeak, factor: float, algorithm: Algorithm | None = None) -> AlgorithmPeak:

@@ -40,11 +40,12 @@ class PageWalks:
 def page_walks(
     system: System, vendor: str, hops: Sequence[tuple[str, str]], peers: int, without: Collection[str]
 ) -> PageWalks | None:
-    """What a rank gets of `hops` at once, from GPU to GPU through the receiver's memory; None if nobody measured it.
+    """What a rank gets of `hops` at once, from GPU to GPU through the receiver's memory, if the IOMMU translates.
 
-    Each rank sends to `peers` others; `vendor` is the CPUs'; figures of the machines `without` do not count.
+    None where it is stated that it does not, or nobody measured it. Each rank sends to `peers` others; `vendor` is
+    the CPUs'; figures of the machines `without` do not count.
     """
-    if system.policies.iommu != "translate" or vendor != "amd" or not hops:
+    if system.policies.iommu not in ("translate", None) or vendor != "amd" or not hops:
         return None
     near = learned("translated_page", [vendor], without)
     far = learned("translated_far_page", [vendor], without)

@@ -196,11 +196,10 @@ def _document(draft: SystemDraft, merged: MachineFacts, catalog: Catalog, name: 
     document |= {"volumes": arrays} if arrays else {}
     policies: dict[str, Any] = {"acs_redirect": draft.redirects} if draft.redirects else {}
     iommu = merged.word(MACHINE, "iommu")
-    if not iommu and any(merged.value(about, "iommu_group") is not None for about in merged.facts):
-        iommu = "passthrough"
-        draft.note("the dumps have IOMMU groups, so the IOMMU is on; that it does not translate is assumed")
-    elif not iommu:
-        draft.note("the IOMMU's mode is not in the dumps; off is assumed")
+    if not iommu:
+        groups = any(merged.value(about, "iommu_group") is not None for about in merged.facts)
+        known = "the dumps have IOMMU groups, so the IOMMU is on" if groups else "the IOMMU's mode is not in the dumps"
+        draft.note(f"{known}; whether it translates is not known")
     policies |= {"iommu": iommu} if iommu else {}
     return {**document, "policies": policies} if policies else document
 

@@ -55,7 +55,8 @@ class Prediction:
 
     `total_low` and `total_high` are the ends of the interval of their sum in B/s. `utilization` is what is taken of
     each shared resource (wire bytes, of a link) / its capacity, `link_utilization` that of the links. With another
-    `schedule` than together, rates are each flow's bytes over the whole time.
+    `schedule` than together, rates are each flow's bytes over the whole time. `flows` are all that ran, also those that
+    the schedule does not count.
     """
 
     system: System
@@ -67,6 +68,7 @@ class Prediction:
     total_low: float
     total_high: float
     schedule: Schedule = TOGETHER
+    flows: tuple[Flow, ...] = ()
 
     def __repr__(self) -> str:
         words = ["unknown" if each.why_unknown else f"{each.rate / 1e9:.4g} GB/s" for each in self.rates]
@@ -81,6 +83,20 @@ class Prediction:
             (a, b) for a, b in pairs
             if a.rate != b.rate and is_tie((a.low, a.rate, a.high), (b.low, b.rate, b.high))
         )  # fmt: skip
+
+    @property
+    def if_translated(self) -> tuple[FlowRate, ...]:
+        """The flows that an IOMMU that translates would slow below their interval, as they then are.
+
+        None where the description states the IOMMU's mode. Of measured hosts whose description does not, it slows
+        copies of host memory on none of 78 and pairs below a switch on one of 20: too few for the intervals
+        (docs/decisions/0077).
+        """
+        if self.system.policies.iommu is not None:
+            return ()
+        translated = predict(self.system.with_iommu("translate"), self.flows, self.schedule).rates
+        pairs = zip(self.rates, translated, strict=True)
+        return tuple(case for plain, case in pairs if case.rate < plain.low and not plain.why_unknown)
 
     @property
     def why_unknown(self) -> str:
@@ -140,6 +156,7 @@ def predict(system: System, flows: Sequence[Flow], schedule: Schedule = TOGETHER
         total_low=min(math.fsum(case[counted]) for case in cases),
         total_high=max(math.fsum(case[counted]) for case in cases),
         schedule=schedule,
+        flows=tuple(flows),
     )
 
 

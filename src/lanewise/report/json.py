@@ -66,7 +66,11 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
     totals = {"total": total, "total_low": prediction.total_low, "total_high": prediction.total_high}
     head = {**system_head(prediction.system), "schedule": prediction.schedule.name}
     ties = [[a.flow.name, b.flow.name] for a, b in prediction.ties]
-    return {**head, **totals, "unit": "B/s", "flows": flows, "ties": ties}
+    translated = [
+        {"flow": case.flow.name, "goodput": case.rate, "low": case.low, "high": case.high, "limit": case.limit}
+        for case in prediction.if_translated
+    ]
+    return {**head, **totals, "unit": "B/s", "flows": flows, "ties": ties, "if_iommu_translates": translated}
 
 
 def _flow_rate(flow: FlowRate) -> dict[str, Any]:

@@ -112,8 +112,8 @@ class PoliciesForm(Form):
     acs_redirect: StrictBool | Names = Field(
         False, description="switches and CPUs whose ACS sends peer traffic up; true, or '{parameter}', for all switches"
     )
-    iommu: Literal["off", "passthrough", "translate", False] = Field(
-        "off", description="the IOMMU mode: off, passthrough or translate"
+    iommu: Literal["off", "passthrough", "translate", False] | None = Field(
+        None, description="the IOMMU mode: off, passthrough or translate; leave it out if nobody knows it"
     )
     staging: Names = Field([], description="the CPU of each host in whose memory copies between GPUs are staged")
     cross_domain_p2p: StrictBool | Whole = Field(False, description="peers across virtual domains in the fabric")

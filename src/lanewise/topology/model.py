@@ -149,12 +149,13 @@ class Volume:
 @dataclass(frozen=True, slots=True)
 class Policies:
     """What is allowed: peer scope by CPU (none, root-complex, socket, system; absent: the CPU part's own),
-    switches and CPUs whose ACS redirects peer traffic upstream, IOMMU mode, peers across virtual domains, and by host
-    the CPU in whose memory copies between its GPUs are staged (absent: see routes.rules.staging_socket)."""
+    switches and CPUs whose ACS redirects peer traffic upstream, IOMMU mode (None: not stated), peers across
+    virtual domains, and by host the CPU in whose memory copies between its GPUs are staged (absent: see
+    routes.rules.staging_socket)."""
 
     peer_scope: Mapping[str, str] = field(default_factory=dict)
     acs_redirect: frozenset[str] = frozenset()
-    iommu: str = "off"
+    iommu: str | None = None
     cross_domain_p2p: bool = False
     staging: Mapping[str, str] = field(default_factory=dict)
 
@@ -220,6 +221,10 @@ class System:
     def __repr__(self) -> str:
         values = "".join(f" {name}={value}" for name, value in self.settings.items())
         return f"<System {self.name}{values}: {len(self.devices)} devices, {len(self.links)} links>"
+
+    def with_iommu(self, mode: str | None) -> System:
+        """The system with its IOMMU in that mode: off, passthrough, translate or None (not stated)."""
+        return replace(self, policies=replace(self.policies, iommu=mode))
 
     def device(self, name: str) -> Device:
         """The device of that name; UnknownName with the nearest names otherwise."""

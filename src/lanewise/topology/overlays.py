@@ -129,7 +129,7 @@ def read_policies(form: SystemForm, devices: Mapping[str, Device], links: Sequen
     staging: dict[str, str] = {}
     with scope.problems.at(scope.location("policies", "staging")):
         staging = _staging(scope.names(entry.staging), devices, scope.location("policies", "staging"))
-    return Policies(policies.peer_scope, redirect, entry.iommu or "off", cross, staging)
+    return Policies(policies.peer_scope, redirect, "off" if entry.iommu is False else entry.iommu, cross, staging)
 
 
 def _staging(names: Sequence[str], devices: Mapping[str, Device], location: Location) -> dict[str, str]:

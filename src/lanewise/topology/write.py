@@ -217,7 +217,7 @@ def _policies(system: System, policies: Policies) -> Plain:
         entry["peers"] = FlowStyle(policies.peer_scope)
     if policies.acs_redirect:
         entry["acs_redirect"] = _folded(_in_order(system, policies.acs_redirect))
-    if policies.iommu != "off":
+    if policies.iommu is not None:
         entry["iommu"] = policies.iommu
     if policies.cross_domain_p2p:
         entry["cross_domain_p2p"] = True

@@ -184,10 +184,10 @@ def _changes(system: System) -> Iterator[_Change]:
         f"{_LOG} 'via SHM'; unset NCCL_P2P_DISABLE, and look at nvidia-smi topo -p2p r", system,
         CollectiveSettings(p2p=False),
     )  # fmt: skip
-    translating = replace(system, policies=replace(system.policies, iommu="translate"))
     yield (
         ("collective", "iommu"), "the IOMMU translates, and pages of shared memory are of 4 KiB",
-        f"{_LOG} 'via SHM'; cat /sys/kernel/iommu_groups/*/type (DMA translates), boot with iommu=pt", translating,
+        f"{_LOG} 'via SHM'; cat /sys/kernel/iommu_groups/*/type (DMA translates), boot with iommu=pt",
+        system.with_iommu("translate"),
         CollectiveSettings(small_pages=True),
     )  # fmt: skip
     yield (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from lanewise.checking.cause import Cause
 from lanewise.checking.causes.contention import other_copies, unexplained
@@ -26,6 +27,7 @@ from lanewise.checking.causes.modelled_routes import (
     nvlinks_not_in_use,
     peer_route,
     slow_staging,
+    translated_copy,
     wrong_node,
 )
 from lanewise.checking.causes.modelled_symptom import Symptom, weigh
@@ -49,7 +51,10 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
         return ()
     causes_by_key: dict[tuple[str, ...], Cause] = {}
     finders = (*WITH_A_MODEL_TOO, *NETWORK_WITH_A_MODEL, stated_causes)
-    general = [cause for find in finders for cause in find(symptom)]
+    general = [
+        replace(cause, left_open=_is_open(symptom, cause))
+        for find in finders for cause in find(symptom)
+    ]  # fmt: skip
     observed = [*(cause for find in WITH_EVIDENCE for cause in find(symptom)), *_of_machine(symptom)]
     for cause in [*observed, *(cause for cause in general if cause.evidence)]:
         weighed = weigh(symptom, cause)
@@ -68,6 +73,11 @@ def causes(symptom: Symptom) -> tuple[Cause, ...]:
         causes_by_key = {cause.key: cause for cause in unexplained(symptom)}
     ranked = sorted(causes_by_key.values(), key=lambda cause: (cause.rank, cause.distance(symptom.result)))
     return tuple(_each_kind_first(ranked) if symptom.row.path in ("network", "storage", "peer") else ranked)
+
+
+def _is_open(symptom: Symptom, cause: Cause) -> bool:
+    """Whether nothing but a description that does not settle it speaks for a cause."""
+    return cause.key == ("iommu",) and not cause.evidence and not symptom.model.is_iommu_stated
 
 
 def _each_kind_first(ranked: list[Cause]) -> list[Cause]:
@@ -150,6 +160,7 @@ WITH_EVIDENCE: tuple[CauseFinder, ...] = (
     noise,
 )  # fmt: skip
 WITHOUT_EVIDENCE: tuple[CauseFinder, ...] = (
-    slower_link, slower_port, other_copies, empty_channels, far_buffers, peer_route, fewer_nvlinks,
+    slower_link, slower_port, other_copies, empty_channels, far_buffers, peer_route, translated_copy,
+    fewer_nvlinks,
 )  # fmt: skip
 FAST: tuple[CauseFinder, ...] = (wrong_unit, cached, better_link)

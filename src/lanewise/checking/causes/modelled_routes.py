@@ -10,6 +10,7 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.causes.modelled_symptom import Symptom
 from lanewise.checking.causes.nvlinks import some_nvlinks, unused_nvlinks
 from lanewise.checking.verdict import lower_is_better
+from lanewise.perf.translation import LEAST
 from lanewise.routes.find import route
 from lanewise.routes.model import Via
 from lanewise.topology.model import Kind
@@ -68,6 +69,15 @@ def peer_route(symptom: Symptom) -> Iterator[Cause]:
         what = "these GPUs exchange data through host memory: P2P is off or not possible between them"
         change = changes.no_peer_access(frozenset({ends}))
         yield Cause(("peer",), what, "nvidia-smi topo -p2p r", change=change, devices=ends)
+
+
+def translated_copy(symptom: Symptom) -> Iterator[Cause]:
+    """A copy of host memory whose pages of 4 KiB the IOMMU translates, where nobody states that it does not."""
+    copy = symptom.host_copy()
+    if copy is not None and not symptom.model.is_iommu_stated and (symptom.row.value or 0.0) >= LEAST:
+        what = "the IOMMU translates pages of 4 KiB, which the description does not say"
+        step = "cat /sys/kernel/iommu_groups/*/type (DMA translates); boot with iommu=pt"
+        yield Cause(("iommu",), what, step, change=changes.iommu_translation(), devices=frozenset({copy[1]}))
 
 
 def slow_staging(symptom: Symptom) -> Iterator[Cause]:

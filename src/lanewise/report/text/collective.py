@@ -61,7 +61,9 @@ def _transports(curve: CollectiveCurve) -> str:
     ]
     steps = ["NCCL_DEBUG=INFO prints 'via P2P' or 'via SHM'", "nvidia-smi topo -p2p r whether P2P is allowed"]
     if any("IOMMU" in each.transport for each in curve.transports):
-        steps.append("/sys/kernel/iommu_groups/*/type whether the IOMMU translates (DMA)")
+        told = "/sys/kernel/iommu_groups/*/type whether the IOMMU translates (DMA)"
+        is_open = curve.system.policies.iommu is None
+        steps.append(f"{told}, which policies: {{iommu: translate}} or passthrough states" if is_open else told)
     return f"by transport: {'; '.join(texts)}. {', '.join(steps)}"
 
 

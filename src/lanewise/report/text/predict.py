@@ -49,6 +49,7 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
             render_table(table, screen),
             "",
             *_wrapped(_ties(prediction), screen),
+            *_wrapped(_if_translated(prediction), screen),
             *(screen.wrap(line, indent=2) for line in _why_staged(prediction)),
             *readings(prediction.system, screen),
             *_wrapped(accuracy, screen),
@@ -62,6 +63,15 @@ def _ties(prediction: Prediction) -> str:
     pairs = [f"{a.flow.name} and {b.flow.name}" for a, b in prediction.ties[:_MOST_TIES]]
     more = len(prediction.ties) - len(pairs)
     return f"cannot be told apart: {', '.join(pairs)}{f' and {more} pairs more' if more else ''}" if pairs else ""
+
+
+def _if_translated(prediction: Prediction) -> str:
+    """What an IOMMU of which the description says nothing may slow, and how to say it."""
+    cases = prediction.if_translated
+    texts = [f"{case.flow.name} {rate_text(case)} GB/s ({rate_interval(case)})" for case in cases[:_MOST_TIES]]
+    more = f" and {len(cases) - len(texts)} flows more" if len(cases) > len(texts) else ""
+    how = "cat /sys/kernel/iommu_groups/*/type (DMA translates), then state policies: {iommu: translate} or passthrough"
+    return f"if the IOMMU translates, which is not stated: {', '.join(texts)}{more}; {how}" if cases else ""
 
 
 def _why_staged(prediction: Prediction) -> list[str]:
