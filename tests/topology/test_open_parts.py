@@ -11,7 +11,16 @@ from lanewise.catalog import builtin
 from lanewise.catalog.alternatives import either, meant_by
 from lanewise.catalog.model import OR
 from lanewise.errors import FormatError
+from lanewise.perf.flow import parse_flows
+from lanewise.perf.overview import overview
+from lanewise.perf.predict import predict
+from lanewise.report import json
+from lanewise.report.text.listings import render_system
+from lanewise.report.text.path_overview import render_paths
+from lanewise.report.text.predict import render_flow_rates
 from lanewise.topology.model import System
+from lanewise.topology.read import read_system
+from lanewise.topology.write import write_system
 
 Read = Callable[[str], System]
 KINDS = ("gpu", "nic", "switch", "ssd")
@@ -181,3 +190,25 @@ def test_ports_and_bridges_named_by_their_bus(read: Read) -> None:
     system = read(f'devices: {{cpu0: {{cpu: null}}, "gpu[0-2]": {{gpu: null}}}}\nlinks: [{entries}]\n')
     assert [link.bridge for link in system.links] == ["00", "20", "1e0"]
     assert all(one != other for one, other in pairwise(link.bridge for link in system.links))
+
+
+def test_tables_and_json_say_what_a_name_was_taken_as(read: Read) -> None:
+    link = "{from: cpu0, to: gpu0, pcie: gen3 x16, bridge: b0}"
+    system = read(f"devices: {{cpu0: {{cpu: genoa}}, gpu0: {{gpu: V100}}}}\nlinks: [{link}]\n")
+    prediction = predict(system, parse_flows("host0->gpu0"))
+    for shown in (render_system(system), render_flow_rates(prediction), render_paths(overview(system))):
+        assert "part: gpu0: 'V100' may be v100-pcie, v100-sxm2 or v100-sxm3" in shown
+    assert "v100-pcie or 2 others" in render_system(system)
+    assert "Gen3 x16  b0" in render_system(system)
+    for document in (json.system(system), json.flow_rates(prediction)):
+        assert tuple(document["parts_taken"]) == system.readings
+
+
+def test_what_is_written_of_a_name_of_several_reads_back_alike(read: Read) -> None:
+    body = "devices: {cpu0: {cpu: genoa}, gpu0: {gpu: V100}}\nlinks: [{from: cpu0, to: gpu0, pcie: gen3 x16}]\n"
+    system = read(body)
+    again = read_system(write_system(system), "again.yaml")
+    assert again.devices["gpu0"].part == system.devices["gpu0"].part
+    assert len(again.readings) == 1
+    flows = parse_flows("host0->gpu0, gpu0->host0")
+    assert [rate.rate for rate in predict(again, flows).rates] == [rate.rate for rate in predict(system, flows).rates]
