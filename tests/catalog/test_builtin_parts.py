@@ -21,7 +21,7 @@ rtx-6000d rtx-a6000 rtx-a5000 rtx-a4000 v100-sxm3 m60 gtx-1070 gtx-1080 gtx-1080
 rtx-2080-ti rtx-3060 rtx-3080 rtx-4060-ti rtx-4070 rtx-4080
 rtx-5060-ti rtx-5070 rtx-5070-ti rtx-5080
 mi50 mi100 mi210 mi250x mi300x mi325x mi355x radeon-pro-vii rx-7900-xtx
-mi25 radeon-vii rx-580 rx-6900-xt
+mi25 radeon-vii rx-580 rx-6900-xt rtx-3090-ti v100s-pcie
 """
 CPUS = """
 ivy-bridge-ep haswell-ep broadwell-ep skylake-sp cascade-lake-sp ice-lake-sp sapphire-rapids
@@ -30,7 +30,7 @@ xeon-gold-6530 xeon-gold-6526y xeon-gold-5120t epyc-7452 epyc-7742 naples granit
 xeon-w-sapphire-rapids xeon-w-3300 threadripper-1000 threadripper-2000 threadripper-3000 threadripper-7000
 threadripper-9000
 threadripper-pro-3000 threadripper-pro-5000 threadripper-pro-9000 ryzen-am4 ryzen-2000 ryzen-am5 ryzen-9000 grace
-grace-480gb grace-496gb power9
+grace-480gb grace-496gb power9 altra
 """
 SWITCHES = """
 pex8747 pex8764 pex8796 pex9781 pex9797 pex88032 pex88048 pex88064 pex88080 pex88096 pex89024 pex89032 pex89048 pex89072
@@ -40,7 +40,7 @@ switchtec-pfx-gen4 switchtec-pfx-gen5 pax-gen4 cdi-gen4-fabric-switch cdi-gen5-f
 NICS = """
 connectx-3-fdr connect-ib-fdr connectx-4-edr connectx-5 connectx-6-hdr connectx-6-dx-100gbe
 connectx-6-dx-200gbe connectx-7-ndr connectx-7-ndr200 connectx-7-400gbe connectx-8-xdr bluefield-2 bluefield-3
-connectx-4-lx
+connectx-4-lx intel-e810-100gbe bcm57508-100gbe bcm57608-400gbe
 """
 SSDS = """
 nvme-gen3-x4-3.5 micron-9300 intel-p4510 samsung-pm1733 samsung-pm1743 kioxia-cm6 kioxia-cm7 samsung-990-pro

@@ -21,7 +21,9 @@ GPUS = {
     "a100-pcie-80gb": ["NVIDIA A100 80GB PCIe"],
     "v100-sxm2": ["V100-SXM2-16GB", "Tesla V100-SXM2-32GB"],
     "v100-pcie": ["Tesla V100-PCIE-16GB"],
+    "v100s-pcie": ["V100S", "Tesla V100S-PCIE-32GB", "Tesla V100S PCIe 32GB"],
     "t4": ["Tesla T4"],
+    "rtx-3090-ti": ["3090 Ti", "RTX 3090Ti", "GeForce RTX 3090 Ti"],
     "rtx-4090": ["4090", "RTX4090", "rtx_4090", "NVIDIA GeForce RTX 4090", "RTX 4090 48GB"],
     "rtx-4060-ti": ["4060 Ti"],
     "rtx-2080-ti": ["2080Ti"],
@@ -42,6 +44,10 @@ OTHERS = {
     "ice-lake-sp": ["Ice Lake", "Xeon 8358"],
     "core-12-to-14": ["i9-13900K", "Core i9-13900K"],
     "grace": ["Grace CPU"],
+    "altra": ["Ampere Altra", "Ampere Altra Max", "Ampere(R) Altra(R) Processor Q80-30", "Altra Max M128-30"],
+    "intel-e810-100gbe": ["E810", "E810-C", "E810-CQDA2"],
+    "bcm57508-100gbe": ["BCM57508", "Broadcom BCM57508", "P2100G"],
+    "bcm57608-400gbe": ["BCM57608", "Broadcom Thor2", "Thor 2"],
     "connectx-7-ndr": ["CX7", "CX-7", "Mellanox Technologies MT2910 Family [ConnectX-7]"],
     "samsung-pm9a3": ["PM9A3", "Samsung PM9A3"],
     "solidigm-p5336": ["D5-P5336"],
@@ -51,7 +57,7 @@ OPEN = ["A100", "V100", "Tesla V100 16GB", "P100", "A100 80GB", "RTX 4000", "RTX
 ANOTHER = [
     "A100 1g.10gb", "H200 MIG 1g.18gb", "A40-48Q", "1/2 A100 SXM4", "RTX PRO 6000 and 4090", "5700G", "RTX 1080",
     "GTX 4090", "4090 Mobile", "RTX 5090D", "A1000", "T400", "3060 8GB", "H800 PCIe", "RTX 3070",
-    "Xeon 6", "Xeon 6740E", "[]", "Altra [x]", "9" * 5000, "[" * 5000,
+    "Xeon 6", "Xeon 6740E", "[]", "AmpereOne [x]", "9" * 5000, "[" * 5000,
 ]  # fmt: skip
 
 

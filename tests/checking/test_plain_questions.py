@@ -147,6 +147,15 @@ def test_a_question_that_says_what_it_expected_is_slow_and_has_causes(text: str,
     assert first_causes(checkup)
 
 
+@pytest.mark.parametrize(("by_4", "by_32", "verdict"), [(220, 90, "slow"), (90, 220, "ok")])
+def test_threads_that_do_less_than_fewer_do_are_the_first_cause(by_4: int, by_32: int, verdict: str, tmp_path: Path):
+    text = f"Random read 4 KiB of an NVMe drive\n4 threads: {by_4},000 IOPS\n32 threads: {by_32},000 IOPS\n"
+    checkup = checked(text, tmp_path)
+    assert verdict_of(checkup) == verdict
+    slow = [finding for finding in checkup.findings if finding.kind == "slow"]
+    assert [finding.causes[0].key for finding in slow] == [("setting", "threads")] * len(slow)
+
+
 @pytest.mark.parametrize("text", OK)
 def test_a_figure_that_reaches_what_stands_beside_it_is_ok(text: str, tmp_path: Path):
     assert verdict_of(checked(text, tmp_path)) == "ok"

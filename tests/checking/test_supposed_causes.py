@@ -50,6 +50,16 @@ def test_half_of_a_gpu_s_nvlinks_are_named_where_staged_copies_are_a_little_abov
     assert finding.causes[0].what == "6 of the 12 NVLinks of gpu2 may be down"
 
 
+def test_a_staged_copy_that_no_link_explains_may_lose_time_between_its_stages():
+    pair = read_system(
+        "lanewise: 1\nsystem: pair\ndevices:\n  cpu0: {cpu: milan}\n  gpu[0-1]: {gpu: rtx-4090}\n"
+        "links:\n  - {from: cpu0, to: 'gpu[0-1]', pcie: gen4 x16}\n", "pair.yaml",
+    )  # fmt: skip
+    fine = [f'flows: "{a}->{b}", value: 25 GB/s' for a, b in (("host0", "gpu0"), ("gpu0", "host0"), ("host0", "gpu1"))]
+    assert "staging" in causes(checked('flows: "gpu0->gpu1", value: 9 GB/s', *fine, system=pair))
+    assert not checked('flows: "gpu0->gpu1", value: 22 GB/s', *fine, system=pair).count(Verdict.SLOW)
+
+
 def test_a_pair_that_is_slow_with_no_copy_through_host_memory_may_suffer_from_the_iommu():
     checkup = checked('flows: "gpu0->gpu1", value: 1.9 GB/s', head="gpus: GeForce RTX 4090\n")
     assert checkup.count(Verdict.SLOW) == 1

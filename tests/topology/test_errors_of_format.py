@@ -236,10 +236,10 @@ hint:  write socket: with the number of links between the two CPUs\
 def test_a_card_that_the_catalogue_lacks(refused: Shown) -> None:
     body = """\
 devices:
-  nic0: {nic: Intel E810}
+  nic0: {nic: Chelsio T6}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:4: unknown nic part 'Intel E810'
+error: s.yaml:4: unknown nic part 'Chelsio T6'
 hint:  lanewise parts list --kind nic has the names; write null, or add it: \
 lanewise parts template nic NAME -o new.yaml, and parts: [new.yaml] at the top\
 """)

@@ -51,7 +51,6 @@ def predict_load(
     """
     from lanewise import units
     from lanewise.perf.flow import names_of
-    from lanewise.perf.gpu_memory import check_fits
     from lanewise.weights.loaders import weight_loader_names
     from lanewise.weights.prediction import possible_loaders
     from lanewise.weights.prediction import predict_load as predict
@@ -59,21 +58,25 @@ def predict_load(
     known = as_system(system)
     ends = names_of(targets) if isinstance(targets, str) else list(targets)
     origin = replace(_source(known, source), latency=read_latency, read_ahead=read_ahead)
-    gpus = any(end not in known.hosts for end in ends)
-    loaders = one_or_more(loaders)
+    gpus, loaders = any(end not in known.hosts for end in ends), one_or_more(loaders)
     names = loaders or possible_loaders(weight_loader_names(), origin, known, warm, gpus)
     prediction = predict(
         known, units.parse(size, "B"), origin, ends, names, warm=warm, replicated=replicated, spread=spread,
         readers=readers,
     )  # fmt: skip
-    each, hint = prediction.plan.size, "name GPUs with more memory"
-    if not replicated:
-        each, hint = each / len(ends), "name more GPUs: --to 'gpu[0-7]'"
-    what = "the model" if each == prediction.plan.size else "a part of the model"
-    check_fits(known, ends, each, what, hint)
+    _check_fits(prediction, ends, replicated)
     reads = {"readers": readers, "read-latency": read_latency, "read-ahead": read_ahead}
     _refuse_without_effect(ends, loaders, warm, replicated, reads)
     return prediction
+
+
+def _check_fits(prediction: ModelLoadPrediction, ends: Sequence[str], replicated: bool) -> None:
+    """InputError where a GPU has less memory than its part of the model, or the whole of it, takes."""
+    from lanewise.perf.gpu_memory import check_fits
+
+    parts, hint = (1, "name GPUs with more memory") if replicated else (len(ends), "name more GPUs: --to 'gpu[0-7]'")
+    what = "the model" if parts == 1 else "a part of the model"
+    check_fits(prediction.plan.system, ends, prediction.plan.size / parts, what, hint)
 
 
 def load_rows(prediction: ModelLoadPrediction) -> tuple[Observation, ...]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lanewise.loadtest.accelerator import Accelerator
     from lanewise.options.serve import ServeOptions
 
 
@@ -32,7 +33,7 @@ def serve_node(
     >>> from lanewise.options.serve import ServeOptions
     >>> lanewise.serve_node(ServeOptions(engine="synthetic"))  # runs until it is interrupted  # doctest: +SKIP
     """
-    from lanewise.control.handshake import new_secret, read_secret
+    from lanewise.control.handshake import read_secret
     from lanewise.control.listener import open_listener
     from lanewise.control.rdma import usable_ports
     from lanewise.control.tls import listener_tls
@@ -52,20 +53,31 @@ def serve_node(
         accelerator = Accelerator(options, name, say, options.device, options.gid_index, options.gpu_memory)
         with closing(accelerator):
             _look_for_gpu_memory(options, say)
+            say(f"{name}: {_facts(accelerator)}")
             end = "" if options.once else "; Ctrl-C ends it"
-            facts = {key.replace("_", " "): value for key, value in accelerator.setup.items()}
-            say(f"{name}: " + "; ".join(f"{key} {value}" for key, value in facts.items() if value not in ("", None)))
             say(f"listening on {host} port {port}{' with TLS' if tls else ''}{end}")
-            if not secret:
-                secret = new_secret()
-                say("Frontends need this secret, in LANEWISE_SECRET or a --secret-file:")
-                show_secret(secret)
+            secret = secret or _new_secret(say, show_secret)
             on_ready(port)
+            serve_queries(
+                listener, secret, accelerator, once=options.once, say=lambda text: say(f"{_now()} {name}: {text}"),
+                tls=tls,
+            )  # fmt: skip
 
-            def of_session(text: str) -> None:
-                say(f"{_now()} {name}: {text}")
 
-            serve_queries(listener, secret, accelerator, once=options.once, say=of_session, tls=tls)
+def _new_secret(say: Callable[[str], None], show_secret: Callable[[str], None]) -> str:
+    """A secret for the Frontends, after it was shown."""
+    from lanewise.control.handshake import new_secret
+
+    secret = new_secret()
+    say("Frontends need this secret, in LANEWISE_SECRET or a --secret-file:")
+    show_secret(secret)
+    return secret
+
+
+def _facts(accelerator: Accelerator) -> str:
+    """What a node runs, in words: 'engine torch; model resnet50'."""
+    known = {key.replace("_", " "): value for key, value in accelerator.setup.items() if value not in ("", None)}
+    return "; ".join(f"{key} {value}" for key, value in known.items())
 
 
 def _look_for_gpu_memory(options: ServeOptions, say: Callable[[str], None]) -> None:

@@ -76,6 +76,7 @@ _MODELS = tuple(
         (rf"{_CORE}i[3579]{_GAP}(?:[6-9]|10)\d{{3}}(?:[kft]|kf|ks)?\b", "core-6-to-10"),
         (rf"{_CORE}i[3579]{_GAP}11\d{{3}}(?:[kft]|kf)?\b", "core-11"),
         (rf"{_CORE}i[3579]{_GAP}1[234]\d{{3}}(?:[kft]|kf|ks)?\b", "core-12-to-14"),
+        (rf"altra{_GAP}(?:max{_GAP})?[qm]\d{{2,3}}-\d\d\b", "altra"),
         (rf"core{_GAP}ultra{_GAP}[3579]{_GAP}2\d{{2}}(?:[kft]|kf)?\b", "core-ultra-200s"),
     )
 )

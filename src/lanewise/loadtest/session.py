@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -125,13 +125,12 @@ def open_session(
     kept. CannotMeasure, InputError, FormatError or MissingDependency where something is missing, wrong or too small.
     """
     needs_loadgen()
-    runner_setup = runner_setup or RunnerSetup()
     if isinstance(options, LoadOptions) and options.nodes:
         from lanewise.loadtest.frontend_session import open_frontend_session
 
         with open_frontend_session(
-            options, folder, answer=answer, samples=samples, trace=trace, tick=tick, runner_setup=runner_setup, say=say,
-            warn=warn,
+            options, folder, answer=answer, samples=samples, trace=trace, tick=tick, say=say, warn=warn,
+            runner_setup=runner_setup or RunnerSetup(),
         ) as network:  # fmt: skip
             yield network
         return
@@ -140,8 +139,9 @@ def open_session(
     if options.engine == SYNTHETIC and answer == CLASSES:
         raise InputError("the synthetic engine names no classes", hint="choose onnxruntime or torch for accuracy")
     engines = open_engines(options, warn) if options.engine != SYNTHETIC else ()
-    failures: list[LanewiseError] = []
-    try:
+    with _first_failure(folder) as failures, ExitStack() as stack:
+        for engine in engines:
+            stack.callback(engine.close)
         dataset = _dataset(options, samples, engines)
         count = len(dataset) if dataset is not None else samples or options.library
         options = replace(
@@ -153,22 +153,28 @@ def open_session(
             options, [_recording(batch_call(engine, answer), failures) for engine in engines], samples=count,
             fill=None if dataset is None else _recording(dataset.sample, failures), checksum=checksum, trace=trace,
         )  # fmt: skip
-        runner_setup = replace(runner_setup, samples=count, resident=options.library)
+        runner_setup = replace(runner_setup or RunnerSetup(), samples=count, resident=options.library)
         runner = LoadGenRunner(system, folder, runner_setup, tick)
         setup = _setup(options, engines, dataset)
         yield LocalSession(options, runner, dataset, checksum, setup, system, engines)
+
+
+@contextmanager
+def _first_failure(folder: Path) -> Iterator[list[LanewiseError]]:
+    """Raises the first of the failures that the block notes in place of its own error: the native system passes on the
+    text of an engine's error alone, the first failure has its hint and place, and gets that of the logs."""
+    failures: list[LanewiseError] = []
+    try:
+        yield failures
     except LanewiseError:
         if not failures:
             raise
-        # The native system passes on the text of an engine's error alone; the first failure has its hint and place.
         first = failures[0]
         logs = f"logs: {folder}" if folder.exists() else ""
         first.hint = "; ".join(text for text in (first.hint, logs) if text)
         raise first from None
     finally:
         failures.clear()  # the native system holds this list, and an error's traceback the system: a circle never freed
-        for engine in engines:
-            engine.close()
 
 
 def first_engine(devices: Sequence[str], warn: Say = lambda _: None) -> str:

@@ -1,4 +1,4 @@
-"""Causes that the words of two figures of plain text state: a condition, a size or a number in which they differ."""
+"""Causes that the words of two figures of plain text state: a condition or a size in which they differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from lanewise.checking.cause import Cause
 from lanewise.checking.causes.conditions import CONDITIONS, FAR_DEVICE, FAR_NODE, MTU, SHARED
 from lanewise.checking.references.texts import words_of
 from lanewise.checking.symptom import value_text
-from lanewise.results.figure_words import count_in
 from lanewise.results.observation import Observation
 
 _WORD = re.compile(r"[^\W\d_]{3,}|\d")
@@ -61,7 +60,7 @@ def own_words(row: Observation, other: Observation) -> str:
 
 
 def _smaller(mine: str, theirs: str, evidence: str) -> Iterator[Cause]:
-    """Smaller requests, packets or fewer of them at once than those of the faster figure."""
+    """Smaller requests or packets than those of the faster figure."""
     sizes = _sizes(mine, theirs)
     if sizes is not None and sizes[0] * _LEAST_RATIO <= sizes[1]:
         if _PACKETS.search(f"{mine} {theirs}"):
@@ -70,10 +69,6 @@ def _smaller(mine: str, theirs: str, evidence: str) -> Iterator[Cause]:
         what = "smaller requests: what each of them costs is the same, whatever its size"
         yield Cause(("requests",), what, "join them to pieces of 1 MiB and more, or put more in flight",
                     evidence=evidence)  # fmt: skip
-    counts = count_in(mine), count_in(theirs)
-    if _WORK.search(f"{mine} {theirs}") and 0 < counts[0] * _LEAST_RATIO <= counts[1]:
-        what = "less is asked for at once: the threads, connections or requests in flight"
-        yield Cause(("requests",), what, "raise it until the rate no longer grows", evidence=evidence)
 
 
 def _sizes(mine: str, theirs: str) -> tuple[float, float] | None:
