@@ -55,7 +55,7 @@ def test_a_cycle_of_pcie_links(lanewise, tmp_path):
     (tmp_path / "small.yaml").write_text(SYSTEM.replace("  sw0:", "  sw1: {switch: pex88096}\n  sw0:") + ring)
     assert complaint(lanewise, "system", "show", "small.yaml") == snapshot("""\
 error: small.yaml:12: PCIe links run in a circle: sw1 - sw0 - sw1
-hint:  plain PCIe is a tree below each root port: make the extra link fabric:, or partition the switch
+hint:  write a switch for each uplink, and if 'sw0' joins them inside: fabric: gen5 x16, rate: 252 GB/s
 """)
 
 

@@ -63,7 +63,7 @@ def test_lscpu_and_cpuinfo_name_the_cpus_of_other_dumps(text, expected):
         ("Advanced Micro Devices, Inc. [AMD] Device 1650", "milan"),
         ("Advanced Micro Devices, Inc. [AMD] Device 14a4", "genoa"),
         ("Advanced Micro Devices, Inc. [AMD] Turin Root Complex", "turin"),
-        ("NVIDIA Corporation Device 22b1", "grace"),
+        ("NVIDIA Corporation Device 22b1", "grace or grace-480gb or grace-496gb"),
         ("Intel Corporation 440FX - 82441FX PMC [8086:1237]", None),
     ],
 )

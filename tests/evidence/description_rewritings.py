@@ -13,6 +13,7 @@ import yaml
 
 from lanewise import package_data
 from lanewise.catalog import builtin
+from lanewise.catalog.alternatives import meant_by
 from lanewise.errors import Contradiction
 from lanewise.evidence.prediction import PredictedRow, predict_machine
 from lanewise.evidence.reading import read_machine
@@ -420,7 +421,9 @@ def _title(name: str) -> str | None:
 
 def _alias(number: int) -> Callable[[str], str | None]:
     def alias(name: str) -> str | None:
-        aliases = builtin().get(name).aliases
+        part = builtin().get(name)
+        # Not h200-141gb, which other cards have too.
+        aliases = [alias for alias in part.aliases if meant_by(builtin(), alias, (part.kind,)) == (part.name,)]
         return aliases[number] if number < len(aliases) else None
 
     return alias

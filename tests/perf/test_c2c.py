@@ -43,7 +43,7 @@ def test_a_gh200_480gb_reads_what_the_memory_of_its_module_has() -> None:
 
 
 def test_a_module_with_faster_memory_reads_what_the_links_carry() -> None:
-    fast = ONE.replace("-480gb", "")
+    fast = ONE.replace("-480gb", "-120gb")
     assert rate(fast, "host0->gpu0") == pytest.approx(422.07e9)  # as measured with 120 GB
     catalog = builtin().without_machine("gh200-quad")
     left_out = predict(read_system(fast, "grace.yaml", catalog=catalog), parse_flows("host0->gpu0")).rates[0].rate

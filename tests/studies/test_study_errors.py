@@ -151,7 +151,7 @@ def run(text: str, folder: Path) -> StudyRun:
 @pytest.mark.parametrize(
     ("fit", "cause"),
     [
-        (FIT | {"part": "a100-sxm-80g"}, "unknown part 'a100-sxm-80g'"),
+        (FIT | {"part": "a100-sxm-88gb"}, "unknown part 'a100-sxm-88gb'"),
         (FIT | {"figure": "net.rate"}, "unknown gpu figure 'net.rate'"),
     ],
 )

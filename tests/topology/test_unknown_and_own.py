@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lanewise
-from lanewise.errors import FormatError, InputError
+from lanewise.errors import InputError
 from lanewise.topology.model import System
 from lanewise.topology.read import read_system
 from lanewise.topology.write import write_system
@@ -101,6 +101,11 @@ links:
     assert {link.count for link in links[6:]} == {12 // 3}
 
 
-def test_yes_is_no_list_of_switches(read: Read) -> None:
-    with pytest.raises(FormatError, match="'yes' is neither true nor false"):
-        read("devices: {cpu0: {cpu: null}}\npolicies: {acs_redirect: yes}\n")
+def test_policies_as_kernels_and_people_call_them(read: Read) -> None:
+    body = "devices: {{cpu0: {{cpu: null}}, sw0: {{switch: null}}}}\npolicies: {{{}}}\n"
+    for policy, redirecting in (("yes", {"sw0"}), ("on", {"sw0"}), ("off", set()), ("disabled", set())):
+        assert read(body.format(f"acs_redirect: {policy}")).policies.acs_redirect == redirecting
+    for policy, mode in (("pt", "passthrough"), ("disabled", "off"), ("translated", "translate")):
+        assert read(body.format(f"iommu: {policy}")).policies.iommu == mode
+    for policy in ("false", "off", "none"):
+        assert read(body.format(f"peers: {policy}")).policies.peer_scope == {"cpu0": "none"}

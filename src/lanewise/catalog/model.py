@@ -18,6 +18,7 @@ from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.errors import Contradiction, FormatError, unknown_name
 
 NOT_THERE = "not in the catalogue"
+OR = " or "  # between the names of parts of which nobody knows which it is
 # Manuals leave these words out.
 _MAKERS = ("nvidia", "geforce", "tesla", "amd", "instinct", "mellanox", "broadcom", "plx")
 # lspci ends a line with the name that people use: MT2910 Family [ConnectX-7], GH100 [H100 SXM5 80GB].
@@ -170,8 +171,8 @@ class Catalog:
     """Parts by name, found by name, alias or title in any case, CPUs and drives by model, GPUs by their usual names;
     Contradiction if two share a name.
 
-    `completed` keeps what catalog.typical makes of its parts, `best_reads` what perf.best_copy does, `_otherwise` the
-    names by their letters once one is looked for.
+    `completed` keeps what catalog.typical and catalog.alternatives make of its parts, `best_reads` what perf.best_copy
+    does, `_otherwise` the names by their letters once one is looked for.
     """
 
     parts: Mapping[str, Part] = field(default_factory=dict, hash=False)
@@ -191,17 +192,30 @@ class Catalog:
         return f"<Catalog of {len(self.parts)} parts>"
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._canonical(name) is not None
+        return isinstance(name, str) and (self._canonical(name) is not None or self._one_of(name) is not None)
 
     def get(self, name: str) -> Part:
         """The part of that name, alias or model of a CPU ("EPYC 9554"); UnknownName with the closest names if none."""
-        part = self.parts.get(name)
+        part = self.parts.get(name) or self._one_of(name)
         if part is not None:
             return part
         canonical = self._canonical(name)
         if canonical is None:
             raise unknown_name("part", name, self._index)
         return self.parts[canonical]
+
+    def _one_of(self, name: str) -> Part | None:
+        """What stands for "a or b", two or more parts of one kind by their own names; None for other names."""
+        names = name.split(OR)
+        parts = [self.parts[each] for each in names if each in self.parts] if len(names) > 1 else []
+        is_own_name = plain_name(name) in self._index  # rome or milan
+        if is_own_name or not parts or len(parts) < len(names) or len({part.kind for part in parts}) > 1:
+            return None
+        from lanewise.catalog.alternatives import either  # it needs this module
+
+        if name not in self.completed:
+            self.completed[name] = either(parts)
+        return self.completed[name]
 
     def gpu(self, name: str) -> Part | None:
         """The GPU that a driver, a tool or its owner calls so; None if none or several could be."""
@@ -217,7 +231,7 @@ class Catalog:
     def _by_name(self, name: str) -> str | None:
         plain = plain_name(name)
         known = self._index.get(plain) or self._index.get(without_maker(plain))
-        return known or self._names_written_otherwise().get(_letters(plain))
+        return known or self._names_written_otherwise().get(letters(plain))
 
     def _names_written_otherwise(self) -> dict[str, str]:
         if not self._otherwise:
@@ -322,7 +336,7 @@ def without_maker(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _letters(name: str) -> str:
+def letters(name: str) -> str:
     """A name without its maker and whatever divides its words: PEX 8764 and pex8764 are one."""
     return re.sub(r"[^a-z0-9+]+", "", without_maker(plain_name(name).replace("_", "-")))
 
@@ -334,7 +348,7 @@ def _written_otherwise(names: tuple[tuple[str, str], ...], titles: tuple[tuple[s
     for source in (titles, names):  # a name goes before another part's title: RTX4090 is no card with another driver
         owners: dict[str, set[str]] = {}
         for written, owner in source:
-            owners.setdefault(_letters(written), set()).add(owner)
+            owners.setdefault(letters(written), set()).add(owner)
         by_letters |= {letters: next(iter(parts)) if len(parts) == 1 else "" for letters, parts in owners.items()}
     return {letters: part for letters, part in by_letters.items() if part}
 

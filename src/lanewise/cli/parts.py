@@ -31,12 +31,17 @@ def list_(options: ListPartsOptions, json: Json = None) -> None:
 @app.command("show", cls=Command)
 @option_group
 def show(options: ShowPartOptions, json: Json = None) -> None:
-    """Show every figure of a part with its source and the condition it holds under."""
+    """Show every figure of a part with its source and the condition it holds under; of a name of several, of all."""
     from lanewise import api
+    from lanewise.catalog.alternatives import meant_by
+    from lanewise.catalog.keys import KINDS
+    from lanewise.catalog.model import OR
     from lanewise.report import json as data
     from lanewise.report.text.listings import render_part
 
-    part = api.load_catalog(options.parts).get(options.name)
+    catalog = api.load_catalog(options.parts)
+    meant = () if options.name in catalog.parts else meant_by(catalog, options.name, tuple(KINDS))
+    part = catalog.get(OR.join(meant) or options.name)
     terminal.show(json, data.part, render_part, part)
 
 

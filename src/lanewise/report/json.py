@@ -70,7 +70,10 @@ def flow_rates(prediction: Prediction) -> dict[str, Any]:
         {"flow": case.flow.name, "goodput": case.rate, "low": case.low, "high": case.high, "limit": case.limit}
         for case in prediction.if_translated
     ]
-    return {**head, **totals, "unit": "B/s", "flows": flows, "ties": ties, "if_iommu_translates": translated}
+    return {
+        **head, **totals, "unit": "B/s", "flows": flows, "ties": ties, "if_iommu_translates": translated,
+        "parts_taken": prediction.system.readings,
+    }  # fmt: skip
 
 
 def _flow_rate(flow: FlowRate) -> dict[str, Any]:
@@ -305,12 +308,13 @@ def system(system: System) -> dict[str, Any]:
             for d in system.devices.values()
         ],
         "links": [
-            {"from": link.a, "to": link.b, "kind": link.kind, "speed": link_speed(link), "port": link.port or None}
+            {"from": link.a, "to": link.b, "kind": link.kind, "speed": link_speed(link), "port": link.port or None,
+             "bridge": link.bridge or None}
             for link in system.links
         ],
         "domains": [{"name": d.name, "root": d.root, "devices": sorted(d.devices)} for d in system.domains],
         "volumes": [{"name": v.name, "raid": v.raid, "drives": v.drives} for v in system.volumes.values()],
-        "assumptions": system.assumptions,
+        "parts_taken": system.readings, "assumptions": system.assumptions,
     }  # fmt: skip
 
 

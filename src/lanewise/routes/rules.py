@@ -12,6 +12,7 @@ from lanewise.topology.model import Kind, LinkKind, System
 
 DEFAULT_SCOPE = "root-complex"
 _WITHIN = {"root-complex": "one host bridge", "socket": "one socket"}
+NO_ACCESS = "the driver offers no peer access"
 ASSUMED_SCOPE = f"peer scope {DEFAULT_SCOPE}, as none is known; policies: {{peers: system}} states another"
 
 
@@ -110,7 +111,7 @@ def refusal(system: System, a: str, b: str, hops: Hops) -> str:
     for name in (a, b):
         part = system.part(name)
         if part is not None and part.text("peer.access") == "no":
-            return f"the driver offers no peer access on a {part.title} ({name})"
+            return f"{NO_ACCESS} on a {part.title} ({name})"
     for cpu, word in scopes.items():
         source = f"peer scope {word}" if known_scope(system, cpu) else ASSUMED_SCOPE
         if len(cpus) > 1 and word != "system":

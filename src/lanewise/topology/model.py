@@ -196,8 +196,9 @@ class MeasuredFactor:
 class System:
     """Hosts, devices, links, domains, volumes and policies, with the catalogue of their parts.
 
-    `part_files` are those that the description names, as written: paths from its own folder. `measured` has what was
-    measured on this machine, by class of capacity (perf.measured_capacity).
+    `readings` says what names that several parts have were taken as, `part_files` are those that the description
+    names, as written: paths from its own folder. `measured` has what was measured on this machine, by class of capacity
+    (perf.measured_capacity).
     """
 
     name: str
@@ -213,6 +214,7 @@ class System:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
     part_files: tuple[str, ...] = ()
     measured: Mapping[tuple[str, ...], MeasuredFactor] = field(default_factory=dict)
 

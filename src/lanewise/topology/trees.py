@@ -193,4 +193,7 @@ def _loop(devices: Mapping[str, Device], path: Sequence[Side], closing: Link) ->
     else:
         cause = f"PCIe links run in a circle: {' - '.join([*names, names[0]])}"
     hint = "plain PCIe is a tree below each root port: make the extra link fabric:, or partition the switch"
+    if len(set(names)) < 3:  # two links between two switches
+        joined = f"if '{closing.b}' joins them inside: fabric: gen5 x16, rate: 252 GB/s"
+        hint = f"write a switch for each uplink, and {joined}"
     return Contradiction(cause, location=closing.location, hint=hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import FormatError, LanewiseError, unknown_name
 from lanewise.topology.scope import Problems
@@ -38,7 +38,7 @@ def validate(document: YamlDocument) -> SystemForm:
 
     _check_top(document)
     try:
-        return SystemForm.model_validate(document.data)
+        return SystemForm.model_validate(_in_words_of_the_format(document))
     except ValidationError as error:
         problems = Problems()
         # A misspelt key first: what is missing is often what it was meant to be.
@@ -67,11 +67,55 @@ def _check_top(document: YamlDocument) -> None:
         raise FormatError(f"format version {version} is not known", location=document.location("lanewise"), hint=hint)
 
 
+# Policies as kernels, BIOSes and people call them.
+_POLICY_WORDS: dict[str, dict[str | bool, str | bool]] = {
+    "iommu": {"pt": "passthrough", "no": "off", "disabled": "off", "translated": "translate"},
+    "acs_redirect": {
+        **dict.fromkeys(("off", "no", "disabled", "none"), False),
+        "on": True,
+        "yes": True,
+        "enabled": True,
+    },
+    "peers": {False: "none", "off": "none", "no": "none", "disabled": "none"},
+}
+
+
+def _in_words_of_the_format(document: YamlDocument) -> dict[str, Any]:
+    """The data of a description, policies in words of the format, ports and bridges as texts: bus 20 is no number."""
+    data = dict(document.data)
+    if isinstance(policies := data.get("policies"), dict):
+        data["policies"] = {key: _policy(key, value) for key, value in policies.items()}
+    if isinstance(data.get("links"), list):
+        data["links"] = [
+            {key: _as_written(document, index, key, value) for key, value in link.items()}
+            if isinstance(link, dict) else link
+            for index, link in enumerate(data["links"])
+        ]  # fmt: skip
+    return data
+
+
+def _policy(key: str, value: Any) -> Any:
+    word = value.strip().lower() if isinstance(value, str) else value
+    return _POLICY_WORDS.get(key, {}).get(word, value) if isinstance(word, (str, bool)) else value
+
+
+def _as_written(document: YamlDocument, index: int, key: str, value: Any) -> Any:
+    if key not in ("port", "bridge") or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return str(document.values["links", index, key].value)
+
+
 # What manuals call a key, and what to write.
 _MANUALS_WORDS = {
     **dict.fromkeys(("upi", "qpi"), "write socket: with the number of links between the two CPUs"),
     "xgmi": "write socket: between CPUs, nvlink: between GPUs, with the number of links",
     "accelerator": "write gpu: for every kind of accelerator",
+    "acs": "write acs_redirect: true or false, whether peer traffic is sent up (ReqRedir of lspci -vv)",
+    **dict.fromkeys(("nps", "snc", "sub_numa"), "write numa_nodes: 4 at the CPU, and numa: at its devices"),
+    **dict.fromkeys(
+        ("memory", "memory_rate", "memory_speed", "dimms", "channels"),
+        "a part under parts: states it, which extends: the CPU's own name: memory.rate, channels x MT/s x 8 B",
+    ),
 }
 
 
@@ -95,6 +139,8 @@ def _explain(document: YamlDocument, path: Path, details: list[ErrorDetails]) ->
         keys = [field.alias or name for name, field in form.model_fields.items()]
         unknown = unknown_name("key", str(path[-1]), keys, node.key_location)
         unknown.cause += f" in {_owner(path[:-1])}"
+        if node.value is None and " " in str(path[-1]):  # {gpu: one, two words}
+            unknown.hint = f'a text with a comma needs quotes: "..., {path[-1]}"'
         unknown.hint = _MANUALS_WORDS.get(str(path[-1]).lower(), unknown.hint)
         return unknown
     subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _owner(path)

@@ -18,10 +18,11 @@ from lanewise.report.words import (
     plural,
     rate_interval,
     rate_text,
+    readings,
     total_interval,
     total_text,
 )
-from lanewise.routes.rules import ASSUMED_SCOPE
+from lanewise.routes.rules import ASSUMED_SCOPE, NO_ACCESS
 from lanewise.serving.steady import ServiceRate
 from lanewise.topology.model import System
 
@@ -49,7 +50,8 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
             "",
             *_wrapped(_ties(prediction), screen),
             *_wrapped(_if_translated(prediction), screen),
-            *(screen.wrap(line, indent=2) for line in _assumed_staging(prediction)),
+            *(screen.wrap(line, indent=2) for line in _why_staged(prediction)),
+            *readings(prediction.system, screen),
             *_wrapped(accuracy, screen),
             notes.render(screen),
         ]
@@ -72,9 +74,10 @@ def _if_translated(prediction: Prediction) -> str:
     return f"if the IOMMU translates, which is not stated: {', '.join(texts)}{more}; {how}" if cases else ""
 
 
-def _assumed_staging(prediction: Prediction) -> list[str]:
-    """Why copies between GPUs pass through host memory where that follows from no description and no part."""
-    notes = {route.note for rate in prediction.rates for route in rate.routes if ASSUMED_SCOPE in route.note}
+def _why_staged(prediction: Prediction) -> list[str]:
+    """Why copies between GPUs pass through host memory, unless they were asked to or the description says so."""
+    routes = [route for rate in prediction.rates if rate.flow.p2p for route in rate.routes]
+    notes = {route.note for route in routes if ASSUMED_SCOPE in route.note or NO_ACCESS in route.note}
     return [f"staged: {note}" for note in sorted(notes)]
 
 
