@@ -16,15 +16,23 @@ if TYPE_CHECKING:
 MAX_VALUES, MAX_REPEATED, MAX_DEPTH = 1_000_000, 200_000, 50
 _TAG = "tag:yaml.org,2002:"
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_BARE_UNKNOWN = re.compile(r"(:[ \t]+)\?(?=[ \t]*(?:[,}\n]|$))")
+_NUMBER = re.compile(r"[ \t]+#\d+\b[^,}\]#]*")
 _FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
 
 
 def load(text: str, file: str, reference: str = "") -> YamlDocument:
     """The document in `text`; FormatError where it is no YAML, Contradiction for a key given twice."""
-    root = _compose(text, file)
+    try:
+        root = _compose(text, file)
+    except FormatError:
+        quoted = _BARE_UNKNOWN.sub(r'\1"?"', text)  # {socket: ?}, which YAML takes for the start of a key
+        if quoted == text:
+            raise
+        root, text = _compose(quoted, file), quoted
     document = YamlDocument(file, reference)
     if root is not None:
-        document.data = _Filler(document).value(root, ())
+        document.data = _Filler(document, text).value(root, ())
     return document
 
 
@@ -63,8 +71,9 @@ def _check_size(events: Iterable[yaml.Event], file: str) -> None:
 class _Filler:
     """Turns nodes into data; refuses texts whose aliases unfold without end."""
 
-    def __init__(self, document: YamlDocument) -> None:
+    def __init__(self, document: YamlDocument, text: str) -> None:
         self.document = document
+        self.lines = text.splitlines()
         self.open: set[int] = set()
         self.read: set[int] = set()
         self.repeated = 0
@@ -81,6 +90,7 @@ class _Filler:
             cause = f"the text unfolds {many if self.repeated > MAX_REPEATED else 'without end'}"
             raise FormatError(cause, location=location, hint="write the entries out, without & and *")
         if isinstance(node, yaml.ScalarNode):
+            self._check_not_cut(node)
             return _scalar(node)
         self.open.add(id(node))
         try:
@@ -89,6 +99,15 @@ class _Filler:
             return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
         finally:
             self.open.discard(id(node))
+
+    def _check_not_cut(self, node: yaml.ScalarNode) -> None:
+        """FormatError for an unquoted text that ends before something like #814, which YAML drops as a comment."""
+        line = self.lines[node.end_mark.line] if not node.style and node.end_mark else ""
+        cut = _NUMBER.match(line, node.end_mark.column) if line else None
+        if cut is not None:
+            cause = f"'{cut[0].strip()}' begins a comment and is no part of the text"
+            hint = f'write "{node.value}{cut[0].rstrip()}", or a blank behind the # if it is a comment'
+            raise FormatError(cause, location=location_of(node, self.document.file), hint=hint)
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, object]:
         import yaml

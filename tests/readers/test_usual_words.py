@@ -6,13 +6,13 @@ import pytest
 import yaml
 
 from lanewise.catalog import builtin
-from lanewise.checking.named.abilities import ability, part_of_title
+from lanewise.checking.named.abilities import ability
 from lanewise.checking.named.links import is_slice
 from lanewise.errors import FormatError
 from lanewise.readers.kinds import read_results
 from lanewise.readers.tool_results import ImportedResults
+from lanewise.readers.words.counted_gpus import gpu_name
 from lanewise.readers.words.spellings import count
-from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
 
 
@@ -105,55 +105,25 @@ def test_sizes_and_counts_by_other_words(key: str, written: str, number: int) ->
 @pytest.mark.parametrize(
     ("called", "part"),
     [
-        ("A100 SXM4", "a100-sxm-80gb"), ("A100 40G SXM4", "a100-sxm-40gb"), ("8x A100-SXM4-80GB", "a100-sxm-80gb"),
-        ("DGX A100 640GB", "a100-sxm-80gb"), ("HGX H100", "h100-sxm"), ("H100 80GB HBM3", "h100-sxm"),
-        ("H100-PCIE-80GB", "h100-pcie"), ("H200 141GB", "h200-sxm"), ("H200 NVL", "h200-nvl"), ("B300 SXM6 AC", "b300"),
-        ("DGX A100 320GB", "a100-sxm-40gb"), ("DGX-2", "v100-sxm3"), ("V100-SXM2-16GB", "v100-sxm2"),
-        ("2x 4090", "rtx-4090"), ("RTX4090", "rtx-4090"),
-        ("4090 (2 GPUs)", "rtx-4090"), ("RTX 4090 48GB", "rtx-4090"), ("2080Ti", "rtx-2080-ti"),
-        ("4060 Ti", "rtx-4060-ti"),
-        ("RTX 6000 Pro", "rtx-pro-6000-blackwell-workstation"), ("6000 Ada", "rtx-6000-ada"),
-        ("RTX PRO 6000 Server", "rtx-pro-6000-blackwell-server"), ("7900 XTX", "rx-7900-xtx"), ("RX 580", "rx-580"),
-        ("MI300X OAM", "mi300x"), ("B580", "arc-b580"), ("Max 1550", "max-1550"), ("p5.48xlarge", "h100-sxm"),
+        ("8x A100-SXM4-80GB", "a100-sxm-80gb"), ("2x 4090", "rtx-4090"), ("4090 (2 GPUs)", "rtx-4090"),
+        ("DGX A100 640GB", "a100-sxm-80gb"), ("DGX A100 320GB", "a100-sxm-40gb"), ("HGX H100", "h100-sxm"),
+        ("DGX-2", "v100-sxm3"), ("p5.48xlarge", "h100-sxm"),
     ],
 )  # fmt: skip
-def test_gpus_by_the_names_that_people_use(called: str, part: str) -> None:
-    found = part_of_title(gpu_name(called), builtin())
+def test_gpus_that_a_text_counts_or_whose_machine_it_names(called: str, part: str) -> None:
+    found = builtin().gpu(gpu_name(called))
     assert found is not None
     assert found.name == part
 
 
-@pytest.mark.parametrize("called", ["A100", "V100", "Tesla V100 16GB", "P100", "A100 80GB", "RTX 3090 Ti", "H800 PCIe"])
-def test_a_name_that_leaves_the_part_open_names_none(called: str) -> None:
-    assert part_of_title(gpu_name(called), builtin()) is None
-
-
-@pytest.mark.parametrize(
-    "called",
-    [
-        "A100 1g.10gb", "H200 MIG 1g.18gb", "A40-48Q", "1/2 A100 SXM4", "not a DGX H100", "DGX H100-like",
-        "DGX 2 nodes", "RTX PRO 6000 and 4090", "5700G", "RTX 1080",
-        "GTX 4090", "4090 Mobile", "RTX 5090D", "A1000", "T400",
-        "3060 8GB", "DGX A100 and DGX H100",
-    ],
-)  # fmt: skip
-def test_a_name_like_that_of_a_part_is_not_that_part(called: str) -> None:
-    assert part_of_title(gpu_name(called), builtin()) is None
+@pytest.mark.parametrize("called", ["not a DGX H100", "DGX H100-like", "DGX 2 nodes", "DGX A100 and DGX H100"])
+def test_a_machine_that_is_denied_or_like_another_names_no_gpu(called: str) -> None:
+    assert builtin().gpu(gpu_name(called)) is None
 
 
 @pytest.mark.parametrize("called", ["A100 1g.10gb", "A40-48Q", "H200 MIG 1g.18gb", "GRID A100D-4-20C"])
 def test_a_part_of_a_gpu_keeps_the_words_that_say_so(called: str) -> None:
     assert is_slice(gpu_name(called))
-
-
-_GPUS = [part for part in builtin().parts.values() if part.kind == "gpu"]
-
-
-@pytest.mark.parametrize("part", _GPUS, ids=lambda part: part.name)
-def test_the_name_of_every_part_of_the_catalogue_stays_its_own(part: object) -> None:
-    title = part.title.partition(",")[0]  # type: ignore[attr-defined]
-    before = part_of_title(title, builtin())
-    assert before is None or part_of_title(gpu_name(title), builtin()) == before
 
 
 def test_a_machine_by_name_says_its_gpus_and_network_cards() -> None:
@@ -183,6 +153,9 @@ def test_a_machine_by_name_says_its_gpus_and_network_cards() -> None:
         ("iommu", "on, pt", "iommu", "pt"), ("GDR", "nvidia_peermem not loaded", "GPUDirect RDMA", "off"),
         ("NICs", "8 x NDR", "network cards", "8 x 400 Gb/s"),
         ("DRAM", "8 channels DDR4-3200", "memory modules", "8 channels DDR4-3200"),
+        ("cores", "8", "cpus", "8"), ("host_memory", "8 x DDR4-3200", "memory modules", "8 x DDR4-3200"),
+        ("GPU memory bandwidth", "936 GB/s", "memory rate", "936 GB/s"), ("port-channel", "2 ports", "bond", "2 ports"),
+        ("link speed", "100 Gb/s", "line", "100 Gb/s"), ("Warm_Up", "none", "warm-up", "none"),
     ],
 )  # fmt: skip
 def test_facts_of_a_machine_by_other_words(key: str, value: str, known: str, means: str) -> None:
@@ -250,7 +223,7 @@ def test_the_time_of_a_gather_is_slow_only_if_it_is_so_for_either_count_of_its_b
 
 @pytest.mark.parametrize("called", ["4090 Laptop", "RTX 4090 Laptop GPU", "3080 Mobile", "2080 Ti Max-Q"])
 def test_a_gpu_of_a_laptop_is_no_card_of_that_number(called: str) -> None:
-    assert part_of_title(gpu_name(called), builtin()) is None
+    assert builtin().gpu(gpu_name(called)) is None
     laptop = ability(gpu_name(called), builtin())
     assert laptop is not None
     assert laptop.in_a_laptop

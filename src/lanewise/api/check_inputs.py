@@ -129,12 +129,11 @@ def _peers_alone(dumps: Sequence[DumpFacts], notes: list[str]) -> list[PeerState
 def _with_named_gpus(discovered: Discovery | None, posted: PostedFacts, catalog: Catalog | None) -> Discovery | None:
     """The machine with the part that the results name, where its dumps name none of its GPUs and all have one name."""
     from lanewise.catalog import builtin
-    from lanewise.checking.named.abilities import part_of_title
     from lanewise.topology.model import Kind
 
     gpus = discovered.system.of_kind(Kind.GPU) if discovered is not None else ()
     titles = {posted.title(gpu) for gpu in gpus}
-    part = part_of_title(titles.pop(), catalog or builtin()) if len(titles) == 1 else None
+    part = (catalog or builtin()).gpu(titles.pop()) if len(titles) == 1 else None
     if discovered is None or part is None or any(discovered.system.device(gpu).part for gpu in gpus):
         return discovered
     devices = discovered.system.devices

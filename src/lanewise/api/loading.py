@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lanewise.studies.form import StudyForm
     from lanewise.topology.model import System
 
+_EVIDENCE = re.compile(r"^lanewise-evidence:", re.MULTILINE)
 _EVALUATIONS = ("composable-server", "gpu-server-routes", "expansion-chassis", "network-division", "storage-fabric")
 
 
@@ -71,7 +73,7 @@ def load_catalog(parts: str | Path | Sequence[str | Path] = ()) -> Catalog:
 
 
 def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, catalog: Catalog | None = None) -> System:
-    """A built-in system by name, or the one described in a YAML file.
+    """A built-in system by name, or the one described in a YAML file, be it an evidence file.
 
     `settings` sets the description's parameters; `catalog` replaces the built-in parts catalogue. Part files that the
     description names are read too; where `catalog` has another part than the built-in one, it wins.
@@ -87,6 +89,10 @@ def load_system(ref: str | Path, settings: Mapping[str, int] | None = None, cata
 
     text, file = read_ref(ref, "systems", "system")
     stated = catalog if catalog is not None else builtin()
+    if _EVIDENCE.search(text) and not settings:
+        from lanewise.evidence.reading import read_machine
+
+        return read_machine(text, file).system(stated)
     files = read_part_files(file, part_files(text, file))
     return read_system(text, file, settings or {}, with_own_parts(stated, files))
 

@@ -13,7 +13,7 @@ from lanewise.errors import InputError, Location, unknown_name
 from lanewise.files import read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lanewise.api.scenarios import ScenarioProgress
     from lanewise.catalog import Catalog
@@ -34,7 +34,7 @@ def accuracy(
 ) -> AccuracyScore:
     """The rows of measured machines (all if none is named) as the performance model predicts them, and their scores.
 
-    `folder` has evidence files to take in place of those that come with Lanewise. Figures that were measured on a
+    `folder` has evidence files (or is one) to take in place of those that come with Lanewise. Figures that were measured on a
     machine are left out when that machine is predicted, unless `fitted`. `workers` says on which engine the machines
     are predicted, and which folder keeps those that are finished; `progress` is called as they finish.
 
@@ -49,6 +49,7 @@ def accuracy(
 
     files = machine_files(folder)
     known = {machine.name: machine for machine in load_machines(folder)}
+    _check_settings(known)
     names = one_or_more(machines)
     for name in names:
         if name not in known:
@@ -79,6 +80,16 @@ def service_accuracy(catalog: Catalog | None = None) -> tuple[PredictedService, 
     return tuple(predict_service(service, parts) for service in published_services())
 
 
+def _check_settings(known: Mapping[str, EvidenceMachine]) -> None:
+    """UnknownName for a machine that is to be another setting of one that nobody measured."""
+    names = {*known, *package_data.names("evidence")}
+    for machine in known.values():
+        if machine.same_as and machine.same_as not in names:
+            error = unknown_name("measured machine", machine.same_as, names, machine.same_as_location)
+            error.hint = f"{error.hint}; same_as: names one that comes with Lanewise, or of the same folder"
+            raise error
+
+
 def load_machines(folder: str | Path | None) -> tuple[EvidenceMachine, ...]:
     """The measured machines of a folder, or those that come with Lanewise."""
     from lanewise.evidence.reading import read_machine
@@ -87,10 +98,10 @@ def load_machines(folder: str | Path | None) -> tuple[EvidenceMachine, ...]:
 
 
 def machine_files(folder: str | Path | None) -> list[tuple[str, str]]:
-    """Text and name of each evidence file of a folder, or of those that come with Lanewise."""
+    """Text and name of each evidence file of a folder (or of that file), or of those that come with Lanewise."""
     if folder is None:
         return [package_data.text("evidence", name, "machine") for name in package_data.names("evidence")]
-    paths = sorted(Path(folder).glob("*.yaml"))
+    paths = sorted(Path(folder).glob("*.yaml")) if Path(folder).is_dir() else [Path(folder)]
     if not paths:
         raise InputError("no evidence file", location=Location(str(folder)), hint="name a folder with *.yaml files")
     return [(read_file(path), str(path)) for path in paths]

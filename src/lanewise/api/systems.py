@@ -173,6 +173,8 @@ def predict(
     order of copies, and whose way to count them, is predicted: "pytorch", "null-stream",
     "one-by-one", "p2pmark", "p2pBandwidthLatencyTest", "nvbandwidth" or "TransferBench".
 
+    Sizes of flows go with a schedule alone, and are equal.
+
     Raises FormatError for text that is not a list of flows, InputError for a flow with a size or a start (see
     finish_times), UnknownName for an end or a schedule that does not exist, and Unreachable for a flow without a route.
 
@@ -181,14 +183,18 @@ def predict(
     22.5
     """
     from lanewise.perf.predict import predict as predict_flows
-    from lanewise.perf.schedules import schedule_named
+    from lanewise.perf.schedules import TOGETHER, schedule_named
 
     parsed = _as_flows(flows, p2p)
+    together = schedule == TOGETHER.name
+    if not together and len({flow.size for flow in parsed}) > 1:
+        cause = f"copies in the order of {schedule} are all of one size"
+        raise InputError(cause, hint="give every flow the same size, or none")
     for flow in parsed:
-        if flow.size is not None:
+        if flow.size is not None and together:
             raise InputError(
                 f"{flow.name} has a size, and rates are those of flows without an end",
-                hint="leave the size out, or ask finish_times when each transfer ends",
+                hint="leave the size out; finish_times, or lanewise predict --flows, says when each transfer ends",
             )
         if flow.start or flow.after:
             raise InputError(

@@ -11,6 +11,7 @@ from lanewise import late_re as re
 # Between words may be blanks, hyphens or underscores, so that "EPYC 9554" and "epyc-9554" are the same name.
 _GAP = r"[\s_-]+"
 _SCALABLE = rf"(?:platinum|gold|silver|bronze|xeon(?={_GAP}8[1-5]\d\d)){_GAP}\d"  # Xeon 8480+ is a Platinum
+_EPYC_GENERATIONS = (("1st", "naples"), ("2nd", "rome"), ("3rd", "milan"), ("4th", "genoa"), ("5th", "turin"))
 _CORE = rf"(?:core{_GAP})?"
 _MODELS = tuple(
     (re.compile(rf"\b{pattern}", re.IGNORECASE), part)
@@ -21,6 +22,9 @@ _MODELS = tuple(
         (r"(?:milan-x|trento)\b", "milan"),
         (r"(?:genoa-x|bergamo)\b", "genoa"),
         (rf"(?:gold{_GAP})(6454s|6526y|6530|5120t)\b", r"xeon-gold-\1"),
+        *((rf"(?:{number}{_GAP}gen(?:eration)?{_GAP}(?:amd{_GAP})?epyc|epyc{_GAP}(?:{number}{_GAP}gen|gen{_GAP}{number[0]}))\b", part)
+          for number, part in _EPYC_GENERATIONS),
+        (r"(?:trx40\b.*\bthreadripper|threadripper\b.*\btrx40)\b", "threadripper-3000"),  # the chipset of these alone
         (rf"epyc{_GAP}7\w\w1[a-z]?\b", "naples"),
         (rf"epyc{_GAP}7\w\w2[a-z]?\b", "rome"),
         (rf"epyc{_GAP}7\w\w3[a-z]?\b", "milan"),

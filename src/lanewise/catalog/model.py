@@ -13,10 +13,12 @@ from typing import Any, TypedDict
 
 from lanewise.catalog.cpu_models import generation_of
 from lanewise.catalog.drive_models import drive_series
+from lanewise.catalog.gpu_names import driver_name, words_of
 from lanewise.catalog.keys import BASES, KINDS, TEXT, check_key
 from lanewise.errors import Contradiction, FormatError, unknown_name
 
 NOT_THERE = "not in the catalogue"
+OR = " or "  # between the names of parts of which nobody knows which it is
 # Manuals leave these words out.
 _MAKERS = ("nvidia", "geforce", "tesla", "amd", "instinct", "mellanox", "broadcom", "plx")
 # lspci ends a line with the name that people use: MT2910 Family [ConnectX-7], GH100 [H100 SXM5 80GB].
@@ -166,9 +168,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Catalog:
-    """Parts by name, found by name, alias or title in any case, CPUs by model too; Contradiction if two share a name.
+    """Parts by name, found by name, alias or title in any case, CPUs and drives by model, GPUs by their usual names;
+    Contradiction if two share a name.
 
-    `completed` keeps what catalog.typical makes of its parts, `best_reads` what perf.best_copy does, `_otherwise` the
+    `completed` keeps what catalog.typical and catalog.alternatives make of its parts, `best_reads` what perf.best_copy does, `_otherwise` the
     names by their letters once one is looked for.
     """
 
@@ -189,11 +192,11 @@ class Catalog:
         return f"<Catalog of {len(self.parts)} parts>"
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._canonical(name) is not None
+        return isinstance(name, str) and (self._canonical(name) is not None or self._one_of(name) is not None)
 
     def get(self, name: str) -> Part:
         """The part of that name, alias or model of a CPU ("EPYC 9554"); UnknownName with the closest names if none."""
-        part = self.parts.get(name)
+        part = self.parts.get(name) or self._one_of(name)
         if part is not None:
             return part
         canonical = self._canonical(name)
@@ -201,22 +204,44 @@ class Catalog:
             raise unknown_name("part", name, self._index)
         return self.parts[canonical]
 
+    def _one_of(self, name: str) -> Part | None:
+        """What stands for "a or b", two or more parts of one kind by their own names; None for other names."""
+        parts = [self.parts[each] for each in name.split(OR) if each in self.parts] if OR in name else []
+        if len(parts) < 2 or len(parts) <= name.count(OR) or len({part.kind for part in parts}) > 1:
+            return None
+        from lanewise.catalog.alternatives import either  # it needs this module
+
+        if name not in self.completed:
+            self.completed[name] = either(parts)
+        return self.completed[name]
+
+    def gpu(self, name: str) -> Part | None:
+        """The GPU that a driver, a tool or its owner calls so; None if none or several could be."""
+        part = self.get(name) if name in self else None
+        return part if part is not None and part.kind == "gpu" else None
+
     def _canonical(self, name: str) -> str | None:
+        known = self._by_name(name) or self._index.get(generation_of(name) or "")
+        known = known or self._by_gpu_name(driver_name(name)) or self._index.get(drive_series(name) or "")
+        bracketed = (self._canonical(words) for words in _BRACKETS.findall(name) if known is None)
+        return known or next((part for part in bracketed if part), None)
+
+    def _by_name(self, name: str) -> str | None:
         plain = plain_name(name)
         known = self._index.get(plain) or self._index.get(without_maker(plain))
-        known = known or self._index.get(generation_of(name) or "")
-        known = known or self._names_written_otherwise().get(_letters(plain))
-        known = known or self._index.get(drive_series(name) or "")
-        bracketed = _BRACKETS.search(name) if known is None else None
-        return self._canonical(bracketed[1]) if bracketed is not None else known
+        return known or self._names_written_otherwise().get(letters(plain))
 
     def _names_written_otherwise(self) -> dict[str, str]:
         if not self._otherwise:
             self._otherwise.update(_written_otherwise(tuple(self._index.items()), self._titles()))
         return self._otherwise
 
-    def _titles(self) -> tuple[tuple[str, str], ...]:
-        return tuple((part.title.partition(",")[0], part.name) for part in self.parts.values() if part.title)
+    def _by_gpu_name(self, name: str) -> str | None:
+        return self._by_name(name) or _by_words(self._titles("gpu")).get(words_of(name))
+
+    def _titles(self, kind: str | None = None) -> tuple[tuple[str, str], ...]:
+        parts = (self.parts[name] for name in self.names(kind))
+        return tuple((part.title.partition(",")[0], part.name) for part in parts)
 
     def names(self, kind: str | None = None) -> list[str]:
         """The names of all parts, or of one kind, sorted; UnknownName for a kind that does not exist."""
@@ -309,9 +334,9 @@ def without_maker(name: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _letters(name: str) -> str:
+def letters(name: str) -> str:
     """A name without its maker and whatever divides its words: PEX 8764 and pex8764 are one."""
-    return re.sub(r"[^a-z0-9+]+", "", without_maker(plain_name(name)))
+    return re.sub(r"[^a-z0-9+]+", "", without_maker(plain_name(name).replace("_", "-")))
 
 
 @lru_cache(maxsize=16)
@@ -321,9 +346,18 @@ def _written_otherwise(names: tuple[tuple[str, str], ...], titles: tuple[tuple[s
     for source in (titles, names):  # a name goes before another part's title: RTX4090 is no card with another driver
         owners: dict[str, set[str]] = {}
         for written, owner in source:
-            owners.setdefault(_letters(written), set()).add(owner)
+            owners.setdefault(letters(written), set()).add(owner)
         by_letters |= {letters: next(iter(parts)) if len(parts) == 1 else "" for letters, parts in owners.items()}
     return {letters: part for letters, part in by_letters.items() if part}
+
+
+@lru_cache(maxsize=16)
+def _by_words(titles: tuple[tuple[str, str], ...]) -> dict[frozenset[str], str]:
+    """Parts by the words of their titles, without those that several parts share."""
+    owners: dict[frozenset[str], set[str]] = {}
+    for title, part in titles:
+        owners.setdefault(words_of(title), set()).add(part)
+    return {words: next(iter(parts)) for words, parts in owners.items() if len(parts) == 1}
 
 
 def _index_names(parts: Mapping[str, Part]) -> dict[str, str]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from lanewise import units
 from lanewise.catalog import Catalog
 from lanewise.checking.collective_rows import is_collective, rank_misfit
-from lanewise.checking.named.abilities import part_of_title
 from lanewise.checking.named.hosts import host_generation
 from lanewise.checking.references.parts import NO_NVLINK
 from lanewise.checking.verdict import PathResult, Verdict
@@ -124,7 +123,7 @@ def other_gpus(
     differing: dict[str, str] = {}
     for word in sorted(posted.devices) if system is not None else ():
         parts = _described_parts(system, device_of_word.get(word, word)) if system else {}
-        part = part_of_title(posted.devices[word], catalog)
+        part = catalog.gpu(posted.devices[word])
         if parts and part is not None and part.name not in parts.values():
             device, described = next(iter(parts.items()))
             is_named = f"{device} is " * (device != word)

@@ -10,6 +10,8 @@ from lanewise.catalog.cpu_models import generation_of
 from lanewise.catalog.pci_parts import PARTS
 from lanewise.topology.model import Kind
 
+# The name that people use, in a line of lspci: GH100 [H100 SXM5 80GB].
+_BRACKETS = re.compile(r"\[([\w -]{2,60})\]")
 # How much of a device's name is looked at; none is longer.
 _LONGEST = 300
 _DISPLAY_ONLY = (0x1A03, 0x102B, 0x1013, 0x1234, 0x18CA, 0x1AF4)  # ASPEED, Matrox, and what virtual machines show
@@ -34,16 +36,9 @@ _BY_NAME = (
     (r"NVIDIA Corporation .*(\[|Device )", Kind.GPU),
     (r"\[AMD/ATI\].*Instinct", Kind.GPU),
 )
+# Controllers whose drives are known by another name, and bridges that lspci names without brackets.
 _PART_NAMES = (
     (r"S4LV008\[Pascal\]", "samsung-990-pro"),
-    (r"\[RTX 6000 Ada", "rtx-6000-ada"),
-    (r"\[H100 SXM5 80GB\]", "h100-sxm"),
-    (r"\[H200 SXM 141GB\]", "h200-sxm"),
-    (r"\[A30 PCIe\]", "a30"),
-    (r"\[ConnectX-7\]", "connectx-7-ndr"),
-    (r"\[ConnectX-6\]", "connectx-6-hdr"),
-    (r"\[ConnectX-5\]", "connectx-5-edr"),
-    (r"\[ConnectX-4\]", "connectx-4-edr"),
     (r"\bPEX ?(8747|8764|8796|9797)\b", r"pex\1"),
 )
 
@@ -79,17 +74,10 @@ def part_of(kind: Kind, vendor: int | None, device: int | None, name: str, catal
     """The part of the catalogue by PCI id, else by name; None if neither is known."""
     stated = PARTS.get(f"{vendor:04x}:{device:04x}", "") if vendor is not None and device is not None else ""
     kind_name = "switch" if kind is Kind.SWITCH else kind.value
-    for part in (stated, _first_match(_PART_NAMES, name) or "", *_slugs(name)):
+    for part in (stated, _first_match(_PART_NAMES, name) or "", *_BRACKETS.findall(name[:_LONGEST])):
         if part in catalog and catalog.get(part).kind == kind_name:
             return catalog.get(part).name
     return None
-
-
-def _slugs(name: str) -> Iterable[str]:
-    """The names in the brackets of a device's name as parts and their aliases are written: Instinct MI300X as well."""
-    for words in re.findall(r"\[([\w ]{2,40})\]", name[:_LONGEST]):
-        slug = words.lower().replace(" ", "-")
-        yield from (slug, f"nvidia-{slug}", slug.removeprefix("geforce-"))
 
 
 def cpu_part(model: str, catalog: Catalog) -> str | None:

@@ -72,6 +72,7 @@ class EvidenceMachine:
     wiring: str = ""
     held_out: bool = False
     same_as: str = ""
+    same_as_location: Location | None = field(default=None, compare=False)
 
     @property
     def names(self) -> frozenset[str]:

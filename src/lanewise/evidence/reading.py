@@ -76,7 +76,7 @@ def read_machine(text: str, file: str) -> EvidenceMachine:
         tool=top["tool"].line(),
         wiring=top["wiring"].line(),
         held_out=top["held_out"].flag(False),
-        same_as=top["same_as"].line(),
+        same_as=top["same_as"].line(), same_as_location=top["same_as"].location,
     )
 
 

@@ -13,7 +13,7 @@ class EvidenceOptions(Options):
     """The machines, and what is shown of them."""
 
     machines: tuple[str, ...] = argument("[MACHINE...]", "Machines to score.", (), repeat=True, default_text="all")
-    folder: Path | None = option(None, "Score the evidence files (*.yaml) of this folder.", "--from", metavar="DIR",
+    folder: Path | None = option(None, "Score this evidence file, or those (*.yaml) of a folder.", "--from", metavar="PATH",
                                  default_text="those that come with Lanewise")  # fmt: skip
     rows: bool = option(False, "Show every row: predicted, interval, measured, error.")
     fitted: bool = option(False, "Keep figures that were measured on the machine itself; they are left out otherwise.")

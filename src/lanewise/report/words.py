@@ -10,11 +10,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from lanewise import units
+from lanewise.catalog.model import OR
 from lanewise.report.table import TableCell
 from lanewise.topology.model import Link, System
 
 if TYPE_CHECKING:
     from lanewise.perf.predict import FlowRate, Prediction
+    from lanewise.report.screen import Screen
     from lanewise.results.statistics import Residuals
 
 MINUS, NONE = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -25,6 +27,8 @@ def link_speed(link: Link) -> str:
     """'Gen4 x16', 'NVLink x12', 'socket x3' or the stated rate."""
     if link.gen and link.lanes:
         label = f"Gen{link.gen} x{link.lanes}"
+    elif link.kind.value in ("pcie", "fabric"):
+        label = f"Gen{link.gen or '?'} x{link.lanes or '?'}"
     elif link.kind.value == "nvlink":
         label = f"NVLink x{link.count}"
     else:
@@ -33,10 +37,21 @@ def link_speed(link: Link) -> str:
     return label if link.rate is None else f"{label}, {units.show(link.rate, 'GB/s', 3)}"
 
 
+def part_word(name: str) -> str:
+    """The name of a part in a table: of several that it may be, the first and how many others."""
+    first, *others = name.split(OR)
+    return f"{first} or {len(others)} other{'s' * (len(others) > 1)}" if others else name
+
+
 def heading(system: System) -> str:
     """The system's name with its settings."""
     chosen = ", ".join(f"{name} {value}" for name, value in system.settings.items())
     return f"{system.name} ({chosen})" if chosen else system.name
+
+
+def readings(system: System, screen: Screen) -> list[str]:
+    """What names that several parts have were taken as, a wrapped line each."""
+    return [screen.wrap(f"part: {text}", indent=2) for text in system.readings]
 
 
 def grade(residual_pct: float | None) -> str:

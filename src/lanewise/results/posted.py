@@ -51,25 +51,11 @@ MODULES = re.compile(
     r"(?<!G)DDR[345]L?[ -]?(?P<rate>\d{4,5})\b",
     re.IGNORECASE,
 )
-# What people call some of them as well, whatever stands around it.
-_ALSO_CALLED: Mapping[str, re.Pattern[str]] = {
-    "cpus": re.compile(r"(?i)v?cpus|cpu count|cores"),
-    "memory modules": re.compile(r"(?i)(?:host |system )?(?:memory|ram|dimms|modules)"),
-    "memory rate": re.compile(r"(?i)(?:.* )?memory (?:rate|bandwidth|speed|throughput)(?: .*)?"),
-    "bond": re.compile(r"(?i)bonding|lacp|lagg?|link aggregation|team(?:ing)?|ether ?channel|port[ -]?channel"),
-    "line": re.compile(r"(?i)(?:network|link|line|nic|ethernet|port) (?:rate|speed)"),
-}
 BY_LSCPU = "by lscpu"  # a virtual machine that nobody mentions
 # What people write before a figure that they know only about.
 _ABOUT = r"(?i:[~\u2248<>]|about |around |some |ca\.? )?\s*"
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
-
-
-def stated_as(key: str) -> str:
-    """The word of STATEMENTS that a key means, itself if none: 'cores' are cpus."""
-    names = (name for name, also in _ALSO_CALLED.items() if also.fullmatch(key))
-    return key if key in STATEMENTS else next(names, key)
 
 
 def meaning(key: str, value: str) -> str:

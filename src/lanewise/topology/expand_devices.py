@@ -6,13 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 from lanewise import units
+from lanewise.catalog.alternatives import meant_by
 from lanewise.catalog.cpu_models import generations_of_maker
+from lanewise.catalog.model import OR
 from lanewise.errors import Contradiction, FormatError, error_location, most_shared_words, unknown_name
 from lanewise.topology.model import Device, Kind
 from lanewise.topology.ranges import check_name
 from lanewise.topology.words import WORDS
 
-_OR_CHIPSET = " (chipset where it is one)"
+_OF_A_SWITCH = " (the speeds of its links say what it carries; chipset where it is one)"
 
 if TYPE_CHECKING:
     from lanewise.topology.form import DeviceForm, SystemForm
@@ -122,7 +124,8 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
     location = scope.document.location("devices", pattern, word)
     name = scope.text(stated)
     legal = WORDS[word][1]
-    if name not in scope.catalog:
+    meant = meant_by(scope.catalog, name, legal)
+    if not meant:
         names = [part for kind in legal for part in scope.catalog.names(kind)]
         aliases = [alias for part in names for alias in scope.catalog.get(part).aliases]
         if most_shared_words(name, aliases) > most_shared_words(name, names):
@@ -131,7 +134,7 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
         if unknown.hint.startswith("known:"):  # a list of all helps less than what to do
             kind = legal[0]
             unknown.hint = (
-                f"lanewise parts list --kind {kind} has the names; write null{_OR_CHIPSET * (kind == 'switch')}, or "
+                f"lanewise parts list --kind {kind} has the names; write null{_OF_A_SWITCH * (kind == 'switch')}, or "
                 f"add it: lanewise parts template {kind} NAME -o new.yaml, and parts: [new.yaml] at the top"
             )
         elif unknown.hint:  # the nearest name need not be the same chip
@@ -141,7 +144,7 @@ def _part(word: str, stated: str | None, pattern: str, scope: Scope) -> str | No
             generations = ", ".join(f"{part} (Gen{gen})" for gen, part in slots.items())
             unknown.hint = f"of a maker alone write the generation that its slots tell: {generations}"
         raise unknown
-    part = scope.catalog.get(name)
+    part = scope.catalog.get(OR.join(meant))
     if part.kind not in legal:
         fitting = next((fits for fits, (_, kinds) in WORDS.items() if part.kind in kinds), "")
         hint = f"write {fitting}: {name}, or name a part of kind {' or '.join(legal)}" if fitting else ""

@@ -24,6 +24,8 @@ DRIVE_LANES = 4  # of U.2, M.2 and E3.S drives; wider ones are parts that say so
 _LINK_WORDS = r"(?:nvlinks?|upi|qpi|xgmi|x-?bus|infinity fabric)"
 _COUNT = re.compile(rf"(?:x|nv|{_LINK_WORDS}\s*x)?\s*(\d+)\s*x?\s*{_LINK_WORDS}?(?:\s*links?)?", re.IGNORECASE)
 _NO_COUNT = re.compile(r"[a-zA-Z?]+|[a-zA-Z]+\s+[\w.]+|\d+\s*[a-zA-Z].*")
+# A number of links between sockets that nobody knows, be their kind known or not.
+_UNKNOWN_COUNT = (speeds.UNKNOWN, "unknown", "upi", "qpi", "xgmi", "x-bus")
 _CPU, _GPU, _NV, _NIC, _NET = Kind.CPU, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.NETSWITCH
 # Which kinds of device each medium may end at, and what to write where it may not.
 ENDS: dict[LinkKind, tuple[frozenset[Kind], str]] = {
@@ -49,7 +51,7 @@ def read_links(form: SystemForm, devices: Mapping[str, Device], scope: Scope) ->
             if scope.included(entry.when):
                 kind = LinkKind(_only(entry, MEDIA, "says no speed", "pcie: gen4 x16"))
                 shared = _shared(entry, index, kind, scope)
-                ends = _ends(entry, index, scope)
+                ends = ends_of(entry, index, scope)
                 if entry.mesh is not None and kind is LinkKind.NVLINK:
                     shared = replace(shared, count=max(len({name for pair in ends for name in pair}) - 1, 1))
                 for a, b in ends:
@@ -69,7 +71,8 @@ def _only(entry: LinkForm, names: Iterable[str], lacking: str, example: str) -> 
     return stated[0]
 
 
-def _ends(entry: LinkForm, index: int, scope: Scope) -> list[tuple[str, str]]:
+def ends_of(entry: LinkForm, index: int, scope: Scope) -> list[tuple[str, str]]:
+    """The pairs of devices that an entry joins; FormatError or Contradiction where it does not say."""
     shape = _only(entry, SHAPES, "does not say what it joins", "from: cpu0, to: gpu0")
     if (shape == "from_") != (entry.to is not None):
         raise FormatError("'from' and 'to' go together", hint="write from: cpu0, to: gpu0")
@@ -103,7 +106,8 @@ def _check_ends(a: str, b: str, kind: LinkKind, devices: Mapping[str, Device]) -
             raise Contradiction(f"a {kind} link cannot end at '{end}', a {devices[end].kind}", hint=hint)
     kinds = {devices[a].kind, devices[b].kind}
     if kind is LinkKind.PCIE and not kinds & {Kind.CPU, *FORWARDING}:
-        raise Contradiction(f"'{a}' and '{b}' are both endpoints", hint="put a switch or a CPU between them")
+        hint = "put a switch or a CPU between them; for a card at an accelerator's own die, a switch: null with both below"
+        raise Contradiction(f"'{a}' and '{b}' are both endpoints", hint=hint)
     if kind is LinkKind.PCIE and kinds == {Kind.CPU}:
         raise Contradiction(f"'{a}' and '{b}' are both CPUs", hint="join CPUs with socket:")
     if kind is LinkKind.SOCKET and devices[a].host != devices[b].host:
@@ -141,6 +145,8 @@ def _shared(entry: LinkForm, index: int, kind: LinkKind, scope: Scope) -> Link:
 
 def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], scope: Scope) -> Link:
     """The link with the speed or the count that is stated; Contradiction where its ends do not allow it."""
+    if link.kind is LinkKind.SOCKET and str(stated or speeds.UNKNOWN).strip().lower() in _UNKNOWN_COUNT:
+        return replace(link, count_known=False)
     if stated is None:
         word = link.kind.value
         raise FormatError(f"'{word}' says nothing", hint=f"write {word}: auto where it is not known")
@@ -157,8 +163,6 @@ def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], s
         return pcie_speed(link, speeds.read_pcie(scope.text(str(stated))), parts, most_lanes)
     if link.kind is LinkKind.NETWORK:
         return network_speed(link, scope.text(str(stated)), parts)
-    if link.kind is LinkKind.SOCKET and str(stated).strip() == speeds.UNKNOWN:
-        return replace(link, count_known=False)
     if isinstance(stated, str) and stated.strip().lower() == speeds.AUTO:
         return bonded(link, None, parts)
     if isinstance(stated, str) and (count := _COUNT.fullmatch(stated.strip())):

@@ -95,9 +95,10 @@ def bonded(link: Link, stated: int | None, parts: Ends) -> Link:
         key, word = _NVLINKS if not to_cpu else nvlink_keys(having[0] if having else None)
     limits = {part.name: count for part in having if (count := whole_figure(part, key)) is not None}
     if stated is None:
+        if not limits and link.kind is LinkKind.SOCKET:
+            return replace(link, count_known=False)
         if not limits:
-            unknown = f", or {link.kind}: '{speeds.UNKNOWN}' where nobody knows" if link.kind is LinkKind.SOCKET else ""
-            hint = f"write {link.kind}: <number>{unknown}"
+            hint = f"write {link.kind}: <number>"
             raise FormatError(f"the parts do not say how many {word} they have", hint=hint)
         stated = min(limits.values()) // link.count  # link.count: among how many a mesh divides them
     if stated < 1:

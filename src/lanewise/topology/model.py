@@ -195,7 +195,7 @@ class MeasuredFactor:
 class System:
     """Hosts, devices, links, domains, volumes and policies, with the catalogue of their parts.
 
-    `part_files` are those that the description names, as written: paths from its own folder. `measured` has what was
+    `readings` says what names that several parts have were taken as, `part_files` are those that the description names, as written: paths from its own folder. `measured` has what was
     measured on this machine, by class of capacity (perf.measured_capacity).
     """
 
@@ -212,6 +212,7 @@ class System:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
     part_files: tuple[str, ...] = ()
     measured: Mapping[tuple[str, ...], MeasuredFactor] = field(default_factory=dict)
 

@@ -13,6 +13,7 @@ from lanewise.topology.expand_devices import read_devices
 from lanewise.topology.expand_links import read_links
 from lanewise.topology.limits import check_sums
 from lanewise.topology.model import ENDPOINTS, Device, Link, System
+from lanewise.topology.open_parts import settle_open_parts
 from lanewise.topology.overlays import check_bound, check_reach, read_domains, read_policies, read_volumes
 from lanewise.topology.scope import Problems, Scope, read_hosts, read_parameters, settle
 from lanewise.topology.trees import PCIE_AND_FABRIC, check_forest, orient
@@ -46,6 +47,7 @@ def read_document(
     hosts = read_hosts(form, scope)
     devices = read_devices(form, hosts, scope)
     scope.problems.raise_if_any()
+    devices, readings = settle_open_parts(form, devices, scope)
     links = _links(form, devices, scope)
     domains = read_domains(form, devices, scope)
     volumes = read_volumes(form, devices, scope)
@@ -69,6 +71,7 @@ def read_document(
         parameters=parameters,
         settings=values,
         assumptions=tuple(form.assumptions),
+        readings=readings,
         part_files=(form.parts,) if isinstance(form.parts, str) else tuple(form.parts),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lanewise.errors import FormatError, LanewiseError, unknown_name
 from lanewise.topology.scope import Problems
@@ -38,7 +38,7 @@ def validate(document: YamlDocument) -> SystemForm:
 
     _check_top(document)
     try:
-        return SystemForm.model_validate(document.data)
+        return SystemForm.model_validate(_with_names_as_written(document))
     except ValidationError as error:
         problems = Problems()
         # A misspelt key first: what is missing is often what it was meant to be.
@@ -65,6 +65,24 @@ def _check_top(document: YamlDocument) -> None:
     if version != VERSION or isinstance(version, bool):
         hint = f"this Lanewise reads version {VERSION}: write 'lanewise: {VERSION}', or update Lanewise"
         raise FormatError(f"format version {version} is not known", location=document.location("lanewise"), hint=hint)
+
+
+def _with_names_as_written(document: YamlDocument) -> dict[str, Any]:
+    """The data of a description with the names of ports and bridges as texts: buses such as 20 and 1e0 are no numbers."""
+    data = dict(document.data)
+    if isinstance(data.get("links"), list):
+        data["links"] = [
+            {key: _as_written(document, index, key, value) for key, value in link.items()}
+            if isinstance(link, dict) else link
+            for index, link in enumerate(data["links"])
+        ]  # fmt: skip
+    return data
+
+
+def _as_written(document: YamlDocument, index: int, key: str, value: Any) -> Any:
+    if key not in ("port", "bridge") or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return str(document.values["links", index, key].value)
 
 
 # What manuals call a key, and what to write.
@@ -95,6 +113,8 @@ def _explain(document: YamlDocument, path: Path, details: list[ErrorDetails]) ->
         keys = [field.alias or name for name, field in form.model_fields.items()]
         unknown = unknown_name("key", str(path[-1]), keys, node.key_location)
         unknown.cause += f" in {_owner(path[:-1])}"
+        if node.value is None and " " in str(path[-1]):  # {gpu: one, two words}
+            unknown.hint = f'a text with a comma needs quotes: "..., {path[-1]}"'
         unknown.hint = _MANUALS_WORDS.get(str(path[-1]).lower(), unknown.hint)
         return unknown
     subject = f"'{path[-1]}'" if path and isinstance(path[-1], str) else _owner(path)

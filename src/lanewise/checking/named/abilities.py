@@ -6,7 +6,7 @@ import math
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import product
 
 from lanewise import late_re as re
@@ -21,9 +21,9 @@ _SERIES = (
     (r"Quadro RTX", 3, 16), (r"RTX PRO [12]000 Blackwell|RTX PRO 4000 Blackwell SFF", 5, 8),
     (r"RTX PRO [2-6]\d00 Blackwell|RTX 50[789]0", 5, 16), (r"RTX 50[56]0", 5, 8),
     (r"RTX 2000 Ada|RTX A(?:400|1000)\b|RTX 40[56]0", 4, 8),
-    (r"RTX 40\d0|RTX [3456]\d00 .*Ada|\bL(?:2|4|20|40S?)\b", 4, 16),
-    (r"RTX 3050", 4, 8), (r"RTX 30\d0|RTX A[2456]\d00|\bA(?:10G?|16|30|40|100|800)\b", 4, 16), (r"\bA2\b", 4, 8),
-    (r"RTX 20\d0|TITAN RTX|Tesla T(?:4|10)\b|GTX 16\d0|\bT(?:400|600|1000)\b", 3, 16),
+    (r"RTX 40[789]0|RTX [3456]\d00 .*Ada|\bL(?:2|4|20|40S?)\b", 4, 16),
+    (r"RTX 3050", 4, 8), (r"RTX 30[6789]0|RTX A[2456]\d00|\bA(?:10G?|16|30|40|100|800)\b", 4, 16), (r"\bA2\b", 4, 8),
+    (r"RTX 20[678]0|TITAN RTX|Tesla T(?:4|10)\b|GTX 16\d0|\bT(?:400|600|1000)\b", 3, 16),
     (r"TITAN V|\bGV100|\bV100S?|\bP100|\bP40?\b", 3, 16),
     (r"\bK20[cmsXx]*\b|\bM20[579]\d\b|\bC20[57]\d\b|GTX [45]\d0\b", 2, 16), (r"GT 1030", 3, 4), (r"GT 7[13]0", 2, 8),
     (r"GTX 10[678]0|TITAN|GTX [679]\d0|Quadro [PM]\d000|Tesla [MK]\d0", 3, 16), (r"GTX 10[35]0", 3, 16),
@@ -45,12 +45,9 @@ _COHERENT = re.compile(r"\bG[HB]\d+\b|MI300A|GB10", re.IGNORECASE)
 _SHARED_MEMORY = re.compile(r"GB10|MI300A|\bOrin\b|\bThor\b|Strix|Radeon 80[56]0S", re.IGNORECASE)
 # Their own links between GPUs are of no known rate here: Xe Link, RoCE of Gaudi, xGMI.
 _OWN_LINKS = re.compile(r"\bMax 1\d{3}\b|Gaudi|\bHL-?[23]\d\d\b|\bMI\d{2,3}", re.IGNORECASE)
-# Names of cards and of modules with NVLinks alike.
-_CARD_OR_MODULE = re.compile(r"(?:nvidia |tesla )*[vp]100(?: (?:16|32) ?GB)?", re.IGNORECASE)
 # Boards of SXM modules and superchips (NVIDIA's HGX and NVL72 data sheets); B200 and B300 exist on such boards alone.
 _BOARDS = re.compile(r"(?!p100|v100).*sxm|g?b[23]00$")
 _SWITCHED = re.compile(r"g?b[23]00$")
-_NOISE = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|amd|instinct|generation|corporation)\b|\((?:r|tm)\)")
 # What copies reach of the raw rate of 2.5 and 5 GT/s links (K20: 6.0 and 6.6 of 8 GB/s).
 _OLD_SHARE = 0.8
 _CODES = {1: 0.8, 2: 0.8, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 0.95}
@@ -134,7 +131,7 @@ def ability(title: str, catalog: Catalog) -> GpuAbility | None:
     """What a GPU of that name can do; None for a name that tells nothing, or a GPU that is not behind PCIe."""
     if not title or _COHERENT.search(title):
         return None
-    part = part_of_title(title, catalog)
+    part = catalog.gpu(title)
     gen, lanes = (part.number("pcie.gen"), part.number("pcie.lanes")) if part is not None else (None, None)
     if gen and lanes:
         return GpuAbility(title, int(gen), int(lanes), part)
@@ -154,33 +151,12 @@ def shares_host_memory(title: str) -> bool:
     return bool(_SHARED_MEMORY.search(title))
 
 
-def part_of_title(title: str, catalog: Catalog) -> Part | None:
-    """The GPU of the catalogue that a driver calls so; None if none or several could be."""
-    if _CARD_OR_MODULE.fullmatch(title.strip()):
-        return None
-    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-    for prefix in ("", "nvidia-", "nvidia-geforce-", "geforce-"):
-        name = slug.removeprefix(prefix)
-        if name in catalog and catalog.get(name).kind == "gpu":
-            return catalog.get(name)
-    words = _words(title)
-    matches = [catalog.get(name) for name in catalog.names("gpu")]
-    matches = [part for part in matches if _words(part.title.partition(",")[0]) == words]
-    return matches[0] if len(matches) == 1 else None
-
-
 def not_in_the_catalogue(row: Observation, posted: PostedFacts, catalog: Catalog) -> str:
     """The names that the text gives GPUs of a row without a part of that name, in quotes."""
     gpus = dict.fromkeys(re.findall(r"\bgpu\d*\b", row.how.get("flows", row.flow)))
     titles = dict.fromkeys(title for gpu in gpus if (title := posted.title(gpu)))
-    unknown = [title for title in titles if ability(title, catalog) is None and part_of_title(title, catalog) is None]
+    unknown = [title for title in titles if ability(title, catalog) is None and catalog.gpu(title) is None]
     return ", ".join(f"'{title}'" for title in unknown)
-
-
-@lru_cache(maxsize=1024)  # the parts of a catalogue, for every GPU that is looked for
-def _words(title: str) -> frozenset[str]:
-    plain = re.sub(r"(\d) gb\b", r"\1gb", _NOISE.sub(" ", title.lower()))
-    return frozenset(re.sub(r"^sxm\d$", "sxm", word) for word in re.findall(r"[a-z0-9]+", plain))
 
 
 def raw_rate(gen: int, lanes: int) -> float:

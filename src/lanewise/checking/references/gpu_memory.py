@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lanewise import units
 from lanewise.catalog import Catalog
-from lanewise.checking.named.abilities import ability, part_of_title, raw_rate
+from lanewise.checking.named.abilities import ability, raw_rate
 from lanewise.checking.named.links import is_slice
 from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.references.side_by_side import kind_of_work
@@ -178,7 +178,7 @@ def rated(posted: PostedFacts, gpu: str, catalog: Catalog) -> tuple[float, str]:
         except LanewiseError:
             break
     title = posted.title(gpu)
-    part = part_of_title(title, catalog) if title else None
+    part = catalog.gpu(title) if title else None
     if part is not None and (rate := part.number("memory.rate")):
         return rate, f"part {part.name}"
     known = next((rate for pattern, rate in _RATED if re.search(pattern, title, re.IGNORECASE)), 0.0) if title else 0.0

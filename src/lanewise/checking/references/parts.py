@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lanewise.catalog import Catalog, Part
-from lanewise.checking.named.abilities import GpuAbility, is_coherent, part_of_title, raw_rate, shares_host_memory
+from lanewise.checking.named.abilities import GpuAbility, is_coherent, raw_rate, shares_host_memory
 from lanewise.checking.references.board_pairs import fine_all_reduce_of_two
 from lanewise.checking.verdict import Verdict
 from lanewise.perf.flow import Flow
@@ -153,7 +153,7 @@ def any_copy(row: Observation, title: str, catalog: Catalog, memory: float = 0.0
     if host and is_coherent(title) and not shares_host_memory(title) and row.how.get("host memory") != "pageable":
         least, limit, source = raw_rate(5, 16), f"the coherent link of {title}, more than PCIe has", "its data sheet"
         slow = least
-        part = part_of_title(title, catalog)
+        part = catalog.gpu(title)
         key = f"engine.c2c_{'h2d' if row.path == 'host to device' else 'd2h'}"
         if part is not None and (rate := part.number(key)) and row.metric == "goodput":
             slow = max(slow, _FAR_COHERENT * rate)
@@ -257,7 +257,7 @@ def _some_links(part: GpuAbility, both: int, value: float) -> Iterator[Reference
 
 def rack_collective(row: Observation, title: str, catalog: Catalog) -> Iterator[Reference]:
     """Bounds of a collective of GPUs beside a Grace that NVSwitches join: their link to the host is none of PCIe."""
-    part = part_of_title(title, catalog) if _IN_A_RACK.search(title) else None
+    part = catalog.gpu(title) if _IN_A_RACK.search(title) else None
     raw = part.number("nvlink.rate") if part is not None else None
     if part is not None and raw:
         yield from _over_nvlinks(row, title, part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}", part)

@@ -13,8 +13,8 @@ from lanewise.readers.typed.keys import near_miss, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.stated_values import known_key, meant
 from lanewise.readers.typed.value_words import with_keys_for_all
+from lanewise.readers.words.counted_gpus import gpu_name
 from lanewise.readers.words.machines import NamedMachine
-from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.observation import Observation
 from lanewise.results.posted import STATEMENTS, VARIABLE, PostedFacts, Statement, meaning
 from lanewise.yaml_loader import load

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from lanewise import late_re as re
 from lanewise.readers.typed import values
+from lanewise.readers.words.counted_gpus import gpu_name
 from lanewise.readers.words.machines import NamedMachine, only_machine
-from lanewise.readers.words.usual_names import gpu_name
 from lanewise.results.posted import STATEMENTS
 from lanewise.yaml_positions import YamlNode
 

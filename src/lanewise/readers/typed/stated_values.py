@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lanewise import late_re as re
 from lanewise.readers.words import spellings
-from lanewise.results.posted import STATEMENTS, stated_as
+from lanewise.results.posted import STATEMENTS
 
 _MODULE = r"(?:dma-?buf|(?:nv(?:idia)?[-_]?)?peer_?mem\w*|nvidia[-_]fs)"
 _DENIED = (
@@ -44,7 +44,6 @@ _MEANT: Mapping[str, tuple[tuple[str, str], ...]] = {
 _PATTERNS = {
     key: tuple((re.compile(written, re.IGNORECASE), meant) for written, meant in words) for key, words in _MEANT.items()
 }
-_BY_CASE = {key.casefold(): key for key in STATEMENTS}
 _SIZE_OF_BAR = re.compile(r"(\d+) ?([MG])(?:i?B)?")
 # What tells nothing of a fact, or two things: no idea, used to work, 1 of 2 nodes, off by default, on here.
 _NO_FACT = re.compile(
@@ -104,7 +103,6 @@ _KEYS: tuple[tuple[str, str, str], ...] = (
     (r"(?:host )?(?:cpus?|processors?|cpu model)", r"(?!\d{1,5}(?: |$)).*[A-Za-z].*", "cpu"),
     (r"iommu(?: mode)?", r".*", "iommu"), (r"(?:pcie )?acs(?: redirect)?", r".*", "acs"),
     (r"bar1?(?: size)?", r"\d+ ?[MG].*", "BAR1"), (r"re-?bar|re-?siz(?:e|able) bar", r".*", "resizable BAR"),
-    (r"relaxed ordering", r".*", "relaxed ordering"),
     (r"confidential(?: computing| vm)?", r".*", "confidential computing"),
     (r"vm|virtual(?:i[sz]ed|i[sz]ation| machine)?|hypervisor|guest", r".*", "virtual machine"),
     (r"gdr|gpu ?direct(?: rdma)?|(?:nvidia )?peer ?mem(?:ory)?", r".*", "GPUDirect RDMA"),
@@ -113,21 +111,32 @@ _KEYS: tuple[tuple[str, str, str], ...] = (
     (r"(?:peer|nccl|p2p)? ?transport", r"(?:shm|p2p|nv ?link|shared|net).*", "peer transport"),
     (r"(?:network )?(?:nics?|hcas?|cards?|adapters?|rails)",
      rf"\d{{1,2}}(?: ?[x×*] ?| )(?:{_RATE}|(?:ConnectX|CX|BlueField).*)", "network cards"),
-    (r"(?:nic|hca|network|ethernet|infiniband|fabric|interconnect|line|network (?:rate|speed))", _RATE, "line"),
-    (r"(?:pcie |pci )?(?:slots?|link|lanes)|pci-?e", _LANES, "slot"), (r"mtu", r".*", "mtu"),
+    (r"(?:nic|hca|network|ethernet|infiniband|fabric|interconnect)", _RATE, "line"),
+    (r"(?:network|link|line|nic|ethernet|port) (?:rate|speed)", r".*", "line"),
+    (r"bonding|lacp|lagg?|link aggregation|team(?:ing)?|ether ?channel|port ?channel", r".*", "bond"),
+    (r"(?:pcie |pci )?(?:slots?|link|lanes)|pci-?e", _LANES, "slot"),
     (r"thunderbolt|usb ?4|egpu", r"(?!(?:no|off|false|0)\b).*", "tunnel"),
     (r"rtt|ping|round trip(?: time)?", r".*", "round trip"),
-    (r"clocks?|throttl\w*", r".*", "clocks"), (r"(?:d?ram|memory)", r".*DDR.*", "memory modules"),
+    (r"clocks?|throttl\w*", r".*", "clocks"), (r"v?cpus|cpu count|cores", r".*", "cpus"),
+    (r"(?:host |system )?(?:memory|d?ram|dimms|modules)", r".*", "memory modules"),
+    (r"(?:.* )?memory (?:rate|bandwidth|speed|throughput)(?: .*)?", r".*", "memory rate"),
 )  # fmt: skip
 _KNOWN_KEYS = tuple(
     (re.compile(called, re.IGNORECASE), re.compile(of, re.IGNORECASE), key) for called, of, key in _KEYS
 )
 
 
+def _plain(key: str) -> str:
+    return re.sub(r"[\s_-]+", " ", key).strip().casefold()
+
+
+_BY_PLAIN = {_plain(key): key for key in STATEMENTS}
+
+
 def known_key(key: str, value: str) -> str:
     """The word of STATEMENTS that a key with such a value means, itself if none."""
-    plain = re.sub(r"[\s_-]+", " ", key).strip()
-    if (own := _BY_CASE.get(plain.casefold())) is not None and own != "cpus":
+    plain = _plain(key)
+    if (own := _BY_PLAIN.get(plain)) is not None and own != "cpus":
         return own
     means = (word for called, of, word in _KNOWN_KEYS if called.fullmatch(plain) and of.fullmatch(value.strip()))
-    return next(means, stated_as(key))
+    return next(means, own or key)

@@ -10,7 +10,7 @@ from lanewise.catalog import Figure, Part
 from lanewise.installed import Dependency
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, TableCell, render_table
-from lanewise.report.words import link_speed
+from lanewise.report.words import link_speed, part_word
 from lanewise.topology.model import Device, Kind, System
 
 
@@ -38,12 +38,14 @@ def render_system(system: System, screen: Screen = PLAIN) -> str:
     ])  # fmt: skip
     for device in system.devices.values():
         names = [" ".join(device.os_names)] if system.os_names else []
-        devices.add(device.name, str(device.kind), device.part or "", device.host or "free", _numa(device), *names)
-    links = Table([Column("from"), Column("to"), Column("link")])
+        devices.add(device.name, str(device.kind), part_word(device.part or ""), device.host or "free", _numa(device), *names)
+    several = {link.bridge for link in system.links if link.bridge != link.port}
+    links = Table([Column("from"), Column("to"), Column("link"), *([Column("host bridge")] if several else [])])
     for link in system.links:
-        links.add(link.a, link.b, link_speed(link))
+        links.add(link.a, link.b, link_speed(link), *([link.bridge] if several else []))
     facts = [f"domain {domain.name} at {domain.root}: {', '.join(sorted(domain.devices))}" for domain in system.domains]
     facts += [f"volume {v.name}: RAID {v.raid} over {', '.join(v.drives)}" for v in system.volumes.values()]
+    facts += [f"part: {text}" for text in system.readings]
     facts += [f"assumed: {text}" for text in system.assumptions]
     parts = ["\n".join(screen.wrap(line, indent=2) for line in lines), render_table(devices, screen)]
     parts += [render_table(links, screen)] if links.rows else []
@@ -55,7 +57,7 @@ def render_discovery(system: System, names: Mapping[str, str], screen: Screen = 
     devices = Table([Column("device"), Column("kind"), Column("part", drop_order=1), Column("NUMA", drop_order=2),
                      Column("in the dumps", wrap=True)])  # fmt: skip
     for device in system.devices.values():
-        devices.add(device.name, str(device.kind), device.part or "", _numa(device), names[device.name])
+        devices.add(device.name, str(device.kind), part_word(device.part or ""), _numa(device), names[device.name])
     links = Table([Column("from"), Column("to"), Column("link"), Column("root port", drop_order=1)])
     for link in system.links:
         links.add(link.a, link.b, link_speed(link), link.port)

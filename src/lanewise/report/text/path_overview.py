@@ -7,7 +7,7 @@ from lanewise.perf.overview import MOST_PATHS, PathGroup, PathOverview
 from lanewise.perf.predict import Prediction
 from lanewise.report.screen import PLAIN, Screen
 from lanewise.report.table import Column, Footnotes, Table, render_table
-from lanewise.report.words import NONE, basis_note, heading, range_text, rate_interval, rate_text
+from lanewise.report.words import NONE, basis_note, heading, range_text, rate_interval, rate_text, readings
 from lanewise.topology.ranges import fold
 
 
@@ -26,7 +26,7 @@ def render_paths(overview: PathOverview, screen: Screen = PLAIN) -> str:
     lines = [heading(overview.system), render_table(table, screen), ""]
     if not overview.complete:
         lines.append(screen.wrap(f"only the first {MOST_PATHS:,} paths were looked at; name others with --flows"))
-    lines += [screen.wrap(text, indent=2) for text in overview.missing]
+    lines += [*(screen.wrap(text, indent=2) for text in overview.missing), *readings(overview.system, screen)]
     lines += [screen.wrap("each path alone; 'at once' is the sum of all", indent=2)]
     lines += [screen.wrap(text, indent=2) for text in [basis_note(bases)] if text]
     return "\n".join([*lines, notes.render(screen)])

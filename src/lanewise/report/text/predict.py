@@ -18,6 +18,7 @@ from lanewise.report.words import (
     plural,
     rate_interval,
     rate_text,
+    readings,
     total_interval,
     total_text,
 )
@@ -49,6 +50,7 @@ def render_flow_rates(prediction: Prediction, screen: Screen = PLAIN) -> str:
             "",
             *_wrapped(_ties(prediction), screen),
             *(screen.wrap(line, indent=2) for line in _assumed_staging(prediction)),
+            *readings(prediction.system, screen),
             *_wrapped(accuracy, screen),
             notes.render(screen),
         ]

@@ -1,22 +1,19 @@
-"""GPUs as people call them in a hurry by the names that drivers print: 2x 4090, DGX H100, A100 SXM4, RTX6000 Ada.
+"""GPUs as people call them in a hurry by the names that drivers print: 4090, A100 80G SXM4, RTX6000 Ada.
 
-A name that leaves open which of several parts is meant (A100, V100) stays as it is.
+A name that leaves open which of several parts is meant (A100, V100, RTX 6000) stays as it is.
 """
 
 from __future__ import annotations
 
-from lanewise import late_re as re
-from lanewise.readers.words.machines import only_machine
+from functools import lru_cache
 
-_COUNT = re.compile(
-    r"^\(?\d{1,3}\)? ?[x×*] ?(?=\D)|^[2-9] (?=[A-Z])|(?<!\w)[ ,]*[x×*] ?\d{1,3}$|[ ,]*\(\d{1,2} ?(?:gpus?|cards?)?\)$",
-    re.I,
-)
+from lanewise import late_re as re
+
 # Not the memory of a part of a GPU (1g.10gb), nor a name (5700G).
 _MEMORY = re.compile(r"[ -]?\(?(?<![.\w])(\d{2,3} ?GB?|\d{4,6} ?Mi?B)\b\)?", re.IGNORECASE)
 # Several parts of one name differ by their memory; elsewhere it says nothing that a path depends on.
-_BY_MEMORY = re.compile(r"\b(?:[AH]100|A800|[VP]100|GH200(?= 480))\b", re.IGNORECASE)
-_ADDED = re.compile(r" (?:OAM|GCD|NVL ?\d{2,3}|AC)\b(?! \d)|[ ,]+(?:GPUs?|cards?)$", re.IGNORECASE)
+_BY_MEMORY = re.compile(r"\b(?:[AH]100|A800|[VP]100|GH200(?=[ -]480))\b", re.IGNORECASE)
+_ADDED = re.compile(r"[ -](?:OAM|GCD|NVL ?\d{2,3}|AC)\b(?! \d)|[ ,]+(?:GPUs?|cards?)$", re.IGNORECASE)
 _MODULE = re.compile(
     r"(?:NVIDIA[ -]|Tesla[ -]){0,2}\b(?P<gpu>[AH]\d{3}|H20|B[23]00)[ -](?:(?P<memory>\d{2,3})GB[ -])?SXM\d?\b",
     re.IGNORECASE,
@@ -37,23 +34,34 @@ _BLACKWELL = re.compile(
     r"(?P<edition>(?:[ (-]+(?:server|SE|BSE|workstation|WS|WE|max-?q|edition|generation)\b\)?)+)?",
     re.IGNORECASE,
 )
-_LONGEST = 100  # characters of a name
+LONGEST = 100  # characters of a name
+_NOISE = re.compile(r"\b(?:nvidia|geforce|tesla|amd|instinct|generation|corporation)\b|\((?:r|tm)\)")
 _SERVER = re.compile(r"\b(?:server|SE|BSE)\b", re.IGNORECASE)
 
 
-def gpu_name(text: str) -> str:
-    """The name of a GPU as its driver prints it, as far as the words tell; other words as they are."""
-    if len(text) > _LONGEST:
+@lru_cache(maxsize=4096)
+def driver_name(text: str) -> str:
+    """The name of a GPU as its driver prints it, as far as the words tell; other words as they are.
+
+    >>> driver_name("A100 80G SXM4")
+    'NVIDIA A100 SXM 80GB'
+    """
+    if len(text) > LONGEST:
         return text
-    name = _COUNT.sub("", " ".join(text.split())).strip(" ,-")
-    if (machine := only_machine(name)) is not None:
-        return machine.gpu
+    name = " ".join(text.split())
     name = _MEMORY.sub(lambda size: f" {re.sub('[^0-9]', '', size[1])}GB" if _BY_MEMORY.search(name) else "", name)
     name = _ADDED.sub("", name).strip()
     if (module := _MODULE.match(name)) is not None:
         size = f" {module['memory']}GB" if module["memory"] else ""
         return f"NVIDIA {module['gpu'].upper()} SXM{size}{name[module.end() :]}"
     return _of_a_series(name)
+
+
+@lru_cache(maxsize=4096)
+def words_of(name: str) -> frozenset[str]:
+    """The words of a GPU's name that tell it from others, in any order: no maker, and one word for all SXM sockets."""
+    plain = re.sub(r"(\d) gb\b", r"\1gb", _NOISE.sub(" ", name[:LONGEST].lower()))
+    return frozenset(re.sub(r"^sxm\d$", "sxm", word) for word in re.findall(r"[a-z0-9]+", plain))
 
 
 def _of_a_series(name: str) -> str:
