@@ -252,5 +252,5 @@ def test_a_number_of_socket_links_that_is_a_word(refused: Shown, word: str) -> N
 devices: {{"cpu[0-1]": {{cpu: null}}}}
 links: [{{from: cpu0, to: cpu1, socket: "{word}"}}]
 """
-    assert f"'{word}' is not a number of links\nhint:  write socket: 3, or auto" in refused(body)
+    assert f"'{word}' is not a number of links\nhint:  write socket: 3, auto to follow the parts" in refused(body)
     assert "or '?' where nobody knows" in refused(body)

@@ -56,7 +56,7 @@ links:
 """
     assert refused(body.replace("stated", stated)) == f"""\
 error: s.yaml:5: '{stated}' is not a number of links
-hint:  write socket: 3, or auto to follow the parts, or '?' where nobody knows"""
+hint:  write socket: 3, auto to follow the parts, or '?' where nobody knows"""
 
 
 def test_a_network_that_does_not_exist(refused: Shown) -> None:

@@ -73,6 +73,8 @@ class RingRate:
 class LocalFabric:
     """The fabric of a node in B/s: `raw` and NCCL's `planning` rate of all NVLinks of a rank, `link` that of one.
 
+    `certain` is the share of these links that is known to be there.
+
     `ring` is what each rank sends over PCIe, to the next one in a ring or to all others, with its range, `staged`
     whether part of it passes host memory, `duplex` whether a port then carries both directions, `memory` what the CPUs'
     measured rates of DMA allow of it and `sockets` what the links between sockets do, `translated` whether an IOMMU
@@ -87,6 +89,7 @@ class LocalFabric:
     raw: float = 0.0
     planning: float = 0.0
     link: float = 0.0
+    certain: float = 1.0
     rings: int = 0
     ring: float = 0.0
     low: float = 0.0
@@ -144,17 +147,18 @@ def _nvlink_fabric(system: System, ranks: RankSet, node: Sequence[str]) -> Local
     }  # fmt: skip
     weakest = min(node, key=lambda gpu: sum(link.count for link in links[gpu]))
     count = sum(link.count for link in links[weakest])
+    certain = sum(link.count if link.count_known else 1 for link in links[weakest]) / count if count else 1.0
     raw, planning, copy = _nvlink_rates(system, weakest, ranks)
     if any(system.device(link.far_end(gpu)).kind is Kind.NVSWITCH for gpu in node for link in links[gpu]):
         limit = f"NVLinks of {weakest} ({count} x {raw / 1e9:g} GB/s)"
-        return LocalFabric(FabricKind.NVSWITCH, tuple(node), count * raw, count * planning, raw, limit=limit)
+        return LocalFabric(FabricKind.NVSWITCH, tuple(node), count * raw, count * planning, raw, certain, limit=limit)
     widths: dict[tuple[str, str], int] = {}
     for gpu in node:
         for link in links[gpu]:
             widths[gpu, link.far_end(gpu)] = widths.get((gpu, link.far_end(gpu)), 0) + link.count
     rings, order = disjoint_rings(tuple(node), widths)
     limit = f"{rings} rings over links of {raw / 1e9:g} GB/s"
-    return LocalFabric(FabricKind.MESH, order, count * raw, count * planning, copy, rings=rings, limit=limit)
+    return LocalFabric(FabricKind.MESH, order, count * raw, count * planning, copy, certain, rings=rings, limit=limit)
 
 
 def _nvlink_rates(system: System, gpu: str, ranks: RankSet) -> tuple[float, float, float]:

@@ -40,8 +40,17 @@ def algorithm_peaks(
 ) -> dict[Algorithm, AlgorithmPeak]:  # fmt: skip
     """The peak of each algorithm that has a plan, by algorithm; P2P for direct sends.
 
-    `size` (B) decides how much of NCCL's buffers in host memory a call uses.
+    `size` (B) decides how much of NCCL's buffers in host memory a call uses. Of NVLinks that nobody counted perhaps one
+    is there.
     """
+    peaks = _peaks_of_all_links(collective, ranks, fabric, network, plans, settings, size)
+    return {algorithm: replace(peak, low=peak.low * fabric.certain) for algorithm, peak in peaks.items()}
+
+
+def _peaks_of_all_links(
+    collective: Collective, ranks: RankSet, fabric: LocalFabric, network: NodeNetwork | None,
+    plans: Mapping[Algorithm, ChannelPlan], settings: CollectiveSettings, size: float,
+) -> dict[Algorithm, AlgorithmPeak]:  # fmt: skip
     direct = collective in (Collective.ALL_TO_ALL, Collective.SENDRECV)
     buffers = 0.0 if direct else min(2 * size, plans[Algorithm.RING].connected * fabric.receivers * _BUFFER)
     ring = _ring(ranks, fabric, settings, buffers)

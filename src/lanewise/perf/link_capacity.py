@@ -75,6 +75,15 @@ def _of_unknown_speed(system: System, hop: Hop) -> Resource:
 
 
 def _nvlink(system: System, hop: Hop) -> Resource | None:
+    """NVLinks of one direction; where nobody knows their number all that the GPU has, and perhaps one of them."""
+    all_links = _all_nvlinks(system, hop)
+    if all_links is None or hop.link.count_known or hop.link.rate is not None:
+        return all_links
+    doubt = f"the number of NVLinks of {hop.link.name} is unknown: state it (nvidia-smi topo -m prints NV#)"
+    return replace(all_links, low=all_links.low / hop.link.count, doubt=doubt)
+
+
+def _all_nvlinks(system: System, hop: Hop) -> Resource | None:
     if hop.link.rate is not None:
         rests = f"the description, times {NVLINK_SHARE} (median of the GPUs measured)"
         return on_link(hop, "stated rate", hop.link.rate * NVLINK_SHARE, "physics", rests)
@@ -87,7 +96,7 @@ def _nvlink(system: System, hop: Hop) -> Resource | None:
     if system.device(other).kind is Kind.CPU and part.figure("c2c.links").known:
         stem, key, word = "c2c", f"engine.c2c_{'d2h' if gpu == hop.start else 'h2d'}", "NVLink-C2C"
     engine, links = part.figure(key), part.number(f"{stem}.links")
-    label = f"{word} x{hop.link.count}"
+    label = f"{word} x{hop.link.count if hop.link.count_known else '?'}"
     if isinstance(engine.value, float) and links:
         fraction = hop.link.count / links
         rests = cite(part, key, engine) + ("" if fraction == 1 else f", times {hop.link.count} of {links:.0f} links")

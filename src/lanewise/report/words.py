@@ -30,7 +30,7 @@ def link_speed(link: Link) -> str:
     elif link.kind.value in ("pcie", "fabric"):
         label = f"Gen{link.gen or '?'} x{link.lanes or '?'}"
     elif link.kind.value == "nvlink":
-        label = f"NVLink x{link.count}"
+        label = f"NVLink x{link.count if link.count_known else '?'}"
     else:
         count = link.count if link.count_known else "?"
         label = f"{link.kind} x{count}" if count != 1 else str(link.kind)

@@ -26,6 +26,7 @@ _COUNT = re.compile(rf"(?:x|nv|{_LINK_WORDS}\s*x)?\s*(\d+)\s*x?\s*{_LINK_WORDS}?
 _NO_COUNT = re.compile(r"[a-zA-Z?]+|[a-zA-Z]+\s+[\w.]+|\d+\s*[a-zA-Z].*")
 # A number of links between sockets that nobody knows, be their kind known or not.
 _UNKNOWN_COUNT = (speeds.UNKNOWN, "unknown", "upi", "qpi", "xgmi", "x-bus")
+_UNKNOWN_NVLINKS = (speeds.UNKNOWN, "unknown", f"nv{speeds.UNKNOWN}", f"x{speeds.UNKNOWN}")
 _CPU, _GPU, _NV, _NIC, _NET = Kind.CPU, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.NETSWITCH
 # Which kinds of device each medium may end at, and what to write where it may not.
 ENDS: dict[LinkKind, tuple[frozenset[Kind], str]] = {
@@ -158,6 +159,8 @@ def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], s
         hint = "port: and bridge: go with a PCIe link at a CPU; take them out"
         raise Contradiction(cause, location=link.location, hint=hint)
     parts = (_part(a, scope), _part(b, scope))
+    if link.kind is LinkKind.NVLINK and str(stated).strip().lower() in _UNKNOWN_NVLINKS:
+        return replace(bonded(link, None, parts), count_known=False)
     if link.kind in (LinkKind.PCIE, LinkKind.FABRIC):
         unknown_drive = any(end.kind is Kind.SSD and end.part is None for end in (a, b))
         most_lanes = DRIVE_LANES if unknown_drive else None
@@ -169,8 +172,7 @@ def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], s
     if isinstance(stated, str) and (count := _COUNT.fullmatch(stated.strip())):
         stated = int(count[1])
     if isinstance(stated, str) and _NO_COUNT.fullmatch(stated.strip()):
-        unknown = f", or '{speeds.UNKNOWN}' where nobody knows" if link.kind is LinkKind.SOCKET else ""
-        hint = f"write {link.kind}: 3, or auto to follow the parts{unknown}"
+        hint = f"write {link.kind}: 3, auto to follow the parts, or '{speeds.UNKNOWN}' where nobody knows"
         raise FormatError(f"'{stated}' is not a number of links", hint=hint)
     return bonded(replace(link, count=1), scope.whole(stated), parts)
 

@@ -139,7 +139,8 @@ def _counted(link: Link, device: Device, other: Device, catalog: Catalog) -> tup
         return "pcie.lanes", "PCIe lanes", link.lanes or 0
     if link.kind is LinkKind.NVLINK and device.kind is Kind.GPU:
         part = catalog.get(device.part) if device.part else None
-        return *(nvlink_keys(part) if other.kind is Kind.CPU else _NVLINKS), link.count
+        certain = link.count if link.count_known else 1
+        return *(nvlink_keys(part) if other.kind is Kind.CPU else _NVLINKS), certain
     if link.kind is LinkKind.SOCKET:
         return "intersocket.links", "inter-socket links", link.count
     if link.kind is LinkKind.NETWORK and device.kind is Kind.NIC:

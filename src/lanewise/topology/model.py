@@ -94,7 +94,8 @@ class Link:
     """A full-duplex link between devices `a` and `b`; for PCIe `a` is the upstream end.
 
     gen and lanes apply to PCIe; `rate` is the raw rate of one direction in B/s where it is stated outright;
-    `count` is the number of bonded links (NVLink, UPI), 1 where it is not known (`count_known`). `port` and `bridge`
+    `count` is the number of bonded links (NVLink, UPI); where it is not known (`count_known`) 1 between sockets, and
+    of NVLinks as many as the parts have. `port` and `bridge`
     name the root port and the host bridge (root complex) at a CPU, '' elsewhere. `max_payload` (B) and `length` (m) are
     None when unknown.
     """
