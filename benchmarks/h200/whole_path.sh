@@ -38,6 +38,6 @@ while read -r flows; do
 done < <(tr ';' '\n' <<< "$sets" | sed 's/^ *//')
 answer measure-collectives measure collectives --devices 'gpu[0-1]' --collective all_reduce,all_gather,all_to_all,sendrecv --sizes 64MiB,1GiB -o collectives.run.json
 answer check-collectives check collectives.run.json --system machine.yaml
-tar -czf all.tar.gz ./*.txt ./*.yaml ./*.json
+tar -czf all.tar.gz --exclude all.tar.gz .
 find . -type f ! -name all.tar.gz -delete
 rm -r "$site"
