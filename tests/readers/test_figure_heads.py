@@ -7,6 +7,7 @@ import pytest
 from lanewise.errors import LanewiseError
 from lanewise.readers.tool_results import ImportedResults
 from lanewise.readers.typed.figures import read_text
+from lanewise.readers.words.machines import _MACHINES, only_machine
 from lanewise.results.observation import Observation
 
 COPY = 'flows: "host0->gpu0", value: 9 GB/s'
@@ -244,3 +245,28 @@ def test_eight_gpus_of_a_cloud_have_its_cards_only_where_one_kind_of_instance_ha
 ) -> None:
     posted = read(f"gpus: {gpus}\nstated: {{cloud: {cloud}}}\n").posted
     assert [each.value for each in posted.stated("network cards")] == cards
+
+
+EVERY_NAME = [
+    "DGX-2", "DGX-1 with V100", "DGX A100 40GB", "DGX A100", "DGX H100", "DGX H200", "DGX B200", "DGX B300",
+    "DGX Spark", "GB10", "HGX A100", "A100 HGX", "HGX A800", "HGX H100", "HGX H800", "HGX H200", "HGX H20", "HGX B200",
+    "HGX B300", "p3dn.24xlarge", "p3.16xlarge", "p4d.24xlarge", "p4de.24xlarge", "p5.48xlarge", "p5e.48xlarge",
+    "p5en.48xlarge", "p6-b200.48xlarge", "g4dn.metal", "g5.xlarge", "g6.4xlarge", "g6e.xlarge", "a2-highgpu-8g",
+    "a2-megagpu-16g", "a2-ultragpu-8g", "g2-standard-96", "a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g",
+    "a4-highgpu-8g", "ND40rs_v2", "ND96asr_v4", "ND96amsr_A100_v4", "ND96isr_H100_v5", "ND96isr_H200_v5",
+    "NC24ads_A100_v4", "BM.GPU4.8", "BM.GPU.A100-v2.8", "BM.GPU.H100.8", "BM.GPU.H200.8", "Perlmutter 80GB",
+    "Perlmutter 40GB", "Perlmutter", "Polaris node", "Frontier node", "LUMI-G", "Setonix GPU", "Dardel-GPU",
+    "El Capitan", "Tuolumne", "Leonardo Booster", "JUWELS Booster", "JUPITER Booster", "Summit node", "Sierra node",
+    "Lassen node", "Aurora node", "Alps GH200", "Daint.Alps", "Clariden", "Santis", "Isambard-AI", "MareNostrum 5 ACC",
+    "MN5-ACC", "Derecho GPU node", "Selene node", "GCP ; 8x B200", "GCP ; 8x H200", "AWS ; 8x B200",
+    "Amazon ; 8x B200", "Azure ; 8x H100", "Azure ; 8x H200", "OCI ; 8x H200", "Oracle ; 8x H200",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVERY_NAME)
+def test_every_name_of_a_machine_is_found_in_a_line(name: str) -> None:
+    assert only_machine(f"on {name}, idle") is not None
+
+
+def test_every_machine_of_the_table_has_a_name_in_the_list_above() -> None:
+    assert {machine for _, machine in _MACHINES} == {only_machine(f"on {name}, idle") for name in EVERY_NAME}

@@ -75,8 +75,20 @@ _MACHINES = tuple(
 )  # fmt: skip
 
 
+# Every name has one of these words: a line without any, as most lines of logs, need not be searched for each name.
+_WORDS = (
+    "dgx", "hgx", "gb10", "xlarge", "metal", "highgpu", "megagpu", "ultragpu", "g2-standard", "nd40", "nd96", "_a100_",
+    "bm.gpu", "gcp", "google", "aws", "amazon", "azure", "oci", "oracle", "perlmutter", "polaris", "frontier", "lumi",
+    "setonix", "dardel", "el capitan", "tuolumne", "leonardo", "juwels", "jupiter", "summit", "sierra", "lassen",
+    "aurora", "alps", "daint", "clariden", "santis", "isambard", "marenostrum", "mn5", "derecho", "selene",
+)  # fmt: skip
+
+
 def machines_in(text: str) -> Iterator[NamedMachine]:
     """The known machines that a text names, but for those that it says something else is not, or is like."""
+    lower = text.lower()
+    if not any(word in lower for word in _WORDS):
+        return
     for name, machine in _MACHINES:
         match = name.search(text)
         if match and not _BEFORE_OTHERS.search(text[: match.start()]) and not _AFTER_OTHERS.match(text, match.end()):
