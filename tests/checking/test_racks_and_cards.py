@@ -40,7 +40,8 @@ def test_trays_of_one_nvlink_domain_are_judged_by_nvlinks(
 
 
 @pytest.mark.parametrize(("fact", "verdict"), [
-    ("MNNVL: cliqueSize 8", "slow"), ("NCCL_MNNVL_ENABLE: 0", "unknown"), ("rack: NVL72", "unknown"),
+    ("MNNVL: cliqueSize 8", "slow"), ("MNNVL: off", "unknown"), ("NCCL_MNNVL_ENABLE: 0", "unknown"),
+    ("rack: NVL72", "unknown"),
 ])  # fmt: skip
 def test_a_log_that_counts_the_gpus_of_a_domain_says_that_nvlinks_join_them(
     tmp_path: Path, fact: str, verdict: str
@@ -119,6 +120,17 @@ def test_the_time_of_a_ring_of_cards_has_a_limit_by_its_bytes(
     row = f'flows: "gpu[0-3]->gpu[0-3]", value: {time}, path: all_reduce, bytes: {size}, ranks: 4'
     checkup = checked(tmp_path, f"gpus: {gpus}\n" if gpus else "", row)
     assert any(result.verdict == "slow" for result in checkup.results) is (verdict == "slow")
+
+
+def test_more_ranks_than_the_flows_lead_around_are_on_hosts_that_nobody_counts(tmp_path: Path) -> None:
+    row = 'flows: "gpu[0-3]->gpu[0-3]", value: 7.08 ms, path: all_reduce, bytes: 7.8 MB, ranks: 16'
+    assert not any(result.verdict == "slow" for result in checked(tmp_path, "gpus: 4x RTX 3090\n", row).results)
+
+
+@pytest.mark.parametrize("size", ["32 MiB", "512 MiB"])
+def test_buffers_that_a_cache_holds_show_no_channels(tmp_path: Path, size: str) -> None:
+    row = f'flows: "host0:0->host0:0", value: 554 GB/s, path: mlc read only, bytes: {size}'
+    assert verdict_of(checked(tmp_path, "stated: {cpu: 2x Xeon 6980P}\n", row)) == "unknown"
 
 
 @pytest.mark.parametrize(("wanted", "verdict"), [(50, "slow"), (8, "ok"), (100, "ok")])

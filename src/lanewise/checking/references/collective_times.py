@@ -24,7 +24,7 @@ def slower_than_any_ring(result: PathResult, part: GpuAbility | None) -> PathRes
     typed = row.how.get("tool") == "typed in" and row.metric == "time" and _ALL_REDUCE.search(row.scenario)
     if result.verdict is not Verdict.UNKNOWN or not (known and typed and row.value) or hosts > 1:
         return result
-    if part is None or size < _LEAST or ranks < 2:
+    if part is None or size < _LEAST or not 2 <= ranks <= row.flow.count("->"):  # more ranks are on other hosts
         return result
     moved, steps = 2 * (ranks - 1) / ranks * size, 2 * (ranks - 1) * START
     rate = part.peer_rate()

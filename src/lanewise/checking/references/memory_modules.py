@@ -73,7 +73,8 @@ def of_full_channels(row: Observation, posted: PostedFacts, catalog: Catalog) ->
     own = len(nodes) == 1 and ":" in row.flow and row.path == "host memory" and row.metric == "goodput"
     if own and figure is not None and isinstance(figure.value, float) and not posted.stated("memory rate"):
         fine = (row.value or 0.0) >= _MOST_OF_CHANNELS * figure.value
-        if fine and not _NOT_IN_ORDER.search(f"{row.scenario} {row.note}"):
+        cached = _NOT_IN_ORDER.search(f"{row.scenario} {row.note}") or 0 < row.settings.get("bytes", 0) < _LEAST
+        if fine and not cached:
             least, limit = _MOST_OF_CHANNELS * figure.value, f"a socket's memory, {figure.condition}"
             yield Reference("parts", figure.value, least, 0.0, None, limit, figure.source)
 

@@ -9,10 +9,10 @@ from lanewise.checking.references.parts import Reference, best_of, of_other_rows
 from lanewise.results.figure_words import TABLE
 from lanewise.results.observation import Observation
 
-_NEAR = re.compile(r"\b(?:same|one|shared|common) (?:pcie )?(?:bridge|switch|plx)\b|\bPIX\b|\bPXB\b", re.IGNORECASE)
+_NEAR = re.compile(r"\b(?:same|one|shared|common) (?:pcie )?(?:bridge|switch|plx)\b|\b(?-i:PIX|PXB)\b", re.IGNORECASE)
 _FAR = re.compile(
     r"\b(?:other|another|different|two|across|between) (?:the )?(?:pcie )?(?:bridge|switch)(?:es)?\b|"
-    r"\b(?:across|between|two|other) (?:the )?(?:sockets?|cpus?)\b|\b(?:PHB|NODE|SYS)\b",
+    r"\b(?:across|between|two|other) (?:the )?(?:sockets?|cpus?)\b|\b(?-i:PHB|NODE|SYS)\b",
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"\ball_?(?:reduce|gather)|\breduce_?scatter|\bbroadcast|\bsend_?recv", re.IGNORECASE)

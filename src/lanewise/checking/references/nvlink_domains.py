@@ -16,10 +16,12 @@ _ONE_DOMAIN = re.compile(
 # Trays of a rack have no other links to each other than its NVLinks and the network.
 _RACK, _TRAYS = re.compile(r"\bNVL72\b", re.IGNORECASE), re.compile(r"\btrays \w+ (?:and|to|&) \w+", re.IGNORECASE)
 _OTHERWISE = re.compile(
-    r"\b(?:RoCE|RDMA|InfiniBand|IB|TCP|sockets?)\b|MNNVL(?:_ENABLE)?\b.{0,12}(?:\b0\b|\boff\b|disabled|\bnot?\b)|"
+    r"MNNVL(?:_ENABLE)?\b.{0,12}(?:\b0\b|\boff\b|disabled|false|unsupported|\bnot?\b)|"
     r"\b(?:several|different|other|two|across) (?:racks|NVLink domains)|without MNNVL|no MNNVL",
     re.IGNORECASE,
 )
+# A row that is of the network by its own name, whatever else joins the hosts.
+_OF_THE_NETWORK = re.compile(r"\b(?:RoCE|RDMA|InfiniBand|IB|TCP|sockets?)\b", re.IGNORECASE)
 
 
 def are_hosts_joined(row: Observation, posted: PostedFacts) -> bool:
@@ -29,4 +31,4 @@ def are_hosts_joined(row: Observation, posted: PostedFacts) -> bool:
     facts = " ; ".join(f"{each.key} {each.value}" for each in (*posted.statements, *posted.unused))
     words = f"{row.scenario} ; {row.note} ; {posted.title('gpu')} ; {facts}"
     said = _ONE_DOMAIN.search(words) or (_RACK.search(words) and _TRAYS.search(words))
-    return said is not None and _OTHERWISE.search(words) is None
+    return said is not None and not _OTHERWISE.search(words) and not _OF_THE_NETWORK.search(row.scenario)
