@@ -1,8 +1,8 @@
 """Questions that somebody else typed in again from their words, by the guide alone, are judged as they should be.
 
 `typed_again/known-*.json`: the known questions of 2026-11, `kept-*.json`: kept ones; people who had not seen the
-program (benchmarks/runs/2026-11-28-check-typed-again.md and -2.md). `blind-21.json`: the second typist of the
-twenty-first blind batch. What is still wrong is listed with the reason.
+program (benchmarks/runs/2026-11-28-check-typed-again.md and -2.md). `blind-21.json`, `blind-22.json`: the second
+typists of those blind batches. What is still wrong is listed with the reason.
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ WRONG = {
     "mlxnicd1-sink": "held out: not looked at",
     "lumiosu1-eessi": "held out: not looked at",
     "rccl1129a-two": "held out: not looked at",
+    "ikp2p1-both": "P2P off is judged as such: that a patched driver would allow it on these cards is not known",
+    "mlcgold-interleaved": "51 % of all channels is neither slow nor fine, and a family names no CPU",
+    "mmapsum-german": "the drive is not named: one of SATA would give that",
+    "h20kv-nixl": "held out: not looked at",
+    "efarail1-cross": "held out: not looked at",
+    "slingshot-write98": "held out: not looked at",
 }
 
 

@@ -7,6 +7,7 @@ import pytest
 from lanewise.errors import LanewiseError
 from lanewise.readers.tool_results import ImportedResults
 from lanewise.readers.typed.figures import read_text
+from lanewise.readers.words.machines import _MACHINES, only_machine
 from lanewise.results.observation import Observation
 
 COPY = 'flows: "host0->gpu0", value: 9 GB/s'
@@ -188,3 +189,84 @@ def test_memory_at_the_top_is_that_of_copies_or_the_modules(memory: str, stated:
     found = read(f"memory: {memory}\n")
     assert [each.value for each in found.posted.stated("memory modules")] == [stated] * bool(stated)
     assert found.observations[0].how.get("host memory") == (None if stated else memory)
+
+
+@pytest.mark.parametrize(("value", "counted"), [("pinned", None), ("bound to cores", None), ("32", 32)])
+def test_threads_of_the_head_are_a_count_only_if_they_have_a_number(value: str, counted: int | None) -> None:
+    (found,) = read(f"threads: {value}\n", 'flows: "host0->host0", value: 100 GB/s').observations
+    assert found.settings.get("threads") == counted
+
+
+@pytest.mark.parametrize(("path", "rates"), [("ib_write_bw", False), ("copy", True)])
+def test_the_peak_of_a_run_of_perftest_rates_nothing(path: str, rates: bool) -> None:
+    found = row(f'flows: "host0->host1", value: 10 GB/s, peak: 10.1 GB/s, path: {path}')
+    assert (found.how.get("expectation") == "nominal") is rates
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpu", "cards"),
+    [
+        ("Perlmutter GPU node", "NVIDIA A100-SXM4", "4 x 200 Gb/s"),
+        ("Perlmutter (A100 80 GB)", "NVIDIA A100-SXM4-80GB", "4 x 200 Gb/s"),
+        ("Polaris", "NVIDIA A100-SXM4-40GB", "2 x 200 Gb/s"),
+        ("OLCF Frontier", "AMD Instinct MI250X", "4 x 200 Gb/s"),
+        ("8 Aurora nodes", "Intel Data Center GPU Max 1550", "8 x 200 Gb/s"),
+        ("Alps (GH200)", "NVIDIA GH200 120GB", "4 x 200 Gb/s"),
+        ("JUWELS Booster", "NVIDIA A100-SXM4-40GB", "4 x 200 Gb/s"),
+    ],
+)
+def test_a_supercomputer_by_its_name_alone_has_its_gpus_and_cards(machine: str, gpu: str, cards: str) -> None:
+    posted = read(f"machine: {machine}\n").posted
+    assert posted.title("gpu0") == gpu
+    assert [each.value for each in posted.stated("network cards")] == [cards]
+
+
+@pytest.mark.parametrize(
+    "machine", ["Radeon Vega Frontier Edition", "RX 480 (Polaris)", "SX-Aurora", "at the summit", "like Frontier nodes"]
+)
+def test_words_that_are_no_supercomputers_name_none(machine: str) -> None:
+    assert not read(f"machine: {machine}\n").posted.stated("network cards")
+
+
+@pytest.mark.parametrize(
+    ("cards", "stated"), [("4 x Slingshot", "4 x 200 Gb/s"), ("2 x Slingshot", "2"), ("4 x 100 Gb/s", "4 x 100 Gb/s")]
+)
+def test_counted_cards_have_the_rate_of_the_machine_only_if_they_are_all_of_its_own(cards: str, stated: str) -> None:
+    posted = read(f"machine: Perlmutter\nstated: {{network cards: {cards}}}\n").posted
+    assert [each.value for each in posted.stated("network cards")] == [stated]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "gpus", "cards"),
+    [("GCP", "8x B200", ["8 x 400 Gb/s"]), ("GCP", "4x B200", []), ("GCP", "8x H100", []), ("Lambda", "8x B200", [])],
+)
+def test_eight_gpus_of_a_cloud_have_its_cards_only_where_one_kind_of_instance_has_them(
+    cloud: str, gpus: str, cards: list[str]
+) -> None:
+    posted = read(f"gpus: {gpus}\nstated: {{cloud: {cloud}}}\n").posted
+    assert [each.value for each in posted.stated("network cards")] == cards
+
+
+EVERY_NAME = [
+    "DGX-2", "DGX-1 with V100", "DGX A100 40GB", "DGX A100", "DGX H100", "DGX H200", "DGX B200", "DGX B300",
+    "DGX Spark", "GB10", "HGX A100", "A100 HGX", "HGX A800", "HGX H100", "HGX H800", "HGX H200", "HGX H20", "HGX B200",
+    "HGX B300", "p3dn.24xlarge", "p3.16xlarge", "p4d.24xlarge", "p4de.24xlarge", "p5.48xlarge", "p5e.48xlarge",
+    "p5en.48xlarge", "p6-b200.48xlarge", "g4dn.metal", "g5.xlarge", "g6.4xlarge", "g6e.xlarge", "a2-highgpu-8g",
+    "a2-megagpu-16g", "a2-ultragpu-8g", "g2-standard-96", "a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g",
+    "a4-highgpu-8g", "ND40rs_v2", "ND96asr_v4", "ND96amsr_A100_v4", "ND96isr_H100_v5", "ND96isr_H200_v5",
+    "NC24ads_A100_v4", "BM.GPU4.8", "BM.GPU.A100-v2.8", "BM.GPU.H100.8", "BM.GPU.H200.8", "Perlmutter 80GB",
+    "Perlmutter 40GB", "Perlmutter", "Polaris node", "Frontier node", "LUMI-G", "Setonix GPU", "Dardel-GPU",
+    "El Capitan", "Tuolumne", "Leonardo Booster", "JUWELS Booster", "JUPITER Booster", "Summit node", "Sierra node",
+    "Lassen node", "Aurora node", "Alps GH200", "Daint.Alps", "Clariden", "Santis", "Isambard-AI", "MareNostrum 5 ACC",
+    "MN5-ACC", "Derecho GPU node", "Selene node", "GCP ; 8x B200", "GCP ; 8x H200", "AWS ; 8x B200",
+    "Amazon ; 8x B200", "Azure ; 8x H100", "Azure ; 8x H200", "OCI ; 8x H200", "Oracle ; 8x H200",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EVERY_NAME)
+def test_every_name_of_a_machine_is_found_in_a_line(name: str) -> None:
+    assert only_machine(f"on {name}, idle") is not None
+
+
+def test_every_machine_of_the_table_has_a_name_in_the_list_above() -> None:
+    assert {machine for _, machine in _MACHINES} == {only_machine(f"on {name}, idle") for name in EVERY_NAME}

@@ -10,10 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from lanewise import units
 from lanewise.checking.cause import Cause
 from lanewise.checking.named.abilities import shares_host_memory
+from lanewise.checking.references.experts import RANKS_OF_EXPERTS, is_of_experts, kept_by_experts
 from lanewise.checking.references.host_cards import host_cards, used_cards
 from lanewise.checking.references.lines import SHARE_OF_A_RANK, uses_rdma
+from lanewise.checking.references.nvlink_domains import are_hosts_joined
 from lanewise.checking.references.parts import RING_COLLECTIVES
 from lanewise.checking.symptom import RowSymptom, value_text
 
@@ -21,6 +24,8 @@ from lanewise.checking.symptom import RowSymptom, value_text
 _OF_SOCKETS = 6e9
 # A rate below half of all cards may be that of some.
 _OF_CARDS = 0.5
+# The least that a card's payload has of its line (`lines`).
+_PAYLOAD_OF_SHARED = 0.7
 _NONE = ("no", "off", "false", "0")
 
 
@@ -37,6 +42,38 @@ def idle_cards(symptom: RowSymptom) -> Iterator[Cause]:
         carried = math.ceil((row.value or 0.0) / cards.rate)
         what = f"few of the {cards.count} network cards of each host are in use: the rate is what {carried} carry"
         yield Cause(("setting", "network cards"), what, step)
+
+
+def experts_on_one_card(symptom: RowSymptom) -> Iterator[Cause]:
+    """DeepEP's ranks of a host share one of its cards, by the rate: an eighth of the card for each, or twice that.
+
+    What ranks send to their own host counts as well, of two hosts half. Variables: NVSHMEM's documentation.
+    """
+    row, line = symptom.row, symptom.result.expected.value or 0.0
+    most = kept_by_experts(row) * line / RANKS_OF_EXPERTS
+    if is_of_experts(row) and _PAYLOAD_OF_SHARED * line / RANKS_OF_EXPERTS <= (row.value or 0.0) <= most:
+        what = f"all {RANKS_OF_EXPERTS} ranks of a host send through one network card: the rate is its share of each"
+        step = "NVSHMEM_DEBUG=INFO shows the card of each rank; NVSHMEM_ENABLE_NIC_PE_MAPPING=1 with NVSHMEM_HCA_LIST"
+        yield Cause(
+            ("port",), what, step, evidence=f"an eighth of a card is {units.show(line / 8, row.display_unit, 3)}"
+        )
+
+
+def outside_nvlink_domain(symptom: RowSymptom) -> Iterator[Cause]:
+    """Hosts within one NVLink domain that exchange less than its NVLinks carry: NCCL does not use all of them.
+
+    One GPU without working NVLinks, or NCCL_MNNVL_ENABLE=0, sends all to the network (kept questions of two GB300
+    racks); MNNVL needs the IMEX service on each host (NVIDIA's IMEX guide).
+    """
+    if symptom.row.metric != "bus_bandwidth" or not are_hosts_joined(symptom.row, symptom.posted):
+        return
+    said = "the words say that one NVLink domain joins the hosts"
+    what = "the NVLinks between the hosts are not in use: a GPU has lost its own, or the fabric is not up"
+    step = "nvidia-smi nvlink -s of each GPU; nvidia-smi -q | grep -A5 Fabric (State, Status, CliqueId): all alike?"
+    yield Cause(("nvlink",), what, step, evidence=said)
+    what = "a setting keeps NCCL from NVLinks between hosts: NCCL_MNNVL_ENABLE=0, a topology file, IMEX is not running"
+    step = "env | grep NCCL; nvidia-imex-ctl -N; NCCL_DEBUG=INFO must show MNNVL 1"
+    yield Cause(("setting", "MNNVL"), what, step)
 
 
 def few_channels_of_sends(symptom: RowSymptom) -> Iterator[Cause]:
@@ -60,6 +97,8 @@ def without_gpudirect(symptom: RowSymptom) -> Iterator[Cause]:
     one_each = one_each and not shares_host_memory(symptom.posted.title(symptom.gpu))
     if not (row.metric == "bus_bandwidth" or one_each) or hosts < 2 or "gpu" not in row.flow.lower():
         return
+    if are_hosts_joined(row, symptom.posted):
+        return  # whatever the network does, NVLinks should carry the data
     if any(other.settings.get("hosts", 1) == hosts for other in symptom.better_rates() if other.flow == row.flow):
         return  # the same hosts carry more in another row: what differs there is the cause
     sockets = Cause(

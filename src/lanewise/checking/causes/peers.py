@@ -11,6 +11,7 @@ from lanewise.checking.causes.gpudirect import PEER_STEP
 from lanewise.checking.expectation import too_short
 from lanewise.checking.named.abilities import raw_rate
 from lanewise.checking.references.judged import COLLECTIVE
+from lanewise.checking.references.near_pairs import fastest_far_pair
 from lanewise.checking.references.nvlink_counts import OF_LINKS
 from lanewise.checking.references.parts import is_card
 from lanewise.checking.references.rings import PEER_COPIES
@@ -182,6 +183,20 @@ def uplink_of_pairs(symptom: RowSymptom) -> Iterator[Cause]:
         if len(copies(best)) == len(pairs):
             evidence = f"as many pairs reached {value_text(best)} in '{best.scenario}'"
         yield Cause(("shared",), what, step, evidence=evidence)
+
+
+def uplink_of_near_pair(symptom: RowSymptom) -> Iterator[Cause]:
+    """Two GPUs below one bridge or switch that exchange less than two further apart: both use its one uplink.
+
+    Through host memory, or sent up by ACS, data of each crosses that link twice (PCIe specification, 6.12).
+    """
+    best = fastest_far_pair(symptom.row, symptom.table.rows)
+    if best is not None and symptom.row.how.get("p2p") == "off":
+        what = "both GPUs share the uplink of their bridge or switch, which data through host memory crosses twice"
+        step = (
+            "nvidia-smi topo -m; use GPUs below different bridges together, or let peers copy (NCCL_P2P_DISABLE, ACS)"
+        )
+        yield Cause(("shared",), what, step, evidence=f"'{best.scenario}' reached {value_text(best)}", explains=True)
 
 
 def uplink_of_hosts(symptom: RowSymptom) -> Iterator[Cause]:

@@ -174,6 +174,8 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
     # A service over several GPUs is slow by the collectives of its model.
     collective = row.metric in ("bus_bandwidth", "algorithm_bandwidth") or row.how.get("tool") == "vLLM bench"
     path = "collective" if collective else row.path
+    if path in _PEER_PATHS:
+        yield from _over_the_network_within_a_host(symptom)
     for cause in _CAUSES:
         for statement in symptom.posted.stated(cause.statement):
             if cause.key == "virtual machine" and path in _PEER_PATHS and _over_nvlink(symptom):
@@ -197,6 +199,16 @@ def stated_causes(symptom: RowSymptom) -> Iterator[Cause]:
         if statement.key not in known and TURNED_OFF.fullmatch(f"{statement.key}={statement.value.strip()}"):
             what = f"a variable turns something off: {statement.key}={statement.value}"
             yield Cause(("setting", statement.key), what, f"unset {statement.key}", evidence=statement.source)
+
+
+def _over_the_network_within_a_host(symptom: RowSymptom) -> Iterator[Cause]:
+    """NCCL takes peers, then shared memory, then the network (NCCL's documentation, NCCL_SHM_DISABLE): two are off."""
+    off = [each for key in ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
+           for each in symptom.posted.stated(key)[:1] if each.value.strip() == "1"]  # fmt: skip
+    if len(off) == 2:
+        what = "neither peers nor shared memory may be used: data within the host takes the network, if only by sockets"
+        step = "unset NCCL_P2P_DISABLE NCCL_SHM_DISABLE; NCCL_DEBUG=INFO must show via P2P or via SHM"
+        yield Cause(("transport",), what, step, evidence=off[1].source)
 
 
 def _both_have_it(cause: _StatedCause, symptom: RowSymptom) -> bool:

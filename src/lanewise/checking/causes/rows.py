@@ -31,7 +31,13 @@ from lanewise.checking.causes.host_copies import (
     slower_gpu_than_another,
 )
 from lanewise.checking.causes.host_memory import MEMORY_CAUSES, STORAGE_CAUSES, copies_of_few_modules
-from lanewise.checking.causes.inter_host import few_channels_of_sends, idle_cards, without_gpudirect
+from lanewise.checking.causes.inter_host import (
+    experts_on_one_card,
+    few_channels_of_sends,
+    idle_cards,
+    outside_nvlink_domain,
+    without_gpudirect,
+)
 from lanewise.checking.causes.kinds import KIND_CAUSES
 from lanewise.checking.causes.links import lesser_link, lesser_link_of_peers, riser
 from lanewise.checking.causes.named_conditions import named_conditions, own_conditions
@@ -47,6 +53,7 @@ from lanewise.checking.causes.peers import (
     shared_way,
     slower_hub_gpu,
     uplink_of_hosts,
+    uplink_of_near_pair,
     uplink_of_pairs,
 )
 from lanewise.checking.causes.ports import slower_port
@@ -188,9 +195,10 @@ WITH_A_MODEL_TOO: tuple[RowCauseFinder, ...] = (
     small_requests, common_device, confidential_computing, gpu_busy_for_others,
 )  # fmt: skip
 ROW_CAUSES: tuple[RowCauseFinder, ...] = (
-    copies_of_few_modules, idle_cards, few_channels_of_sends, without_gpudirect, peers_off, peers_unused,
-    slower_hub_gpu, shared_way,
-    uplink_of_pairs, uplink_of_hosts, *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several,
+    copies_of_few_modules, idle_cards, experts_on_one_card, few_channels_of_sends, outside_nvlink_domain,
+    without_gpudirect, peers_off,
+    peers_unused, slower_hub_gpu, shared_way, uplink_of_pairs, uplink_of_near_pair, uplink_of_hosts,
+    *WITH_A_MODEL_TOO, host_side, both_ways_up, peers_apart, one_host_of_several,
     *NETWORK_CAUSES, lesser_link, lesser_link_of_peers, riser,
     slower_gpu_than_another, nvlinks_unused, halved_one_way, shared_nvlinks, far_memory,
     memory_in_use, larger_messages, stated_link, *STORAGE_CAUSES, slow_gpu_memory,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from lanewise import units
 from lanewise.checking.collective_rows import LEAST_JUDGED
 from lanewise.checking.expectation import LONG_MESSAGE
+from lanewise.checking.references.near_pairs import of_far_pairs
 from lanewise.checking.references.parts import Reference, best_of, of_another_row, of_other_rows
 from lanewise.checking.symptom import line_of
 from lanewise.results.figure_words import TABLE
@@ -48,6 +49,7 @@ def of_other_collectives(row: Observation, rows: Sequence[Observation]) -> Itera
     yield from of_other_table(row, rows)
     yield from of_other_ranks(row, rows)
     yield from of_fewer_hosts(row, rows)
+    yield from of_far_pairs(row, rows)
 
 
 def of_fewer_hosts(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lanewise.checking.expectation import too_short
+from lanewise.checking.named.abilities import GpuAbility
 from lanewise.checking.named.links import stated_links
 from lanewise.checking.references.parts import Reference, best_of, of_another_row
 from lanewise.checking.symptom import quantity_in
@@ -75,8 +76,8 @@ def _long_reads(row: Observation, rows: Sequence[Observation]) -> list[Observati
     ]  # fmt: skip
 
 
-def of_wanted_pinned(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:
-    """Pageable memory that misses what the text wants, where pinned memory of the same copy reaches that."""
+def of_wanted_pinned(row: Observation, rows: Sequence[Observation], part: GpuAbility | None) -> Iterator[Reference]:
+    """Pageable memory that misses what the text wants, where pinned memory of the same copy or GPU reaches that."""
     if row.how.get("host memory") != "pageable" or row.how.get("expectation") != "expected":
         return
     wanted = quantity_in(row.how.get("expected", ""), "B/s")
@@ -87,6 +88,11 @@ def of_wanted_pinned(row: Observation, rows: Sequence[Observation]) -> Iterator[
     ]  # fmt: skip
     if wanted and (best := best_of(pinned)) is not None:
         yield of_another_row(best.value or 0.0, wanted / (best.value or wanted), f"pinned memory in '{best.scenario}'")
+    elif part is not None and row.flow.count("->") == 1 and row.metric == "goodput":
+        rate = part.host_rate(row.path == "host to device")
+        if 0 < wanted <= rate:
+            limit = f"pinned memory over Gen{part.gen} x{part.lanes} of {part.title}"
+            yield Reference("as posted", rate, wanted, wanted, None, limit, "the expectation", own=False)
 
 
 def of_pageable_back(row: Observation, rows: Sequence[Observation]) -> Iterator[Reference]:

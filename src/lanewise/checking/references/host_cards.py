@@ -19,6 +19,8 @@ class HostCards:
     source: str
 
 
+# What the plugin aws-ofi-nccl logs: 'Selected provider is cxi, fabric is cxi (found 4 nics)'.
+_FOUND = re.compile(r"\bfound (\d{1,2}) nics\b|^NICs (?:found|in use|used)(?: by NCCL)?: (\d{1,2})$", re.IGNORECASE)
 # '8 x 400 Gb/s', '8', and of those that NCCL uses '1: mlx5_0'.
 _CARDS = re.compile(r"(?P<count>\d{1,2})(?: ?x (?P<rate>\d.*)|: (?P<names>.+))?")
 
@@ -31,6 +33,15 @@ def host_cards(posted: PostedFacts) -> HostCards | None:
 def used_cards(posted: PostedFacts) -> HostCards | None:
     """The cards that NCCL's log lists as used, else those that a setting chooses; None where neither does."""
     return _only(posted, "cards in use") or _only(posted, "cards chosen")
+
+
+def are_all_cards_used(posted: PostedFacts) -> bool:
+    """Whether NCCL uses as many cards as each host has, by its log or by the line of it that somebody typed in."""
+    cards, used = host_cards(posted), used_cards(posted)
+    if cards is None or used is not None:
+        return cards is not None and used is not None and used.count == cards.count
+    words = (f"{each.key}: {each.value}" for each in (*posted.statements, *posted.unused))
+    return {int(match[1] or match[2]) for each in words for match in _FOUND.finditer(each)} == {cards.count}
 
 
 def _only(posted: PostedFacts, key: str) -> HostCards | None:

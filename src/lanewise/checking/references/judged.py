@@ -16,6 +16,7 @@ from lanewise.catalog import Catalog
 from lanewise.checking.expectation import NOTHING_DESCRIBED, starts_longer_than_it_moves, too_short
 from lanewise.checking.named.abilities import not_in_the_catalogue
 from lanewise.checking.references.ceilings import ceiling
+from lanewise.checking.references.collective_times import slower_than_any_ring
 from lanewise.checking.references.collectives import of_other_collectives, of_other_gpus
 from lanewise.checking.references.detours import (
     of_host_memory,
@@ -72,7 +73,7 @@ from lanewise.checking.references.lines import (
     sendrecv_by_line,
 )
 from lanewise.checking.references.many_rows import evenly_sampled, fastest
-from lanewise.checking.references.memory_modules import of_empty_channels, of_modules
+from lanewise.checking.references.memory_modules import of_memory_channels
 from lanewise.checking.references.one_setting import OneSetting
 from lanewise.checking.references.packets import of_packets, of_small_messages_on_a_line
 from lanewise.checking.references.parts import (
@@ -246,6 +247,7 @@ class References:
         """A latency, by that of the same copy in other rows, else by what the asker expects of it."""
         result = slower_than_others(result, self._between[row_devices(result.row)], self.rows)
         result = faster_than_any_link(of_small_collectives(of_small_messages(result)))
+        result = slower_than_any_ring(result, self.parts.gpu(result.row))
         asked = result.verdict is Verdict.UNKNOWN and result.row.how.get("expectation")
         return self._as_wanted(result) if asked else result
 
@@ -309,8 +311,7 @@ class References:
         yield from of_like(row, self._kinds)
         yield from self._settings.of(row)
         yield from of_gpu_memory(row, self.rows, self.posted, self.catalog)
-        yield from of_empty_channels(row, self.posted, self.catalog)
-        yield from of_modules(row, self.posted)
+        yield from of_memory_channels(row, self.posted, self.catalog)
         yield from of_native(row, self.rows)
         yield from of_packets(row, self.posted)
         yield from of_waiting(row, self.rows)
@@ -374,7 +375,7 @@ class References:
         yield from of_staged_copy(row, self._between[row_devices(row)])
         yield from of_host_memory(row, self.rows)
         yield from of_pageable_back(row, self.rows)
-        yield from of_wanted_pinned(row, self.rows)
+        yield from of_wanted_pinned(row, self.rows, part)
         peer_rate = None if part is None else part.peer_rate()
         yield from self._siblings.of_other_pairs(row, peer_rate)
         yield from self._siblings.of_both_ways(row, peer_rate)

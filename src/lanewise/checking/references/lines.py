@@ -9,7 +9,8 @@ from dataclasses import replace
 from lanewise import late_re as re
 from lanewise import units
 from lanewise.checking.named.abilities import GpuAbility, raw_rate
-from lanewise.checking.references.host_cards import host_cards, used_cards
+from lanewise.checking.references.experts import RANKS_OF_EXPERTS, is_of_experts, kept_by_experts
+from lanewise.checking.references.host_cards import are_all_cards_used, host_cards, used_cards
 from lanewise.checking.references.parts import LEAST_MESSAGE, RING_COLLECTIVES, Reference, tunnel_copy
 from lanewise.checking.references.rails import rails
 from lanewise.checking.symptom import line_of, quantity_in
@@ -67,7 +68,7 @@ _FASTEST_PORT, _PAYLOAD_OF_PORT = 50e9, (0.9, 0.995)
 _RDMA = re.compile(r"\bib_|rdma|roce|infiniband|verbs|\bucx|perftest|\budp\b", re.IGNORECASE)
 # What TCP and RDMA get of a port at MTU 1500 and 9000 (`causes.ports`).
 _PAYLOAD_OF_A_PORT = (0.9, 1.0)
-# What of a line is all of its payload.
+# What of a line is all of its payload: a host that lost one of four cards has less, unless NCCL says that it uses all.
 _FILLED_LINE = 0.8
 # A tree between two hosts has twice the line; what has more goes over several cards, of which nobody said how many.
 _MOST_OF_A_LINE = 2.1
@@ -104,7 +105,7 @@ def by_line(
     else:
         directions = {flow.dst.startswith("host") and flow.dst != "host0" for flow in flows}
         both = 2 if row.metric == "total" and len(directions) == 2 else 1
-        fastest = line * max(both, len(flows) if row.metric == "total" else 1)
+        fastest = line * max(both, len(flows) if row.metric == "total" else 1) * kept_by_experts(row)
         fine, least = _OF_THUNDERBOLT if thunderbolt and row.path == "network" else (FINE_SHARE, SLOW_SHARE)
         lenient = _by_one_drive(row, line) or larger_fills
         low, slow = fine * line * both, 0.0 if lenient else _slow_below(row, line * both, least)
@@ -351,21 +352,22 @@ def _over_sockets(posted: PostedFacts, part: GpuAbility) -> Iterator[Reference]:
 def filled_line(row: Observation, posted: PostedFacts) -> Iterator[Reference]:
     """A collective over hosts with the bus bandwidth of the stated line or more: a tree of two hosts has twice it."""
     line, text = line_of_network(row, posted)
-    if (
-        line
-        and row.settings.get("hosts", 1) > 1
-        and _FILLED_LINE * line <= (row.value or 0.0) <= _MOST_OF_A_LINE * line
-    ):
-        yield Reference("line", line, _FILLED_LINE * line, 0.0, None, f"the line of {text}", "as stated")
+    share = FINE_SHARE if are_all_cards_used(posted) else _FILLED_LINE
+    if line and row.settings.get("hosts", 1) > 1 and share * line <= (row.value or 0.0) <= _MOST_OF_A_LINE * line:
+        yield Reference("line", line, share * line, 0.0, None, f"the line of {text}", "as stated")
 
 
 def line_of_network(row: Observation, posted: PostedFacts) -> tuple[float, str]:
     """The line's data rate in B/s with its text, of the row or the only one that is stated; 0 if none."""
     across = row.path == "network" or row.settings.get("hosts", 1) > 1
     stated = {statement.value for statement in posted.stated("line")} if across else set()
-    cards = host_cards(posted) if row.settings.get("hosts", 1) > 1 else None
+    experts = is_of_experts(row)
+    cards = host_cards(posted) if row.settings.get("hosts", 1) > 1 or (experts and not line_of(row)) else None
     if cards is not None and cards.rate:
-        return cards.rate * cards.count, f"{cards.count} x {units.show(cards.rate, 'Gb/s')}"
+        ranks, text = 1, f"{cards.count} x {units.show(cards.rate, 'Gb/s')}"
+        if experts:
+            ranks, text = RANKS_OF_EXPERTS, f"{text} for {RANKS_OF_EXPERTS} ranks"
+        return cards.rate * cards.count / ranks, text
     text = line_of(row) or (stated.pop() if len(stated) == 1 else "")
     ports, port = _stated_bond(posted)
     if not text and not stated and row.path == "network" and ports * port:

@@ -19,6 +19,7 @@ _BYTES = 8
 # one reads its line first. Two modules to a channel carry what one does, so that half of what is stated may be all.
 _FINE, _SLOW = 0.55, 0.25
 _SLOW_BY_CHANNEL = 0.4
+_MOST_OF_CHANNELS = 0.75
 # A rounded figure; no program gets more than the pins carry.
 _ABOVE = 1.05
 STATED_RATE = "the stated rate of the memory"
@@ -38,6 +39,13 @@ _OF_MEMORY = re.compile(
 _OF_A_CORE = 10 * 64 / 100e-9
 
 
+def of_memory_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iterator[Reference]:
+    """All that modules, their rate and the channels of the CPU say of a host's memory."""
+    yield from of_empty_channels(row, posted, catalog)
+    yield from of_full_channels(row, posted, catalog)
+    yield from of_modules(row, posted)
+
+
 def modules_rate(posted: PostedFacts) -> tuple[float, int, str]:
     """What all modules that somebody states carry in B/s, how many they are, and where it stands; 0 if none."""
     for statement in posted.stated("memory modules"):
@@ -54,6 +62,21 @@ def _channels(posted: PostedFacts, catalog: Catalog) -> int:
     figure = catalog.get(name).figures.get("memory.rate") if name in catalog else None
     counts = _CHANNELS_OF.findall(figure.condition) if figure is not None else []
     return int(counts[0]) if len(counts) == 1 else 0
+
+
+def of_full_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iterator[Reference]:
+    """A node's own memory with more of a socket's rate than three of four channels carry: none of a fourth is empty."""
+    cpus = {statement.value for statement in posted.stated("cpu")}
+    name = cpus.pop() if len(cpus) == 1 else ""
+    figure = catalog.get(name).figures.get("memory.rate") if name in catalog else None
+    nodes = set(row.flow.replace(" ", "").split("->"))
+    own = len(nodes) == 1 and ":" in row.flow and row.path == "host memory" and row.metric == "goodput"
+    if own and figure is not None and isinstance(figure.value, float) and not posted.stated("memory rate"):
+        fine = (row.value or 0.0) >= _MOST_OF_CHANNELS * figure.value
+        cached = _NOT_IN_ORDER.search(f"{row.scenario} {row.note}") or 0 < row.settings.get("bytes", 0) < _LEAST
+        if fine and not cached:
+            least, limit = _MOST_OF_CHANNELS * figure.value, f"a socket's memory, {figure.condition}"
+            yield Reference("parts", figure.value, least, 0.0, None, limit, figure.source)
 
 
 def of_empty_channels(row: Observation, posted: PostedFacts, catalog: Catalog) -> Iterator[Reference]:

@@ -53,6 +53,8 @@ _FINE_PAIRS, _PAIRS = 0.58, ("sendrecv", "alltoall", "all_to_all")
 # In 16 MB and more the same machine reached 0.16 of its NVLinks with NCCL's slowest protocol, 0.07 without P2P.
 _LEAST_OF_NVLINKS, _LEAST_LONG = 0.1, 16 * 10**6
 _FINE_OF_ALL = 0.8
+# What a ring of GPUs without NVLinks has of a peer copy at least, staged and across sockets.
+LEAST_OF_CARDS = 0.12
 # Rings of healthy PCIe peers reach 0.67 to 0.73 of one copy in 32 MiB (four and eight RTX PRO 6000 37.6 to 41.1 of
 # 56.3 GB/s, Visual-Synthesizer/rtx6kpro); four whose far pairs NCCL staged reached 0.54 (the same page).
 _FULL_RING = 0.65
@@ -255,12 +257,19 @@ def _some_links(part: GpuAbility, both: int, value: float) -> Iterator[Reference
         yield Reference("parts", nominal, 0.9 * nominal, 0.0, None, limit, part.source)
 
 
-def rack_collective(row: Observation, title: str, catalog: Catalog) -> Iterator[Reference]:
-    """Bounds of a collective of GPUs beside a Grace that NVSwitches join: their link to the host is none of PCIe."""
+def rack_collective(row: Observation, title: str, catalog: Catalog, *, joined: bool) -> Iterator[Reference]:
+    """Bounds of a collective of GPUs beside a Grace that NVSwitches join: their link to the host is none of PCIe.
+
+    `joined`: all hosts of the row are in one NVLink domain.
+    """
     part = catalog.gpu(title) if _IN_A_RACK.search(title) else None
     raw = part.number("nvlink.rate") if part is not None else None
     if part is not None and raw:
-        yield from _over_nvlinks(row, title, part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}", part)
+        nvlink, source = part.number("engine.nvlink") or 0.9 * raw, f"part {part.name}"
+        for each in _over_nvlinks(row, title, nvlink, source, part):
+            # The slowest of sound pairs of trays has 0.84 in 256 MiB (kept questions a4x-max-two-trays: 650 GB/s).
+            low = max(_least_over_nvlinks(row) * nvlink, each.slow_below) if joined else each.slow_below
+            yield replace(each, slow_below=low, fine_low=max(low, each.fine_low))
 
 
 def fastest_of_any_collective() -> Reference:
@@ -284,10 +293,15 @@ def _ring_share(row: Observation) -> float:
     return share if row.settings.get("bytes", LEAST_MESSAGE) >= LEAST_MESSAGE else 0.0
 
 
+def _least_over_nvlinks(row: Observation) -> float:
+    """What a healthy collective reaches at least of the NVLinks that join all its GPUs."""
+    least = _LEAST_OF_NVLINKS if row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_LONG else 0.0
+    return max(least, _ring_share(row))
+
+
 def _over_nvlinks(row: Observation, title: str, nvlink: float, source: str, part: Part | None) -> Iterator[Reference]:
     """The bounds of a collective over the NVLinks of a board or rack with NVSwitches."""
-    least = _LEAST_OF_NVLINKS if row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_LONG else 0.0
-    low, limit = max(least, _ring_share(row)) * nvlink, f"NVLinks of {title}"
+    low, limit = _least_over_nvlinks(row) * nvlink, f"NVLinks of {title}"
     if row.settings.get("hosts", 1) > 1:
         low = 0.0  # of a rack its NVLinks may join the hosts, or a network does
     long = row.settings.get("bytes", LEAST_MESSAGE) >= _LEAST_FINE
@@ -314,7 +328,10 @@ def collective(row: Observation, part: GpuAbility, *, pcie_alone: bool = False) 
         bridged = not pcie_alone and (part.part is None or part.nvlink_rate is not None)
         high = None if bridged else raw_rate(part.gen, part.lanes)
         # Whether a ring is staged or crosses sockets is not known, and either costs most of the link.
-        limit, low = f"ring over Gen{part.gen} x{part.lanes} of {part.title}", min(_ring_share(row), 0.12) * pcie
+        limit, low = (
+            f"ring over Gen{part.gen} x{part.lanes} of {part.title}",
+            min(_ring_share(row), LEAST_OF_CARDS) * pcie,
+        )
         fine = (is_card(part) or pcie_alone) and _is_full_ring(row, pcie)
         yield Reference("parts", pcie, _FULL_RING * pcie if fine else low, low, high, limit, part.source, own=fine)
 

@@ -18,6 +18,7 @@ from lanewise.checking.references.gpu_memory import measured_memory
 from lanewise.checking.references.judgement import HOST_COPIES
 from lanewise.checking.references.meshes import collective_over_mesh, copy_over_mesh
 from lanewise.checking.references.nvlink_counts import of_counted_links
+from lanewise.checking.references.nvlink_domains import are_hosts_joined
 from lanewise.checking.references.parts import (
     TUNNEL_RATE,
     Reference,
@@ -153,13 +154,14 @@ class RowParts:
         if not flows and row.path == "collective" and (whole := ability(self.posted.title("gpu"), self.catalog)):
             # Of which hosts the ranks are is not known: only what no network gives says something.
             yield from (replace(each, slow_below=0.0) for each in collective(row, whole) if whole.all_linked)
-        if not flows or row.settings.get("ranks", 0) > len(flows) > 1 or row.path == "network":
+        if not flows or row.settings.get("ranks", 0) > hosts * len(flows) > 1 or row.path == "network":
             return
         if hosts == 1:
             yield from least_of_any_collective(row)
         if part is None:
             gpu = re.search(r"\bgpu\d*\b", row.flow)
-            yield from rack_collective(row, self.posted.title(gpu[0]) if gpu else "", self.catalog)
+            title, joined = self.posted.title(gpu[0]) if gpu else "", are_hosts_joined(row, self.posted)
+            yield from rack_collective(row, title, self.catalog, joined=joined)
         elif hosts == 1 or part.all_linked:
             yield from collective(row, part, pcie_alone=is_without_bridge(self.posted))
             if hosts == 1:

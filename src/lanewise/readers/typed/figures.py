@@ -86,10 +86,14 @@ def _over_the_line(row: Observation, posted: PostedFacts) -> Observation:
 def _of_named_machine(posted: PostedFacts, known: NamedMachine, file: str, *, says_line: bool) -> PostedFacts:
     """What was posted, with the GPUs and network cards of the named machine where nothing else says them."""
     devices = posted.devices or {"gpu": known.gpu}
-    says_line = says_line or bool(posted.stated("line") or posted.stated("network cards"))
-    cards = (Statement("network cards", known.cards, file),) if known.cards and not says_line else ()
     unused = tuple(each for each in posted.unused if only_machine(each.value) != known)
-    return replace(posted, devices=devices, statements=(*posted.statements, *cards), unused=unused)
+    cards = [each.value for each in posted.stated("network cards")]
+    if not known.cards or says_line or posted.stated("line") or cards not in ([], known.cards.split(" x ")[:1]):
+        return replace(posted, devices=devices, unused=unused)
+    # Who counts the machine's cards, and no more, leaves their rate to its name.
+    others = (each for each in posted.statements if each.key != "network cards")
+    statements = (*others, Statement("network cards", known.cards, file))
+    return replace(posted, devices=devices, statements=statements, unused=unused)
 
 
 def _devices(gpus: YamlNode) -> dict[str, str]:

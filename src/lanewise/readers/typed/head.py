@@ -109,7 +109,8 @@ def _key_of_rows(node: YamlNode, of_rows: Collection[str]) -> str:
     known = of_rows if key in of_rows else _BY_OTHER_WORDS
     if isinstance(node.value, dict | list) or key in STATEMENTS or name not in known:
         return ""
-    if name in _COUNTS and not re.search(r"\d", str(node.value)):  # threads: pinned
+    counted = re.search(r"\d", str(node.value)) is not None
+    if (name in _COUNTS and not counted) or (name == "host memory" and counted):  # threads: pinned, 8 x DDR5-4800
         return ""
     if (name == "path" and not _PROGRAM.fullmatch(key)) or (name == "device" and not _DRIVE.fullmatch(key)):
         return ""

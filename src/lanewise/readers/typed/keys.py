@@ -81,6 +81,9 @@ _ALSO_CALLED = {
 }
 
 
+_PERFTEST = re.compile(r"\bib_(?:write|read|send|atomic)_bw\b|\bperftest\b", re.IGNORECASE)
+
+
 def near_miss(word: str, known: Iterable[str]) -> bool:
     """Whether a word is one of the known ones, mistyped: letters swapped, or one too many, missing or another."""
     word = word.lower()
@@ -107,7 +110,16 @@ def with_form_keys(node: YamlNode, known: Collection[str]) -> YamlNode:
 
 def with_usual_keys(row: YamlNode) -> YamlNode:
     """The row with the form's names of keys that it calls otherwise: `size: 4k` is `bytes: 4k`."""
-    return _renamed(row, {key: usual_key(row[key], row.value) for key in row.value}) if row.is_map else row
+    if not row.is_map:
+        return row
+    keys = [key for key in row.value if not _is_of_its_run(row, key)]
+    return _renamed(row, {key: usual_key(row[key], row.value) for key in keys})
+
+
+def _is_of_its_run(row: YamlNode, key: str) -> bool:
+    """Whether a key is the peak that perftest prints of the iterations of one run ('BW peak'), which rates nothing."""
+    path = row["path"].as_written() if row["path"].given else ""
+    return key.lower() in ("peak", "bw peak") and _PERFTEST.search(path) is not None
 
 
 def _renamed(row: YamlNode, usual: Mapping[str, str]) -> YamlNode:

@@ -1,4 +1,4 @@
-"""Servers and whole cloud instances that are known by name: their GPUs, and the network cards of each for the GPUs.
+"""Servers, cloud instances and supercomputers that are known by name: their GPUs, and the network cards for these.
 
 Sources: NVIDIA's user guides of the DGX systems; AWS's tables of accelerated instances (networkInfo), Google Cloud's
 "GPU machine types", Azure's pages of the ND and NC series, Oracle's "compute shapes".
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lanewise import late_re as re
+from lanewise.readers.words.supercomputers import SUPERCOMPUTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,11 @@ class NamedMachine:
 
     gpu: str
     cards: str = ""
+
+
+def _eight_at(cloud: str, gpu: str) -> str:
+    """A pattern of eight GPUs of a name among the words of a machine that is of a cloud: 'GCP ; 8x NVIDIA B200'."""
+    return rf"(?:{cloud})\b[^;]{{0,24}};[^;]{{0,24}}\b8 ?[x×*] ?(?:NVIDIA )?{gpu}\b"
 
 
 _V100, _A100, _A100_40 = "Tesla V100-SXM2-32GB", "NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-40GB"
@@ -58,12 +64,31 @@ _MACHINES = tuple(
         (r"ND96isr_H200_v5", _H200, "8 x 400 Gb/s"), (r"NC\d+ads_A100_v4", "NVIDIA A100 80GB PCIe"),
         (r"BM\.GPU4\.8", "NVIDIA A100-SXM4-40GB"), (r"BM\.GPU\.A100-v2\.8", _A100),
         (r"BM\.GPU\.H100\.8", _H100, "16 x 200 Gb/s"), (r"BM\.GPU\.H200\.8", _H200, "8 x 400 Gb/s"),
+        *SUPERCOMPUTERS,
+        # Whole instances of a cloud that has one kind of them with eight such GPUs.
+        (_eight_at(r"GCP|Google(?: Cloud)?", "B200"), _B200, "8 x 400 Gb/s"),
+        (_eight_at(r"GCP|Google(?: Cloud)?", "H200"), _H200, "8 x 400 Gb/s"),
+        (_eight_at(r"AWS|Amazon", "B200"), _B200, "8 x 400 Gb/s"),
+        (_eight_at("Azure", "H100"), _H100, "8 x 400 Gb/s"), (_eight_at("Azure", "H200"), _H200, "8 x 400 Gb/s"),
+        (_eight_at("OCI|Oracle", "H200"), _H200, "8 x 400 Gb/s"),
     )
+)  # fmt: skip
+
+
+# Every name has one of these words: a line without any, as most lines of logs, need not be searched for each name.
+_WORDS = (
+    "dgx", "hgx", "gb10", "xlarge", "metal", "highgpu", "megagpu", "ultragpu", "g2-standard", "nd40", "nd96", "_a100_",
+    "bm.gpu", "gcp", "google", "aws", "amazon", "azure", "oci", "oracle", "perlmutter", "polaris", "frontier", "lumi",
+    "setonix", "dardel", "el capitan", "tuolumne", "leonardo", "juwels", "jupiter", "summit", "sierra", "lassen",
+    "aurora", "alps", "daint", "clariden", "santis", "isambard", "marenostrum", "mn5", "derecho", "selene",
 )  # fmt: skip
 
 
 def machines_in(text: str) -> Iterator[NamedMachine]:
     """The known machines that a text names, but for those that it says something else is not, or is like."""
+    lower = text.lower()
+    if not any(word in lower for word in _WORDS):
+        return
     for name, machine in _MACHINES:
         match = name.search(text)
         if match and not _BEFORE_OTHERS.search(text[: match.start()]) and not _AFTER_OTHERS.match(text, match.end()):
