@@ -41,7 +41,7 @@ LONG_TEXTS = {
     "heads of perftest": perftest_table("", "#bytes " + "t_" * (LONG // 2)),
     "titles of perftest": perftest_table("Send_BW_" * (LONG // 8)),
     "a command line of gdsio": "gdsio " * (LONG // 6) + "\n" + data("gdsio.txt").split("\n", 1)[1],
-    "results of gdsio without a command line": data("gdsio.txt").split("\n", 1)[1] * 4000,
+    "results of gdsio without a command line": data("gdsio.txt").split("\n", 1)[1] * 800,
     "a rank line of nccl-tests": data("nccl-tests.txt") + "#  Rank  0 Group  0 Pid" + " " * LONG,
     "a head of mscclpp-test": "#  size" + " " * LONG + "count time algbw busbw\n",
     "ranks of nccl-tests": data("nccl-tests.txt") + "#  Rank  0 Group  0 Pid   1 on n device  0 [0x07] A\n" * 3_000,
