@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from bounded import outcome
 
 from lanewise.errors import LanewiseError
 from lanewise.readers.tool_results import ImportedResults
 from lanewise.readers.typed.figures import read_text
 from lanewise.readers.words.machines import _MACHINES, only_machine
 from lanewise.results.observation import Observation
+from lanewise.results.posted import slot_link
 
 COPY = 'flows: "host0->gpu0", value: 9 GB/s'
 
@@ -37,6 +39,16 @@ def row(text: str) -> Observation:
         ("accelerator: RTX 4090\n", "gpus: RTX 4090\n"),
         ("gpus: 2x RTX 3090 and RTX 4090\n", "gpus: {gpu0: RTX 3090, gpu1: RTX 3090, gpu2: RTX 4090}\n"),
         ("gpus: {0: RTX 3090, 'gpu[1-2]': RTX 4090}\n", "gpus: {gpu0: RTX 3090, gpu1: RTX 4090, gpu2: RTX 4090}\n"),
+        ("gpu0: RTX 3090\ngpu1: RTX 4090\n", "gpus: {gpu0: RTX 3090, gpu1: RTX 4090}\n"),
+        ("gpus: 2\ngpu: RTX 4090\n", "gpus: RTX 4090\n"),
+        ("gpu: {name: RTX 4090, slot: x8}\n", "gpus: RTX 4090\nslot: x8\n"),
+        ("gpus: four RTX 4090, 24 GB\n", "gpus: RTX 4090\n"),
+        ("gpus: 2x3090\n", "gpus: RTX 3090\n"),
+        ("gpus: dual 3090\n", "gpus: RTX 3090\n"),
+        ("env: NCCL_P2P_DISABLE=1\n", "stated: {NCCL_P2P_DISABLE: 1}\n"),
+        ("environment: {NCCL_P2P_DISABLE: 1, HOME: a}\n", "stated: {NCCL_P2P_DISABLE: 1, HOME: a}\n"),
+        ("iommu: false\n", "stated: {iommu: 'off'}\n"),
+        ("pcie: 3.0\n", "stated: {slot: Gen3}\n"),
     ],
 )
 def test_a_head_in_other_words_states_the_same(head: str, usual: str) -> None:
@@ -73,8 +85,68 @@ def test_what_belongs_to_a_row_and_near_misses_are_refused_above_them(key: str) 
 
 
 @pytest.mark.parametrize(
+    "head",
+    [
+        "iommu: pt\nstated: {iommu: 'off'}\n",
+        "bytes: 1M\nsize: 64M\n",
+        "cpu: EPYC 7763\nmachine: {cpu: Xeon 8480}\n",
+        "gpu: RTX 3090\ngpus: RTX 4090\n",
+        "gpu0: {name: RTX 3090, slot: x8}\n",
+    ],
+)
+def test_a_fact_that_would_be_lost_is_refused_with_its_line(head: str) -> None:
+    with pytest.raises(LanewiseError) as raised:
+        read(head)
+    assert raised.value.location is not None
+    assert raised.value.hint
+
+
+def test_a_fact_said_twice_alike_and_two_words_of_the_program_are_fine() -> None:
+    assert read("iommu: pt\nstated: {iommu: pt}\n").posted.stated("iommu")
+    (fio,) = read("tool: fio\ntest: randread\n").observations
+    assert fio.scenario == "fio randread"
+
+
+@pytest.mark.parametrize("slots", ["slot: {gpu0: gen4 x16, gpu1: gen4 x8}\n", "slots: [gen4 x16, gen4 x8]\n"])
+def test_slots_of_single_gpus_are_those_of_their_rows(slots: str) -> None:
+    first, second, both = (f'flows: "{flow}", value: 9 GB/s' for flow in ("host0->gpu0", "gpu1->host0", "gpu0->gpu1"))
+    rows = read(slots, first, second, both, f"{first}, slot: x4").observations
+    assert [row.how["slot"] for row in rows] == ["Gen4 x16", "Gen4 x8", "Gen4 x8", "x4"]
+
+
+@pytest.mark.parametrize(
+    ("slot", "link"),
+    [
+        ("4.0 x16", (4, 16)),
+        ("PCIe 3.0 4x", (3, 4)),
+        ("gen4 \u00d78", (4, 8)),
+        ("gen3, 8 lanes", (3, 8)),
+        ("gen4x16", (4, 16)),
+        ("2x gen4 x8", (4, 8)),
+        ("x16, electrically x4", (None, 4)),
+    ],
+)
+def test_spellings_of_a_slot_lose_neither_generation_nor_lanes(slot: str, link: tuple[int | None, int]) -> None:
+    found = slot_link(slot)
+    assert found is not None
+    assert (found.gen, found.lanes) == link
+
+
+@pytest.mark.parametrize("seed", ["x8 ", "gen4 x16 ", "8x ", "x16, trains ", "ECC ", "12 GB/s, "])
+def test_values_of_100_kilobytes_end(seed: str) -> None:
+    long = seed * (100_000 // len(seed))
+    assert outcome(lambda: len(read(f'slot: "{long}"\n', f'{COPY}, slot: "{long}"').observations)) == "1"
+
+
+@pytest.mark.parametrize(
     ("flows", "meant"),
     [
+        ("0->1", "gpu0->gpu1"),
+        ("gpu0 -> 1", "gpu0->gpu1"),
+        ("GPU to GPU", "gpu0->gpu1"),
+        ("gpu0-1->gpu4-5", "gpu0->gpu4, gpu1->gpu5"),
+        ("numa0->numa1", "host0:0->host0:1"),
+        ("socket 1->gpu0", "host0:1->gpu0"),
         ("gpu0->gpu0, gpu1->gpu1", "gpu0->gpu0, gpu1->gpu1"),
         ("gpu[0-2]->gpu0", "gpu1->gpu0, gpu2->gpu0, gpu0->gpu0"),
         ("gpu[0-1]->gpu[4-6]", "gpu0->gpu4, gpu0->gpu5, gpu0->gpu6, gpu1->gpu4, gpu1->gpu5, gpu1->gpu6"),
@@ -91,10 +163,40 @@ def test_flows_as_people_write_them(flows: str, meant: str) -> None:
     assert row(f'flows: "{flows}", value: 9 GB/s').flow == meant
 
 
+def test_copies_of_nobody_knows_how_many_gpus_are_no_copies_within_one_memory() -> None:
+    assert row('flows: all gpus, value: 90 GB/s, path: all_reduce').metric == "bus_bandwidth"
+    with pytest.raises(LanewiseError, match="how many GPUs"):
+        row("flows: all gpus, value: 12 GB/s")
+
+
 @pytest.mark.parametrize("flows", ["H2D / D2H", "D2H and H2D", "host to device, device to host"])
 def test_both_copies_by_name_have_the_value_each(flows: str) -> None:
     observations = read("", f'flows: "{flows}", value: 25.4-26.8 GB/s').observations
     assert {(each.flow, each.value) for each in observations} == {("host0->gpu0", 26.1e9), ("gpu0->host0", 26.1e9)}
+    assert {each.flow: each.path for each in observations} == {
+        "host0->gpu0": "host to device", "gpu0->host0": "device to host",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["25 / 27 GB/s", "25 GB/s, 27 GB/s", "25 and 27 GB/s", "25 GB/s & 27000 MB/s"])
+@pytest.mark.parametrize(("flows", "first"), [("H2D / D2H", "host0->gpu3"), ("D2H, H2D", "gpu3->host0")])
+def test_two_values_of_both_copies_are_of_one_each(flows: str, first: str, value: str) -> None:
+    observations = read("", f'flows: "{flows} of gpu 3", value: "{value}"').observations
+    assert [each.value for each in observations] == [25e9, 27e9]
+    assert [each.flow for each in observations if each.value == 25e9] == [first]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [("195 MB/s, 186 MiB/s", True), ("48761 IOPS, 195 MB/s", True), ("12 GB/s / 96 Gb/s", True),
+     ("12 GB/s, 25 GB/s", False), ("1.2 us / 3 us", False)],
+)  # fmt: skip
+def test_of_two_values_of_one_kind_none_is_dropped(value: str, is_one: bool) -> None:
+    if is_one:
+        assert row(f'flows: "host0->gpu0", value: "{value}"').value
+        return
+    with pytest.raises(LanewiseError, match="two values"):
+        row(f'flows: "host0->gpu0", value: "{value}"')
 
 
 def test_machines_by_their_names_are_a_network_and_pairs_are_no_ring() -> None:

@@ -199,10 +199,10 @@ def test_an_unknown_policy_word(refused: Shown) -> None:
     body = """\
 devices:
   cpu0: {cpu: null}
-policies: {iommu: strict}
+policies: {iommu: enabled}
 """
     assert refused(body) == snapshot("""\
-error: s.yaml:5: 'iommu' must be 'off', 'passthrough', 'translate', not 'strict'
+error: s.yaml:5: 'iommu' must be 'off', 'passthrough', 'translate', not 'enabled'
 hint:  it is the IOMMU mode: off, passthrough or translate; leave it out if nobody knows it\
 """)
 

@@ -52,6 +52,7 @@ def test_the_start_of_several_names_is_all_of_them(kind: str, name: str) -> None
         ("RTX PRO 6000 Blackwell", "rtx-pro-6000-blackwell-server rtx-pro-6000-blackwell-workstation"),
         ("RTX 6000 Pro", "rtx-pro-6000-blackwell-server rtx-pro-6000-blackwell-workstation"),
         ("l40s or l4", "l40s l4"),
+        ("A100 80GB PCIe or SXM", "a100-pcie-80gb a100-sxm-40gb a100-sxm-80gb"),
     ],
 )
 def test_a_name_of_several_gpus_is_all_of_them_and_says_so(read: Read, name: str, parts: str) -> None:
@@ -212,3 +213,12 @@ def test_what_is_written_of_a_name_of_several_reads_back_alike(read: Read) -> No
     assert len(again.readings) == 1
     flows = parse_flows("host0->gpu0, gpu0->host0")
     assert [rate.rate for rate in predict(again, flows).rates] == [rate.rate for rate in predict(system, flows).rates]
+
+
+@pytest.mark.parametrize(
+    ("name", "cards"),
+    [("ConnectX-7 200G", ("connectx-7-ndr200",)), ("CX7 400GbE", ("connectx-7-400gbe", "connectx-7-ndr")),
+     ("ConnectX-6 Dx 100G", ("connectx-6-dx-100gbe",)), ("ConnectX-6 100G", ())],
+)  # fmt: skip
+def test_a_rate_in_the_name_of_a_network_card_is_that_of_its_port(name: str, cards: tuple[str, ...]) -> None:
+    assert meant_by(builtin(), name, ("nic",)) == cards

@@ -105,7 +105,16 @@ def test_policies_as_kernels_and_people_call_them(read: Read) -> None:
     body = "devices: {{cpu0: {{cpu: null}}, sw0: {{switch: null}}}}\npolicies: {{{}}}\n"
     for policy, redirecting in (("yes", {"sw0"}), ("on", {"sw0"}), ("off", set()), ("disabled", set())):
         assert read(body.format(f"acs_redirect: {policy}")).policies.acs_redirect == redirecting
-    for policy, mode in (("pt", "passthrough"), ("disabled", "off"), ("translated", "translate")):
+    for policy, mode in (("pt", "passthrough"), ("OFF", "off"), ("strict", "translate"), ('"?"', None)):
         assert read(body.format(f"iommu: {policy}")).policies.iommu == mode
     for policy in ("false", "off", "none"):
         assert read(body.format(f"peers: {policy}")).policies.peer_scope == {"cpu0": "none"}
+
+
+@pytest.mark.parametrize("count", ['"?"', '"x?"', "unknown", "null", "UPI", "Infinity Fabric"])
+def test_a_number_of_socket_links_that_nobody_knows_is_not_none(read: Read, count: str) -> None:
+    body = 'devices: {{"cpu[0-1]": {{cpu: genoa}}}}\nlinks: [{{from: cpu0, to: cpu1, socket: {}}}]\n'
+    (link,) = read(body.format(count)).links
+    assert not link.count_known
+    with pytest.raises(InputError, match="a link of 0"):
+        read(body.format("0"))

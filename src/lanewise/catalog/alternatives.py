@@ -27,6 +27,9 @@ _PFX = re.compile(r"\bpm([45])0\d{3}\b", re.IGNORECASE)
 _OTHER_PRODUCT = frozenset({"dx", "lx", "ti", "xt", "xtx", "super", "threadripper"})
 _EMPTY = frozenset({"nvidia", "geforce", "tesla", "amd", "instinct", "intel", "mellanox", "edition", "generation",
                     "gcd", "die", "gpu"})  # fmt: skip
+# The rate of a port (Gb/s) in a card's name: ConnectX-7 200G, CX6 100GbE.
+_PORT = re.compile(r"[ -](\d{2,3}) ?G(?:b(?:E|/s|ps|it)?|E)?\b", re.IGNORECASE)
+_AS_PRINTED = 0.03  # makers round the data rate of a port by so much
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -40,8 +43,11 @@ def meant_by(catalog: Catalog, name: str, kinds: Collection[str]) -> tuple[str, 
         return (plain_name(name),)
     several = re.split(r"\s+or\s+", name.strip(), flags=re.IGNORECASE)
     if len(several) > 1:
-        meant = [meant_by(catalog, each, kinds) for each in several]
+        said_once = several[0].split()[0]  # A100 PCIe or SXM
+        meant = [meant_by(catalog, each, kinds) or meant_by(catalog, f"{said_once} {each}", kinds) for each in several]
         return tuple(dict.fromkeys(part for parts in meant for part in parts)) if all(meant) else ()
+    if "nic" in kinds and (port := _PORT.search(name)) and (cards := meant_by(catalog, _PORT.sub("", name), kinds)):
+        return tuple(card for card in cards if _has_port(catalog.get(card), 1e9 / 8 * float(port[1])))
     own = catalog.get(name) if name in catalog else None
     is_short = own is not None and _words(name) == {own.name}
     name = driver_name(name) if "gpu" in kinds else name
@@ -52,6 +58,12 @@ def meant_by(catalog: Catalog, name: str, kinds: Collection[str]) -> tuple[str, 
     if own is None:
         return alike if len(alike) > 1 or _names(catalog, alike, name) else ()
     return alike if own.name in alike else (own.name,)
+
+
+def _has_port(part: Part, rate: float) -> bool:
+    """Whether a card has a port of that rate (B/s), as far as anybody knows."""
+    known = part.number("net.rate")
+    return known is None or abs(known / rate - 1) <= _AS_PRINTED
 
 
 def either(parts: Sequence[Part]) -> Part:

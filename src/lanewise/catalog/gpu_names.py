@@ -10,7 +10,7 @@ from functools import lru_cache
 from lanewise import late_re as re
 
 # Not the memory of a part of a GPU (1g.10gb), nor a name (5700G).
-_MEMORY = re.compile(r"[ -]?\(?(?<![.\w])(\d{2,3} ?GB?|\d{4,6} ?Mi?B)\b\)?", re.IGNORECASE)
+_MEMORY = re.compile(r",?[ -]?\(?(?<![.\w])(\d{2,3} ?GB?|\d{4,6} ?Mi?B)\b\)?", re.IGNORECASE)
 # Several parts of one name differ by their memory; elsewhere it says nothing that a path depends on.
 _BY_MEMORY = re.compile(r"\b(?:[AH]100|A800|[VP]100|GH200(?=[ -]480))\b", re.IGNORECASE)
 _ADDED = re.compile(r"[ -](?:OAM|GCD|NVL ?\d{2,3}|AC)\b(?! \d)|[ ,]+(?:GPUs?|cards?)$", re.IGNORECASE)

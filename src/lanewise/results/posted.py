@@ -7,8 +7,16 @@ from dataclasses import dataclass, field, replace
 
 from lanewise import late_re as re
 
-_GENERATION = re.compile(r"\b(?:pci-?e(?:xpress)? ?(?:gen ?)?|gen(?:eration)? ?)([1-6])(?:\.0)?(?!\d)", re.IGNORECASE)
-_LANES = re.compile(r"(?<![a-z.])x ?(16|8|4|2|1)(?!\w)", re.IGNORECASE)
+# PCIe 4.0, gen4, and 4.0 alone before lanes.
+_GENERATION = re.compile(
+    r"(?:\b(?:pci-?e(?:xpress)? ?(?:gen ?)?|gen(?:eration)? ?)|(?<![\w.])(?=[1-6]\.0 ?[x\u00d7]))([1-6])(?:\.0)?(?!\d)",
+    re.IGNORECASE,
+)
+# x8, 8x at the end, 8 lanes.
+_LANES = re.compile(
+    r"(?:(?<![a-z.])[x\u00d7] ?(?=\d{1,2}(?!\w))|(?<![\w.])(?=\d{1,2}(?: ?x(?! ?\w)|[ -]?lanes?\b)))(16|8|4|2|1)(?!\d)",
+    re.IGNORECASE,
+)
 _ON_OFF = (r"(?i)on|off|yes|no|enabled|disabled|true|false|1|0", "on, off")
 # What a text may state besides variables of libraries: the values that mean something (a pattern), and examples.
 STATEMENTS: Mapping[str, tuple[str, str]] = {
@@ -56,12 +64,15 @@ GPU_TO_CARD = "GPU to network card"  # the class of both in `nvidia-smi topo -m`
 BY_LSCPU = "by lscpu"  # a virtual machine that nobody mentions
 # What people write before a figure that they know only about.
 _ABOUT = r"(?i:[~\u2248<>]|about |around |some |ca\.? )?\s*"
+LONGEST = 1000  # characters of a value
 # Variables of NCCL, UCX and others may be stated as they are.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 
 
 def meaning(key: str, value: str) -> str:
     """What of a value says something of a word of STATEMENTS, '20 ms' of '~20 ms to AWS'; empty if nothing does."""
+    if len(value) > LONGEST:
+        return ""
     pattern = STATEMENTS[key][0] if key in STATEMENTS else r".*"
     if re.fullmatch(pattern, value):
         return value

@@ -25,7 +25,7 @@ _LINK_WORDS = r"(?:nvlinks?|upi|qpi|xgmi|x-?bus|infinity fabric)"
 _COUNT = re.compile(rf"(?:x|nv|{_LINK_WORDS}\s*x)?\s*(\d+)\s*x?\s*{_LINK_WORDS}?(?:\s*links?)?", re.IGNORECASE)
 _NO_COUNT = re.compile(r"[a-zA-Z?]+|[a-zA-Z]+\s+[\w.]+|\d+\s*[a-zA-Z].*")
 # A number of links between sockets that nobody knows, be their kind known or not.
-_UNKNOWN_COUNT = (speeds.UNKNOWN, "unknown", "upi", "qpi", "xgmi", "x-bus")
+_UNKNOWN_COUNT = (speeds.UNKNOWN, f"x{speeds.UNKNOWN}", "unknown", "upi", "qpi", "xgmi", "x-bus", "infinity fabric")
 _UNKNOWN_NVLINKS = (speeds.UNKNOWN, "unknown", f"nv{speeds.UNKNOWN}", f"x{speeds.UNKNOWN}")
 _CPU, _GPU, _NV, _NIC, _NET = Kind.CPU, Kind.GPU, Kind.NVSWITCH, Kind.NIC, Kind.NETSWITCH
 # Which kinds of device each medium may end at, and what to write where it may not.
@@ -147,11 +147,11 @@ def _shared(entry: LinkForm, index: int, kind: LinkKind, scope: Scope) -> Link:
 
 def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], scope: Scope) -> Link:
     """The link with the speed or the count that is stated; Contradiction where its ends do not allow it."""
-    if link.kind is LinkKind.SOCKET and str(stated or speeds.UNKNOWN).strip().lower() in _UNKNOWN_COUNT:
+    word = speeds.UNKNOWN if stated is None else str(stated).strip().lower()
+    if link.kind is LinkKind.SOCKET and word in _UNKNOWN_COUNT:
         return replace(link, count_known=False)
     if stated is None:
-        word = link.kind.value
-        raise FormatError(f"'{word}' says nothing", hint=f"write {word}: auto where it is not known")
+        raise FormatError(f"'{link.kind}' says nothing", hint=f"write {link.kind}: auto where it is not known")
     a, b = devices[link.a], devices[link.b]
     at_cpu = link.kind is LinkKind.PCIE and Kind.CPU in (a.kind, b.kind)
     if (link.port or link.bridge) and not at_cpu:
@@ -159,7 +159,7 @@ def _link(link: Link, stated: int | str | None, devices: Mapping[str, Device], s
         hint = "port: and bridge: go with a PCIe link at a CPU; take them out"
         raise Contradiction(cause, location=link.location, hint=hint)
     parts = (_part(a, scope), _part(b, scope))
-    if link.kind is LinkKind.NVLINK and str(stated).strip().lower() in _UNKNOWN_NVLINKS:
+    if link.kind is LinkKind.NVLINK and word in _UNKNOWN_NVLINKS:
         return replace(bonded(link, None, parts), count_known=False)
     if link.kind in (LinkKind.PCIE, LinkKind.FABRIC):
         unknown_drive = any(end.kind is Kind.SSD and end.part is None for end in (a, b))

@@ -68,8 +68,13 @@ def _check_top(document: YamlDocument) -> None:
 
 
 # Policies as kernels, BIOSes and people call them.
-_POLICY_WORDS: dict[str, dict[str | bool, str | bool]] = {
-    "iommu": {"pt": "passthrough", "no": "off", "disabled": "off", "translated": "translate"},
+_POLICY_WORDS: dict[str, dict[str | bool, str | bool | None]] = {
+    "iommu": {
+        **dict.fromkeys(("pt", "identity"), "passthrough"),  # kernel parameters: iommu=pt, iommu.passthrough
+        **dict.fromkeys(("translated", "strict", "lazy", "dma"), "translate"),  # iommu.strict, default domains
+        **dict.fromkeys(("off", "no", "disabled"), "off"),
+        **dict.fromkeys(("?", "unknown"), None),
+    },
     "acs_redirect": {
         **dict.fromkeys(("off", "no", "disabled", "none"), False),
         "on": True,

@@ -16,7 +16,7 @@ from lanewise.readers.typed.head import HEAD, file_head, with_keys_of_all
 from lanewise.readers.typed.keys import near_miss, with_texts, with_usual_keys
 from lanewise.readers.typed.rows import FIELDS, observations
 from lanewise.readers.typed.stated_values import known_key, meant
-from lanewise.readers.typed.value_words import with_keys_for_all
+from lanewise.readers.typed.value_words import rows_of_copies, with_keys_for_all
 from lanewise.readers.words import spellings
 from lanewise.readers.words.counted_gpus import gpu_name
 from lanewise.readers.words.gpus import gpus_in
@@ -63,7 +63,7 @@ def read_text(text: str, file: str) -> ImportedResults:
     one_cpu = re.search(r"cpu ?[1-9]", text, re.IGNORECASE) is None
     posted = _posted({**shared, **head.stated}, file)
     posted = replace(posted, devices=_devices(head.gpus) or machine.gpu_names(maps))
-    for node in nodes:
+    for node in (copy for row in nodes for copy in rows_of_copies(row)):
         read = observations(_as_rows_have_it(node, shared, one_cpu) if node.is_map else node)
         other = machine.other_gpu(node, posted) if node.is_map else ""
         rows += (replace(row, how={**row.how, "GPU": other}) for row in read) if other else read

@@ -68,6 +68,8 @@ def _flows(row: YamlNode, p2p: bool) -> tuple[Flow, ...]:
     names = names_of(source) if (collective or counted) and source == target else []
     if len(names) == 1 and named_collective(row["path"].text()) and names[0].startswith("gpu"):
         names = _of_all_ranks(row) or names
+    if source == target == "gpu" and not (counted or row["metric"].given or named_collective(row["path"].text())):
+        raise row["flows"].error("nobody says how many GPUs these are", "write gpu[0-7]; of a collective its path:")
     if counted and len(names) > 1:
         return tuple(Flow(name, name, p2p=p2p) for name in names)
     if len(names) > 1:

@@ -39,7 +39,10 @@ _ALSO_CALLED = {
         re.compile(r"\d+"),
     ),
     "threads": (re.compile(r"n(?:um)?[ _-]?(?:threads|jobs)|jobs", re.IGNORECASE), re.compile(r"\d+")),
-    "host memory": (re.compile(r"memory", re.IGNORECASE), re.compile(r"pinned|pageable")),
+    "host memory": (
+        re.compile(r"(?:host )?(?:memory|buffers?)|memory type", re.IGNORECASE),
+        re.compile(r"(?:(?:un-?|not )?pinned|page(?:able|-?locked))\b.*", re.IGNORECASE),
+    ),
     "NUMA node": (re.compile(r"numa(?:[ _-]?node)?", re.IGNORECASE), re.compile(r"\d+")),
     "flows": (
         re.compile(r"flow|paths?|route", re.IGNORECASE),
@@ -93,6 +96,9 @@ def near_miss(word: str, known: Iterable[str]) -> bool:
 def _mistyped(word: str, known: str) -> bool:
     if word[:_FIRST] != known[:_FIRST]:
         return False
+    words, knowns = word.split(), known.split()
+    if len(words) == len(knowns) > 1:  # memory type is no memory rate
+        return all(one == other or _mistyped(one, other) for one, other in zip(words, knowns, strict=True))
     return sorted(word) == sorted(known) or SequenceMatcher(None, word, known).ratio() > _ALIKE
 
 

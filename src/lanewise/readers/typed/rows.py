@@ -86,11 +86,13 @@ def observations(row: YamlNode) -> Iterator[Observation]:
     if of_a_time and named_collective(figure.name) not in _OF_ONE_SIZE:
         how[BYTES_OF] = OF_A_RANK_OR_ALL
     how |= _wanted(row, figure)
-    together = [", ".join(flow.name for flow in flows)]
-    for flow in together if of == "sum" else [flow.name for flow in flows[: 1 if of == "first" else None]]:
+    shown = [(flow.name, path_of(flow)) for flow in flows[: 1 if of == "first" else None]]
+    if of == "sum":
+        shown = [(", ".join(flow.name for flow in flows), figure.path)]
+    for name, path in shown:
         yield Observation(
-            figure.name or flow, flow, figure.metric, figure.value, figure.unit, Source.MEASURED,
-            settings=figure.settings, path=figure.path, how=how, note=figure.note,
+            figure.name or name, name, figure.metric, figure.value, figure.unit, Source.MEASURED,
+            settings=figure.settings, path=path, how=how, note=figure.note,
         )  # fmt: skip
 
 

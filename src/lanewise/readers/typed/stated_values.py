@@ -23,8 +23,8 @@ _ON_OFF = ((_OFF, "off"), (_ON, "on"))
 _MEANT: Mapping[str, tuple[tuple[str, str], ...]] = {
     "iommu": (
         (r".*\biommu=pt\b.*|(?:on|enabled)\W+(?:in |with )?(?:pt|pass-?through)\b.*|pass-?through.*|pt\b.*", "pt"),
-        (r".*iommu=off.*|no\b.*|none.*|off\b.*|disabled.*", "off"),
-        (r"enabled.*|yes\b.*|strict.*|lazy.*|translat.*|.*iommu=on.*", "on"),
+        (r".*iommu=off.*|no\b.*|none.*|off\b.*|disabled.*|false", "off"),
+        (r"enabled.*|yes\b.*|true|strict.*|lazy.*|translat.*|.*iommu=on.*", "on"),
     ),
     "acs": (
         (r"redirect\w* (?:off|disabled).*|.*ReqRedir-.*", "off"), (r".*(?:ReqRedir|CmpltRedir)\+.*", "on"), *_ON_OFF,
@@ -78,6 +78,8 @@ def meant(key: str, value: str) -> str:
         return "" if key in _ANY_WORDS and (_NOTHING.fullmatch(value) or _NO_FACT.fullmatch(value)) else value
     if _is_unclear(key, value):
         return ""
+    if key == "slot" and re.fullmatch(r"[1-6]\.0", value):  # pcie: 3.0
+        return f"Gen{value[0]}"
     if key == "line":
         return spellings.line(value)
     if key == "BAR1" and (size := _SIZE_OF_BAR.fullmatch(value)):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lanewise import late_re as re
 from lanewise import units
+from lanewise.readers.typed import values
 from lanewise.readers.typed.keys import with_texts
 from lanewise.readers.words.plain_values import plain
 from lanewise.yaml_positions import YamlNode
@@ -25,6 +28,12 @@ _WITH_SHARE = re.compile(
 # Two figures of one run: 48761 IOPS, 195 MB/s; 12.3 ms / 150 GB/s. Both say the same, and the first counts.
 _FIGURE = r"~?\d[\d.,]* ?(?:IOPS|[kKMG]?i?[Bb](?:its?|ytes?)?(?:/s(?:ec)?|ps)|[num\u00b5]?s|seconds)"
 _TWO = re.compile(rf"(?P<first>{_FIGURE})(?:,| /|;| at| \+| and|) ?\(?(?P<second>{_FIGURE})\)?", re.IGNORECASE)
+# A figure of each of two copies: 25.4 / 26.8 GB/s.
+_OF_TWO_COPIES = re.compile(
+    r"(?P<first>~?\d[\d.,]*)(?P<unit> ?[A-Za-z][\w/]*)?(?: ?[/&;] ?|, | and )"
+    r"(?P<second>~?\d[\d.,]*)(?P<last> ?[A-Za-z][\w/]*)"
+)
+_SAME = 0.05  # two figures of one run in other units, of 1000 and 1024 bytes, are alike by so much
 _LONGEST = 100  # characters
 _UNIT = re.compile(r"[\d.] ?([A-Za-z]+(?:/s(?:ec)?|ps|s))$")
 _METRIC = re.compile(r"\(?(bus ?bw|alg ?bw|bus bandwidth|algorithm bandwidth)\)?:?", re.IGNORECASE)
@@ -47,6 +56,32 @@ def with_keys_for_all(row: YamlNode) -> YamlNode:
     return with_texts(row, said, "value")
 
 
+def rows_of_copies(row: YamlNode) -> Iterator[YamlNode]:
+    """A row of both copies that has a value of each as a row each, any other row as it is."""
+    flows, value = (row.value.get(key) if row.is_map else None for key in ("flows", "value"))
+    two = _OF_TWO_COPIES.fullmatch(value[:_LONGEST]) if isinstance(flows, str) and isinstance(value, str) else None
+    if two is None or not (copies := values.apart(str(flows))):
+        yield row
+        return
+    texts = (f"{two['first']}{two['unit'] or two['last']}", f"{two['second']}{two['last']}")
+    for flow, text in zip(copies, texts, strict=True):
+        yield with_texts(row, {"flows": flow, "value": text}, "value")
+
+
+def _is_of_one_run(first: str, second: str) -> bool:
+    """Whether two figures are of different kinds, or one and the same in two units."""
+    (one, its_kind), (other, kind) = _figure(first), _figure(second)
+    return its_kind != kind or abs(one - other) <= _SAME * max(one, other)
+
+
+def _figure(text: str) -> tuple[float, str]:
+    """A figure in the SI, and its unit there; as it is written where nobody knows the unit."""
+    written = re.split(r"(?<=[\d.])(?=[^\d.])", text.lstrip("~").replace(",", ""), maxsplit=1)
+    number, unit = (part.strip() for part in written)
+    kind = units.si_unit(unit)
+    return float(number.rstrip(".")) * (1.0 if kind == unit else units.to_si(1.0, unit)), kind
+
+
 def _of_its_value(row: YamlNode) -> dict[str, str]:
     text, said = row.value.get("value"), {}
     if not isinstance(text, str) or len(text) > _LONGEST:
@@ -64,6 +99,8 @@ def _of_its_value(row: YamlNode) -> dict[str, str]:
             said["rated"] = f"{shown['wanted']} {(shown['unit'] or (unit[1] if unit else '')).strip()}"
         said["value"] = text
     elif (two := _TWO.fullmatch(text.strip())) is not None:
+        if not _is_of_one_run(two["first"], two["second"]):
+            raise row["value"].error(f"'{text.strip()}' has two values of one kind", "write a row for each of them")
         # A bus bandwidth is a rate.
         text = said["value"] = two["second" if metric and re.search(r"\d ?[mnu\u00b5]?s$", two["first"]) else "first"]
     elif (beside := _WANTED.fullmatch(text.strip())) is not None:

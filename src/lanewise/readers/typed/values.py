@@ -31,7 +31,9 @@ _SPELLED = tuple(
         (r"\bs3://[\w./]+(?:-(?!>)[\w./]+)*", "s3"),
         (r"\b(object|block|cloud|network|shared|local) (?=stor|share|disk|drive|vol)", r"\1-"),
         (r"(?<=gpu)( ?\d+) memory\b", r"\1"), (r"\b(?:gpu ?|cuda:?|hip:?)(?=\d|[\[{]\d)", "gpu"),
-        (r"\bcpu ?(?=\d)", "cpu"),
+        (r"\bcpu ?(?=\d)", "cpu"), (r"\b(?:numa(?: ?node)?|socket) ?(\d+)\b", r"host0:\1"),
+        (r"^(\d+) ?(<?->|<-) ?(\d+)$", r"gpu\1\2gpu\3"), (r"^(gpu\d+ ?(?:<?->|<-) ?)(\d+)$", r"\1gpu\2"),
+        (r"\bgpu(\d+)(?:-|\.\.+)(\d+)(?![\w:.])", r"gpu[\1-\2]"),
         (r"(?<=[a-z])\[(\d+)\]", r"\1"),
         (r"(?<=\w)[\[{](\d+) ?(?:\.\.+|-|–|:) ?(\d+)[\]}]", r"[\1-\2]"),
         (r"(?<=\w){(\d+(?:,\d+)+)}", r"[\1]"), (r"\bgpu(\d+(?:, ?\d+)+)(?![\w:.]|-(?!>))", r"gpu[\1]"),
@@ -45,8 +47,8 @@ _COPY = re.compile(
     rf"(?:(?P<to>{TO_DEVICE})|(?P<back>{FROM_DEVICE})|{WITHIN_DEVICES})(?: (?:of )?gpu ?(?P<gpu>\d+))?", re.IGNORECASE
 )
 _BOTH_COPIES = re.compile(
-    rf"(?:{TO_DEVICE})(?: ?/ ?|,? and |, ?| or )(?:{FROM_DEVICE})(?: (?:of )?gpu ?(\d+))?|"
-    rf"(?:{FROM_DEVICE})(?: ?/ ?|,? and |, ?| or )(?:{TO_DEVICE})(?: (?:of )?gpu ?(\d+))?",
+    rf"(?:{TO_DEVICE})(?: ?[/&] ?|,? and |, ?| or )(?:{FROM_DEVICE})(?: (?:of )?gpu ?(\d+))?|"
+    rf"(?:{FROM_DEVICE})(?: ?[/&] ?|,? and |, ?| or )(?:{TO_DEVICE})(?: (?:of )?gpu ?(\d+))?",
     re.IGNORECASE,
 )
 _LONE_GPU = re.compile(r"gpu(?= ?<?->)|(?<=->)gpu$|(?<=-> )gpu$", re.IGNORECASE)
@@ -55,6 +57,7 @@ _NODES = re.compile(
     rf"\b(?:over|across|between|on|of|with) (?:the |all )?(?P<count>{'|'.join(_COUNTS)}|[2-9]|[1-9]\d{{1,3}}) "
     r"(?:nodes|hosts|servers|machines)\b|\b(?:inter|multi|cross)-?nodes?\b", re.IGNORECASE,
 )  # fmt: skip
+_LONGEST = 200  # characters of what a slot is said to be
 _TRAINS = re.compile(
     r"(?P<slot>[^,;(]*?(?:gen ?\d|x ?\d{1,2})[^,;(]*?)[ ,;(]+(?:(?:but|which|and|it|card|link|gpu)\s)*(?:only\s)?"
     r"(?:trains?|trained|runs?|running|negotiate[sd]?|comes up|came up|drops?|dropped|links? up|downgraded|now)\b"
@@ -66,6 +69,7 @@ _DEVICE = r"(?:device ?\d*|host(?: memory)?\d*|cpu ?\d*|d?ram|memory)"
 _OF_DEVICES = re.compile(rf"\s*{_DEVICE}\s*(?:<?[-=]>|→|↔|\bto\b)\s*{_DEVICE}\s*", re.IGNORECASE)
 _ALL = re.compile(r"(?<!\d)(?:all )?([1-9]\d{0,8}) gpus", re.IGNORECASE)
 _EVERY = re.compile(r"(?:all (?:the )?)?gpus(?: ?->\s*(?:all (?:the )?)?gpus)?|all (?:the )?gpus?", re.IGNORECASE)
+_TWO_GPUS = re.compile(r"gpu ?(?:->|→|=>|to) ?gpu", re.IGNORECASE)
 _LONE = re.compile(r"gpu(?:\d+|\[[\d,-]+\])|host0(?::\d+)?")
 # What people add to a value that says of what it is.
 _OF_EACH = re.compile(
@@ -84,6 +88,15 @@ _DUPLEX = re.compile(
 def is_both_copies(flows: str) -> bool:
     """Whether flows are both directions of a copy by their names, of which a figure is that of each: H2D / D2H."""
     return _BOTH_COPIES.fullmatch(flows.strip()) is not None
+
+
+def apart(flows: str) -> tuple[str, ...]:
+    """Both directions of a copy in the order in which flows name them, H2D / D2H; empty for other flows."""
+    if not is_both_copies(flows):
+        return ()
+    both = ends(flows).split(", ")
+    back_first = re.match(FROM_DEVICE, flows.strip(), re.IGNORECASE) is not None
+    return tuple(reversed(both)) if back_first else tuple(both)
 
 
 def flag(node: YamlNode) -> bool:
@@ -107,6 +120,8 @@ def ends(flows: str) -> str:
         return f"host0->{gpu}, {gpu}->host0"
     if _OF_DEVICES.fullmatch(flows):
         flows = _DEVICE_END.sub(lambda end: f"gpu{end[1] or 0}", flows)
+    if _TWO_GPUS.fullmatch(flows.strip()):
+        return "gpu0->gpu1"
     if _EVERY.fullmatch(flows.strip()):
         return "gpu->gpu"  # nobody says how many
     flows = _ALL.sub(lambda gpus: f"gpu[0-{int(gpus[1]) - 1}]", flows).strip()
@@ -158,7 +173,7 @@ def hosts_named(name: str) -> int:
 
 def slot_and_link(text: str) -> tuple[str, str]:
     """The slot that a text gives a card, and what its link is at under load, if less: x16, trains at x8."""
-    match = _TRAINS.fullmatch(text.strip())
+    match = _TRAINS.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     return (match["slot"], match["link"]) if match and not _WIRED.search(text) else (text, "")
 
 

@@ -7,7 +7,8 @@ from lanewise.catalog.gpu_names import LONGEST, driver_name
 from lanewise.readers.words.machines import only_machine
 
 _COUNT = re.compile(
-    r"^\(?\d{1,3}\)? ?[x×*] ?(?=\D)|^[2-9] (?=[A-Z])|(?<!\w)[ ,]*[x×*] ?\d{1,3}$|[ ,]*\(\d{1,2} ?(?:gpus?|cards?)?\)$",
+    r"^\(?\d{1,3}\)? ?[x×*] ?(?=\D|\d{4}\b)|^[2-9] (?=[A-Z])|^(?:(?:a )?pair of|two|dual|three|four|quad|six|eight) |"
+    r"(?<!\w)[ ,]*[x×*] ?\d{1,3}$|[ ,]*\((?:[x×*] ?)?\d{1,2} ?(?:gpus?|cards?)?\)$",
     re.I,
 )
 
