@@ -39,6 +39,7 @@ def test_the_headline_is_that_of_all_and_the_low_end_that_of_one() -> None:
     assert unknown.low <= one.rate
     assert "number of NVLinks of gpu0--gpu1 is unknown" in unknown.doubt
     assert not every.doubt
+    assert [lanewise.route(pair(links), "gpu0", "gpu1").cls for links in ('"?"', "auto")] == ["NV?", "NV6"]
 
 
 @pytest.mark.parametrize("word", ['"?"', "unknown", '"NV?"', '"x?"'])

@@ -27,13 +27,15 @@ def rank(cls: str) -> int:
 
 
 def class_of(system: System, hops: Hops) -> str:
-    """The class of contiguous `hops`: LOC, NV#, PIX, PXB, PHB, NODE, SYS or NET."""
+    """The class of contiguous `hops`: LOC, NV# (NV? where nobody counted them), PIX, PXB, PHB, NODE, SYS or NET."""
     kinds = {hop.link.kind for hop in hops}
     if not hops:
         return LOCAL
     if LinkKind.NETWORK in kinds:
         return NET
     if kinds == {LinkKind.NVLINK} and not cpus_passed(system, hops):
+        if not all(hop.link.count_known for hop in hops):
+            return "NV?"
         over_gpus = any(system.device(hop.end).kind is Kind.GPU for hop in hops[:-1])
         return f"NV{min(h.link.count for h in hops) if over_gpus else bonds(system, hops[0].start, hops[-1].end)}"
     names = [hops[0].start, *(hop.end for hop in hops)]
