@@ -97,7 +97,8 @@ PAIR = 'flows: "gpu[{}]->gpu[{}]", value: {} GB/s, path: "all_reduce, {}", ranks
 @pytest.mark.parametrize(
     ("near", "far", "verdict"),
     [("same bridge (PIX)", "other bridge", "slow"), ("same switch", "across sockets", "slow"),
-     ("other bridge", "same bridge", "unknown"), ("first pair", "second pair", "unknown")],
+     ("other bridge", "same bridge", "unknown"), ("first pair", "second pair", "unknown"),
+     ("same switch", "across sockets, NVLink", "unknown")],
 )  # fmt: skip
 def test_a_pair_below_one_bridge_is_no_slower_than_one_further_apart(
     tmp_path: Path, near: str, far: str, verdict: str

@@ -15,6 +15,7 @@ _FAR = re.compile(
     r"\b(?:across|between|two|other) (?:the )?(?:sockets?|cpus?)\b|\b(?-i:PHB|NODE|SYS)\b",
     re.IGNORECASE,
 )
+_NVLINK = re.compile(r"nv-?link|\bNV\d", re.IGNORECASE)  # which may join two GPUs however far apart they are
 _WORDS = re.compile(r"\ball_?(?:reduce|gather)|\breduce_?scatter|\bbroadcast|\bsend_?recv", re.IGNORECASE)
 # The shorter way has every link of the longer one or fewer: rows of one path agree to a quarter (`paths._OF_PATH`).
 _OF_FAR = 0.75
@@ -28,7 +29,7 @@ def fastest_far_pair(row: Observation, rows: Sequence[Observation]) -> Observati
         each for each in rows
         if each.metric == row.metric and each.flow != row.flow and each.settings == row.settings
         and each.how.get("p2p") == row.how.get("p2p") and _FAR.search(each.scenario)
-        and not _NEAR.search(each.scenario) and _collective(each) == _collective(row)
+        and not (_NEAR.search(each.scenario) or _NVLINK.search(each.scenario)) and _collective(each) == _collective(row)
     )  # fmt: skip
 
 
