@@ -31,7 +31,7 @@ _GRACE = {
 
 
 @dataclass(slots=True)
-class _Seen:
+class _DeviceLinks:
     """What the links of a device say of its part: how they are stated, and the kinds of their far ends."""
 
     gen: int = 0
@@ -62,7 +62,9 @@ def settle_open_parts(
     form: SystemForm, devices: Mapping[str, Device], scope: Scope
 ) -> tuple[dict[str, Device], tuple[str, ...]]:
     """The devices with the part that their links allow where a name fits several, and a sentence on each such name."""
-    seen = _seen(form, devices, scope) if any(OR in (device.part or "") for device in devices.values()) else {}
+    links_of = (
+        _links_by_device(form, devices, scope) if any(OR in (device.part or "") for device in devices.values()) else {}
+    )
     settled, names = dict(devices), defaultdict(list)
     # CPUs last: which Grace it is, the GPU of its module says.
     for pattern, stated in sorted(_stated(form, scope), key=lambda entry: form.devices[entry[0]].cpu is not None):
@@ -70,7 +72,7 @@ def settle_open_parts(
             device = devices[name]
             if OR in (device.part or ""):
                 could = (device.part or "").split(OR)
-                allowed = _allowed(could, seen[name], settled, scope)
+                allowed = _allowed(could, links_of[name], settled, scope)
                 # Of CPUs of two makers little is alike: what stands for one that nobody named spans both.
                 one_maker = (
                     device.kind is not Kind.CPU or len({_maker(scope.catalog.get(part)) for part in allowed}) == 1
@@ -80,9 +82,9 @@ def settle_open_parts(
     return settled, tuple(_sentence(*key, where) for key, where in names.items())
 
 
-def _allowed(could: list[str], seen: _Seen, devices: Mapping[str, Device], scope: Scope) -> list[str]:
-    graces = {_GRACE.get(part, "") for gpu in seen.gpus for part in (devices[gpu].part or "").split(OR)}
-    fitting = [part for part in could if seen.allows(scope.catalog.get(part))] or could
+def _allowed(could: list[str], links: _DeviceLinks, devices: Mapping[str, Device], scope: Scope) -> list[str]:
+    graces = {_GRACE.get(part, "") for gpu in links.gpus for part in (devices[gpu].part or "").split(OR)}
+    fitting = [part for part in could if links.allows(scope.catalog.get(part))] or could
     return [part for part in fitting if part in graces] or fitting
 
 
@@ -106,30 +108,30 @@ def _sentence(stated: str, could: tuple[str, ...], allowed: tuple[str, ...], nam
     return f"{where}: {name}may be {', '.join(allowed[:-1])} or {allowed[-1]}; rates span them, name one if you know it"
 
 
-def _seen(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> dict[str, _Seen]:
-    seen: dict[str, _Seen] = defaultdict(_Seen)
+def _links_by_device(form: SystemForm, devices: Mapping[str, Device], scope: Scope) -> dict[str, _DeviceLinks]:
+    links_of: dict[str, _DeviceLinks] = defaultdict(_DeviceLinks)
     for index, entry in enumerate(form.links):
         try:
             ends = ends_of(entry, index, scope) if scope.included(entry.when) else []
             for one, other in [*ends, *((b, a) for a, b in ends)]:
                 if one in devices and other in devices:
-                    _note(seen[one], entry, devices[other].kind, scope)
+                    _note(links_of[one], entry, devices[other].kind, scope)
                     if entry.nvlink is not None and devices[other].kind is Kind.CPU:
-                        seen[other].gpus.add(one)
+                        links_of[other].gpus.add(one)
         except LanewiseError:  # it is reported where links are read
             continue
-    for gpus in [each.gpus for each in seen.values()]:
+    for gpus in [each.gpus for each in links_of.values()]:
         for gpu in gpus:
-            seen[gpu].at_its_cpu = len(gpus)
-    return seen
+            links_of[gpu].at_its_cpu = len(gpus)
+    return links_of
 
 
-def _note(seen: _Seen, entry: LinkForm, far: Kind, scope: Scope) -> None:
+def _note(links: _DeviceLinks, entry: LinkForm, far: Kind, scope: Scope) -> None:
     stated = next((scope.text(str(value)) for word in MEDIA if (value := getattr(entry, word)) is not None), "")
     if entry.nvlink is not None:
-        seen.nvlinks[far] += 1
+        links.nvlinks[far] += 1
     elif entry.pcie is not None:
         speed = speeds.read_pcie(stated)
-        seen.gen, seen.lanes = max(seen.gen, speed.gen or 0), max(seen.lanes, speed.lanes or 0)
+        links.gen, links.lanes = max(links.gen, speed.gen or 0), max(links.lanes, speed.lanes or 0)
     elif entry.network is not None and stated.strip().lower() not in (speeds.AUTO, speeds.UNKNOWN):
-        seen.rate = max(seen.rate, speeds.read_network(stated))
+        links.rate = max(links.rate, speeds.read_network(stated))

@@ -151,7 +151,7 @@ def _is_about(key: str, node: YamlNode, row: YamlNode, of_gpus: bool) -> bool:
         return "gpu" in "".join(ends_of(row))
     if key in ("ranks", "hosts"):
         source, _, target = str(row.value.get("flows", "")).partition("->")
-        words = " ".join(str(row.value.get(key, "")) for key in ("path", "metric", "value"))
+        words = " ".join(str(row.value.get(other, "")) for other in ("path", "metric", "value"))
         return bool(named_collective(words) or re.search("bus|alg", words)) or (source == target and "[" in source)
     return key != "device" or (of_gpus and node.key.lower() == key) or not _is_of(row, GPU, "host0")
 

@@ -11,13 +11,13 @@ from lanewise.readers.typed.keys import with_texts
 from lanewise.readers.words.plain_values import plain
 from lanewise.yaml_positions import YamlNode
 
-# A value beside what was wanted: 9 of 12 GB/s, 9 GB/s instead of 12.
+# A value and what was wanted: 9 of 12 GB/s, 9 GB/s instead of 12.
 _WANTED = re.compile(
     r"(?P<value>[^(]*?\d[^(]*?) ?,? ?\(?(?P<word>(?:out )?of|instead of)(?: the)?(?P<by> expected| promised)? "
     r"(?P<wanted>~?\d[\d.,]*)(?P<unit> ?[A-Za-z][\w/]*)?\)?",
     re.IGNORECASE,
 )
-# A share of what was wanted, alone and beside the value: 58 % of 63 GB/s, 36.5 GB/s (58 % of 63), 36.5 GB/s = 58 %.
+# A share of what was wanted, alone or with the value: 58 % of 63 GB/s, 36.5 GB/s (58 % of 63), 36.5 GB/s = 58 %.
 _SHARE = re.compile(
     r"~?(?P<share>\d[\d.]*) ?% of (?:the )?~?(?P<wanted>\d[\d.,]*) ?(?P<unit>[A-Za-z][\w/]*)", re.IGNORECASE
 )
@@ -103,12 +103,12 @@ def _of_its_value(row: YamlNode) -> dict[str, str]:
             raise row["value"].error(f"'{text.strip()}' has two values of one kind", "write a row for each of them")
         # A bus bandwidth is a rate.
         text = said["value"] = two["second" if metric and re.search(r"\d ?[mnu\u00b5]?s$", two["first"]) else "first"]
-    elif (beside := _WANTED.fullmatch(text.strip())) is not None:
-        unit = _UNIT.search(beside["value"])
-        wish = "expected" if beside["by"] or beside["word"].lower() == "instead of" else "rated"
-        if written := beside["unit"] or (unit and unit[1]):
-            text = beside["value"] if unit else f"{beside['value']} {written.strip()}"
-            said[wish] = f"{beside['wanted']} {written.strip()}"
+    elif (compared := _WANTED.fullmatch(text.strip())) is not None:
+        unit = _UNIT.search(compared["value"])
+        wish = "expected" if compared["by"] or compared["word"].lower() == "instead of" else "rated"
+        if written := compared["unit"] or (unit and unit[1]):
+            text = compared["value"] if unit else f"{compared['value']} {written.strip()}"
+            said[wish] = f"{compared['wanted']} {written.strip()}"
     wished = said.keys() - {"value"}
     return {} if not said or wished & row.value.keys() else {**said, "value": text}
 
